@@ -1,0 +1,83 @@
+"""Quadrille: data swapping for confidential microdata. Read, plan, apply, score, release."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from quadrille import datasets
+    from quadrille.checks import check_measure, check_recipe
+    from quadrille.codebook import Codebook, Variable
+    from quadrille.data import Data
+    from quadrille.errors import InfeasibleError, QuadrilleError
+    from quadrille.frames import from_frame
+    from quadrille.io import read, write, write_codebook
+    from quadrille.io.bundle import release
+    from quadrille.plan import Move, Plan
+    from quadrille.recipe import Recipe
+    from quadrille.study.score import Scores, measures, score
+    from quadrille.swap import recipe_from_json
+    from quadrille.swap.random import RandomSwap
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Codebook": "codebook",
+    "Data": "data",
+    "InfeasibleError": "errors",
+    "Move": "plan",
+    "Plan": "plan",
+    "QuadrilleError": "errors",
+    "RandomSwap": "swap.random",
+    "Recipe": "recipe",
+    "Scores": "study.score",
+    "Variable": "codebook",
+    "check_measure": "checks",
+    "check_recipe": "checks",
+    "from_frame": "frames",
+    "measures": "study.score",
+    "read": "io",
+    "recipe_from_json": "swap",
+    "release": "io.bundle",
+    "score": "study.score",
+    "write": "io",
+    "write_codebook": "io",
+}
+
+__all__ = [  # noqa: RUF022  # sorted as in _HOME; a test keeps the two lists equal
+    "Codebook",
+    "Data",
+    "InfeasibleError",
+    "Move",
+    "Plan",
+    "QuadrilleError",
+    "RandomSwap",
+    "Recipe",
+    "Scores",
+    "Variable",
+    "check_measure",
+    "check_recipe",
+    "datasets",
+    "from_frame",
+    "measures",
+    "read",
+    "recipe_from_json",
+    "release",
+    "score",
+    "write",
+    "write_codebook",
+]
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name when it is first used: `import quadrille` itself loads nothing heavy."""
+    if name == "datasets":
+        return import_module("quadrille.datasets")
+    if name not in _HOME:
+        raise AttributeError(f"module 'quadrille' has no attribute {name!r}")
+    return getattr(import_module(f"quadrille.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

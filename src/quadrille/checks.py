@@ -1,0 +1,161 @@
+"""Public batteries: what every recipe and every measure must obey, on any data you give them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+
+import numpy as np
+
+from quadrille import measure
+from quadrille.data import Column, Data
+from quadrille.errors import QuadrilleError
+from quadrille.measure_base import NOTHING_CHANGED, Measure
+from quadrille.plan import Move, Plan
+from quadrille.recipe import Recipe
+from quadrille.study.score import Evaluator, Scores, score
+from quadrille.summary import Table
+from quadrille.swap import recipe_from_json
+
+_PARTS = 3
+_TOLERANCE = 1e-12
+
+
+class LawError(QuadrilleError):
+    """A recipe or a measure broke a law of the battery."""
+
+
+def check_recipe(recipe: Recipe, data: Data) -> Plan:
+    """Check that a recipe obeys the laws on these data; return its plan or raise `LawError`.
+
+    The plan is the same whenever and wherever it is drawn, also from the recipe's JSON; no record is in two pairs of a
+    move; a column is in one move at most; margins, the joint of the columns moved together and the joint of
+    the others are exactly as before; the inverse restores the file; constraints hold in every pair.
+    """
+    plan = recipe.plan(data)
+    _law(recipe_from_json(recipe.to_json()) == recipe, "its JSON does not give the same recipe back")
+    _law(recipe.prepare(data).draw(recipe.stream()) == plan, "a fresh preparation draws another plan")
+    _law(recipe.plan(data) == plan, "a second draw gives another plan")
+    _law(len(set(plan.columns)) == len(plan.columns), "a column is in two moves")
+    after = plan.apply(data)
+    for move in plan.moves:
+        _check_move(move, data)
+        _check_constraints(recipe, move, data)
+        still = tuple(name for name in data.keys if name not in plan.columns)
+        for kept in ((name,) for name in move.columns):
+            _law(_same_table(data, after, kept), f"the margin of {kept[0]!r} changed")
+        _law(_same_table(data, after, move.columns), f"the joint of {', '.join(move.columns)} changed")
+        _law(not still or _same_table(data, after, still), "the joint of the columns not moved changed")
+    _law(plan.after == after.fingerprint, "the fingerprint after is not that of the swapped data")
+    _law(plan.inverse().apply(after) == data, "the inverse does not restore the data")
+    return plan
+
+
+def check_measure(kind: str | Measure, data: Data, plan: Plan) -> Scores:
+    """Check that a measure obeys the laws on these data and this plan; return its scores or raise `LawError`.
+
+    The score from the change equals the score recomputed from the two files; the order of rows does not matter; no
+    change gives 0 and says so; summaries of parts add up to the whole; weight 2 counts as the record twice.
+    """
+    address = kind if isinstance(kind, str) else kind.name
+    swapped = np.zeros(data.n, dtype=bool)
+    swapped[plan.rows] = True
+    evaluator = Evaluator(data, [kind])
+    scores = evaluator.score(plan)
+    after = plan.apply(data)
+    again = score(data, after, [kind], swapped=swapped)
+    _law(_close(scores[address], again[address]), "the change and the two files give different scores")
+    _check_range(address, scores)
+    turned = np.arange(data.n)[::-1].copy()
+    reordered = score(_rows(data, turned), _rows(after, turned), [kind], swapped=swapped[turned])
+    _law(_close(scores[address], reordered[address]), "the order of rows changes the score")
+    nothing = evaluator.score(Plan([], data=data))
+    value = nothing[address]
+    _law(value is None or (value == 0 and nothing.note(address) == NOTHING_CHANGED), "no change is not scored 0")
+    if scores.results[address][0].weight_linear and data.weight is None:
+        twice = np.concatenate((turned, turned))
+        doubled = score(_rows(data, twice), _rows(after, twice), [kind], swapped=swapped[twice])
+        _law(_close(scores[address], doubled[address]), "every record twice changes the score")
+    _check_merge(data)
+    return scores
+
+
+def _law(holds: bool, broken: str) -> None:
+    if not holds:
+        raise LawError(f"Broken law: {broken}.")
+
+
+def _check_move(move: Move, data: Data) -> None:
+    _law(bool((move.rows != move.source).all()), "a record receives its own values")
+    _law(len(np.unique(move.rows)) == len(move.rows), "a record is in two pairs of one move")
+    _law(np.array_equal(np.sort(move.source), move.rows), "the move is no permutation of its rows")
+    inside = not len(move.rows) or (move.rows[0] >= 0 and move.rows[-1] < data.n)
+    _law(bool(inside), "the move names rows outside the file")
+
+
+def _check_constraints(recipe: Recipe, move: Move, data: Data) -> None:
+    parameters = recipe.parameters()
+    rows, source = move.given
+
+    def agree(names: Sequence[str]) -> list[np.ndarray]:
+        return [data[name].values[rows] == data[name].values[source] for name in names]
+
+    for equal in agree(parameters.get("same", ())):
+        _law(bool(equal.all()), "a pair differs on a `same` column")
+    for equal in agree(parameters.get("different", ())):
+        _law(not equal.any(), "a pair agrees on a `different` column")
+    swapped = agree(move.columns)
+    if parameters.get("differ") == "all":
+        _law(not any(equal.any() for equal in swapped), "a pair agrees on a swap variable")
+    if parameters.get("differ") == "any":
+        _law(not np.logical_and.reduce(swapped).any(), "a pair agrees on every swap variable")
+
+
+def _check_range(address: str, scores: Scores) -> None:
+    kind, result = scores.results[address]
+    low, high = kind.range
+    inside = result.value is None or low - _TOLERANCE <= result.value <= high + _TOLERANCE
+    _law(inside, f"the score is outside [{low:g}, {high:g}]")
+    _law(result.value is not None or bool(result.note), "an undefined score does not say why")
+
+
+def _check_merge(data: Data) -> None:
+    """Tally three parts of the rows and add them up."""
+    table = Table(data.keys)
+    whole = table.of(data)
+    if data.n < _PARTS or data.weight is not None:
+        return
+    parts = [table.of(_rows(data, np.arange(i, data.n, _PARTS))) for i in range(_PARTS)]
+    merged = parts[0].merge(parts[1]).merge(parts[2])
+    cells = whole.occupied()
+    equal = np.array_equal(merged.occupied(), cells) and np.array_equal(merged.at(cells)[0], whole.at(cells)[0])
+    _law(equal, "the summaries of parts do not add up to the whole")
+
+
+def _same_table(before: Data, after: Data, variables: Sequence[str]) -> bool:
+    coded = tuple(name for name in variables if before.codebook[name].coded)
+    if len(coded) < len(variables):
+        numbers = [name for name in chain(variables) if name not in coded]
+        if not all(np.array_equal(np.sort(before[n].values), np.sort(after[n].values), equal_nan=True) for n in numbers):
+            return False
+    if not coded:
+        return True
+    was, now = Table(coded).of(before), Table(coded).of(after)
+    return np.array_equal(was.occupied(), now.occupied()) and np.array_equal(
+        was.at(was.occupied())[0], now.at(was.occupied())[0]
+    )
+
+
+def _rows(data: Data, rows: np.ndarray) -> Data:
+    columns = [data[name] for name in data.columns]
+    picked = [Column(c.variable, c.values[rows], c.dtype, c.nullable) for c in columns]
+    return Data(picked, weight=data.weight)
+
+
+def _close(one: float | None, other: float | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return abs(one - other) <= _TOLERANCE * max(1.0, abs(one), abs(other))
+
+
+__all__ = ["LawError", "check_measure", "check_recipe"]

@@ -1,0 +1,228 @@
+"""A microdata file in memory: immutable columns of category codes or numbers, weights in ticks, a fingerprint."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quadrille.codebook import Codebook, Variable
+from quadrille.errors import InputError, unknown_name
+from quadrille.weights import Ticks, to_ticks
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Codes = NDArray[Any]
+Rows = NDArray[np.int64]
+
+MOST_ROWS = 2**31 - 1
+_CHUNK = 1 << 16
+_MASK = (1 << 64) - 1
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """One column: codes in codebook order (an empty field is the last code), or float64 numbers (NaN is empty).
+
+    `dtype` names the type the column had in the file, for the way back.
+    """
+
+    variable: Variable
+    values: Codes
+    dtype: str = "String"
+    nullable: bool = False
+
+    def __post_init__(self) -> None:
+        self.values.setflags(write=False)
+
+    @property
+    def size(self) -> int:
+        """Number of codes: categories, missing codes, and one for the empty field where it occurs."""
+        return len(self.variable.values) + self.nullable
+
+    @property
+    def valid(self) -> int:
+        """Number of codes that are not missing; they come first."""
+        return len(self.variable.categories)
+
+
+def code_dtype(size: int) -> type[np.unsignedinteger[Any]]:
+    """Return the smallest unsigned type that holds `size` codes."""
+    return np.uint8 if size <= 1 << 8 else np.uint16 if size <= 1 << 16 else np.uint32
+
+
+class Data:
+    """An immutable microdata file. Build it with `read`, `from_frame` or a bundled data set."""
+
+    def __init__(self, columns: Iterable[Column], *, weight: str | None = None) -> None:
+        self._columns = tuple(columns)
+        self.codebook = Codebook(tuple(column.variable for column in self._columns))
+        self._by_name = {column.variable.name: column for column in self._columns}
+        if not self._columns:
+            raise InputError("The file has no columns.")
+        self.n = len(self._columns[0].values)
+        if any(len(column.values) != self.n for column in self._columns):
+            raise InputError("The columns differ in length. Every column needs one value per record.")
+        if self.n == 0:
+            raise InputError("The file has no records.")
+        if self.n > MOST_ROWS:
+            raise InputError(f"The file has {self.n:,} records; at most {MOST_ROWS:,} are supported.")
+        self.weight = weight if weight is not None else self._declared_weight()
+        self._ticks = self._make_ticks()
+        self._body: int | None = None
+        self.prepared: dict[str, object] = {}
+        """Preparations of recipes for these data, kept for the next seed; never part of the data."""
+
+    def __getstate__(self) -> dict[str, object]:
+        return {**self.__dict__, "prepared": {}}
+
+    def _declared_weight(self) -> str | None:
+        declared = [v.name for v in self.codebook if v.role == "weight"]
+        if len(declared) > 1:
+            raise InputError(f"The codebook gives {len(declared)} columns the role weight. Keep one, or name it with weight=.")
+        return declared[0] if declared else None
+
+    def _make_ticks(self) -> Ticks | None:
+        if self.weight is None:
+            return None
+        column = self[self.weight]
+        if column.variable.coded:
+            raise InputError(f"Weight column {self.weight!r} is categorical. Declare it numeric in the codebook.")
+        return to_ticks(column.values, self.weight)
+
+    @property
+    def columns(self) -> list[str]:
+        """Column names in file order."""
+        return list(self._by_name)
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The key variables of the codebook."""
+        return self.codebook.keys
+
+    @property
+    def ticks(self) -> Ticks | None:
+        """The weights as integer ticks, or None when the file has no weight."""
+        return self._ticks
+
+    def __getitem__(self, name: str) -> Column:
+        if name not in self._by_name:
+            raise unknown_name("column", name, self._by_name)
+        return self._by_name[name]
+
+    def __len__(self) -> int:
+        return self.n
+
+    def __repr__(self) -> str:
+        weight = f", weight={self.weight!r}" if self.weight else ""
+        return f"Data({self.n:,} records, {len(self._columns)} columns{weight})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Data):
+            return NotImplemented
+        return (
+            self.codebook == other.codebook
+            and self.weight == other.weight
+            and all(
+                mine.dtype == theirs.dtype and np.array_equal(mine.values, theirs.values, equal_nan=not mine.variable.coded)
+                for mine, theirs in zip(self._columns, other._columns, strict=True)
+            )
+        )
+
+    __hash__ = None  # pyright: ignore[reportAssignmentType]
+
+    def coded(self, name: str, *, purpose: str) -> Column:
+        """Return a categorical column, or explain that this purpose needs one."""
+        column = self[name]
+        if not column.variable.coded:
+            raise InputError(
+                f"Column {name!r} is numeric, and {purpose} needs categories. "
+                "Declare it ordinal in the codebook, or recode it into classes."
+            )
+        return column
+
+    def frame(self) -> pl.DataFrame:
+        """Return the file as a polars frame, with its original values and types."""
+        from quadrille import frames
+
+        return frames.to_frame(self)
+
+    def with_values(self, changed: Mapping[str, tuple[Rows, Codes]]) -> Data:
+        """Return a copy in which `changed[name] = (rows, values)` holds; the fingerprint follows the change."""
+        body = self._body_hash
+        columns: list[Column] = []
+        for column in self._columns:
+            name = column.variable.name
+            if name in changed:
+                rows, values = changed[name]
+                fresh = column.values.copy()
+                fresh[rows] = values
+                body += _hash(name, rows, fresh[rows]) - _hash(name, rows, column.values[rows])
+                columns.append(replace(column, values=fresh))
+            else:
+                columns.append(column)
+        data = Data(columns, weight=self.weight)
+        data._body = body & _MASK
+        return data
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of names, categories and every value; additive over cells, so that a plan can update it."""
+        return f"{self._head_hash}{self._body_hash:016x}"
+
+    def fingerprint_after(self, changed: Mapping[str, tuple[Rows, Codes]]) -> str:
+        """Return the fingerprint that `with_values(changed)` has, without making it."""
+        body = self._body_hash
+        for name, (rows, values) in changed.items():
+            body += _hash(name, rows, values) - _hash(name, rows, self[name].values[rows])
+        return f"{self._head_hash}{body & _MASK:016x}"
+
+    @cached_property
+    def _head_hash(self) -> str:
+        head = repr((self.codebook, self.weight, self.n, [(c.dtype, c.nullable) for c in self._columns]))
+        return hashlib.blake2b(head.encode(), digest_size=8).hexdigest()
+
+    @property
+    def _body_hash(self) -> int:
+        if self._body is None:
+            rows = np.arange(self.n, dtype=np.int64)
+            self._body = sum(_hash(name, rows, self[name].values) for name in self.columns) & _MASK
+        return self._body
+
+
+def unequal(a: Codes, b: Codes) -> NDArray[np.bool_]:
+    """Compare values one by one; an empty number equals an empty number."""
+    return (a != b) & ~((a != a) & (b != b))  # noqa: PLR0124  # only NaN differs from itself
+
+
+def require_columns(data: Data, names: Sequence[str], where: str) -> None:
+    """Raise the nearest-name error for the first column that the data lack."""
+    for name in names:
+        if name not in data.codebook:
+            raise unknown_name("column", name, data.columns, where=where)
+
+
+def _hash(name: str, rows: Rows, values: Codes) -> int:
+    """Sum, modulo 2^64, of a mixed hash of (column, row, value) over the rows given."""
+    salt = np.uint64(int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "little"))
+    total = 0
+    for start in range(0, len(rows), _CHUNK):
+        part = values[start : start + _CHUNK]
+        bits = part.view(np.uint64) if part.dtype == np.float64 else part.astype(np.uint64)
+        row = rows[start : start + _CHUNK].astype(np.uint64)
+        mixed = _mix(_mix(row + salt) ^ bits)
+        total += int(mixed.sum(dtype=np.uint64))
+    return total & _MASK
+
+
+def _mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Scramble 64 bits so that every input bit reaches every output bit (two multiply-shift rounds)."""
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))

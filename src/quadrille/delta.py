@@ -1,0 +1,129 @@
+"""The touched rows before and after a plan, gathered once and shared by all measures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quadrille import kernels
+from quadrille.cross import Cells, Cross
+from quadrille.data import Codes, Data, Rows
+from quadrille.plan import Plan
+
+_NONE = np.empty(0, dtype=np.int64)
+
+
+class Delta:
+    """What a plan changes in the data: for every touched row its old and its new cell.
+
+    `fused` holds the cell of every record for crosses that are used again and again; a cross that is not
+    in it is gathered column by column, for the touched rows only.
+    """
+
+    def __init__(self, data: Data, plan: Plan, fused: Mapping[Cross, Fused] | None = None) -> None:
+        self.data = data
+        self.plan = plan
+        self.fused = fused or {}
+        self._cells: dict[Cross, tuple[Cells, Cells]] = {}
+        self._nets: dict[Cross, tuple[Cells, Cells]] = {}
+        self._values: dict[str, tuple[Codes, Codes]] = {}
+        only = plan.moves[0] if len(plan.moves) == 1 else None
+        self.rows: Rows = only.given[0] if only else plan.rows
+        self._places = [
+            (move, None if move is only else np.searchsorted(self.rows, move.given[0])) for move in plan.moves
+        ]
+
+    @property
+    def moved(self) -> tuple[str, ...]:
+        """The columns that move."""
+        return self.plan.columns
+
+    @cached_property
+    def ticks(self) -> NDArray[np.int64] | None:
+        """Weights of the touched rows, in ticks."""
+        return None if self.data.ticks is None else self.data.ticks.values[self.rows]
+
+    def values(self, name: str) -> tuple[Codes, Codes]:
+        """Return one column at the touched rows, before and after."""
+        if name not in self._values:
+            values = self.data[name].values
+            old = new = values[self.rows]
+            for move, place in self._places:
+                if name in move.columns:
+                    new = old.copy()
+                    new[slice(None) if place is None else place] = values[move.given[1]]
+            self._values[name] = old, new
+        return self._values[name]
+
+    def cells(self, cross: Cross) -> tuple[Cells, Cells]:
+        """Return the cells of the touched rows in a cross, before and after."""
+        if cross not in self._cells:
+            self._cells[cross] = self._gather_fused(cross) if cross in self.fused else self._gather(cross)
+        return self._cells[cross]
+
+    def net(self, cross: Cross) -> tuple[Cells, Cells]:
+        """Return the cells of a fused cross that change, and the net changes of count and ticks, (2, m)."""
+        if cross not in self._nets:
+            fused = self.fused[cross]
+            ticks = _NONE if self.ticks is None else self.ticks
+            self._nets[cross] = kernels.net_of_rows(*self.cells(cross), ticks, fused.scratch, cross.possible)
+        return self._nets[cross]
+
+    def _gather(self, cross: Cross) -> tuple[Cells, Cells]:
+        old = cross.cells(self.data, self.rows)
+        new = old
+        for name in set(cross.variables) & set(self.moved):
+            was, now = self.values(name)
+            new = new + (now.astype(np.int64) - was.astype(np.int64)) * cross.stride(name)
+        return old, new
+
+    def _gather_fused(self, cross: Cross) -> tuple[Cells, Cells]:
+        fused = self.fused[cross]
+        old = fused.cells[self.rows]
+        new = old.copy()
+        for move, place in self._places:
+            part = fused.part(move.columns)
+            if part is None:
+                continue
+            if place is None:
+                new += part[_partner_cells(fused, old, move.given[1], paired=move.pairs is not None)] - part[old]
+            else:
+                new[place] += part[fused.cells[move.given[1]]] - part[old[place]]
+        return old, new
+
+
+def _partner_cells(fused: Fused, old: Cells, source: Rows, *, paired: bool) -> Cells:
+    """Return the cells of the source rows; in an exchange they are the two halves of `old`, turned round."""
+    if not paired:
+        return fused.cells[source]
+    half = len(old) // 2
+    return np.concatenate((old[half:], old[:half]))
+
+
+class Fused:
+    """The cell of every record in a dense cross, and what each group of moved columns contributes to it."""
+
+    def __init__(self, data: Data, cross: Cross) -> None:
+        self.cross = cross
+        self.cells = cross.cells(data).astype(np.int32)
+        self.scratch = np.zeros((cross.possible, 3), dtype=np.int64)
+        self._parts: dict[tuple[str, ...], NDArray[np.int32] | None] = {}
+        self._lookups: dict[object, NDArray[np.int32]] = {}
+
+    def lookup(self, table: object, make: Callable[[], NDArray[np.int32]]) -> NDArray[np.int32]:
+        """Return the cell of a table for each cell of the cross, made once."""
+        if table not in self._lookups:
+            self._lookups[table] = make()
+        return self._lookups[table]
+
+    def part(self, columns: tuple[str, ...]) -> NDArray[np.int32] | None:
+        """Return, for each cell, the share of its number that comes from `columns`; None if they are not in it."""
+        if columns not in self._parts:
+            inside = [name for name in columns if name in self.cross.variables]
+            every = np.arange(self.cross.possible, dtype=np.int64)
+            part = sum(self.cross.codes(every, name) * self.cross.stride(name) for name in inside)
+            self._parts[columns] = part.astype(np.int32) if inside else None
+        return self._parts[columns]

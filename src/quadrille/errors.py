@@ -1,0 +1,73 @@
+"""Every error a user can meet: what happened, where, what to do. Never a data value."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class QuadrilleError(Exception):
+    """Base of all errors raised on purpose; the command line turns it into exit code 2."""
+
+
+class ParameterError(QuadrilleError):
+    """A parameter of a recipe, a measure or a function is out of its range."""
+
+
+class InputError(QuadrilleError):
+    """A file, a frame or a codebook cannot be used as it is."""
+
+
+class OutputError(QuadrilleError):
+    """A result cannot be written; nothing half-written is left behind."""
+
+
+class MismatchError(QuadrilleError):
+    """A plan or a study met data other than the data it was made for."""
+
+
+class InfeasibleError(QuadrilleError):
+    """More pairs were asked for than the data and the constraints allow.
+
+    `maximum` is the largest possible number of pairs, or an upper bound of it when `exact` is False.
+    """
+
+    def __init__(self, asked: int, maximum: int, *, exact: bool, where: str) -> None:
+        limit = f"the maximum is {maximum:,}" if exact else f"at most {maximum:,} are possible"
+        super().__init__(
+            f"{asked:,} pairs cannot be drawn for {where}: {limit}. "
+            "Ask for fewer pairs or a lower rate, or relax the constraints."
+        )
+        self.asked = asked
+        self.maximum = maximum
+        self.exact = exact
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_rebuild_infeasible, (str(self), self.asked, self.maximum, self.exact))
+
+
+def _rebuild_infeasible(message: str, asked: int, maximum: int, exact: bool) -> InfeasibleError:
+    error = InfeasibleError(asked, maximum, exact=exact, where="")
+    error.args = (message,)
+    return error
+
+
+def bad_parameter(owner: str, name: str, must: str, got: object) -> ParameterError:
+    """Build the one form of message for a bad parameter."""
+    return ParameterError(f"The '{name}' parameter of {owner} must be {must}. Got {got!r}.")
+
+
+def unknown_name(what: str, name: str, known: Iterable[str], *, where: str = "") -> InputError:
+    """Build the message for a name that does not exist, with the nearest one that does."""
+    names = list(known)
+    place = f" in {where}" if where else ""
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5) or [
+        other for other in names if other.lower() == name.lower()
+    ]
+    hint = f" Did you mean: {near[0]!r}?" if near else f" Known: {_listed(names)}."
+    return InputError(f"There is no {what} {name!r}{place}.{hint}")
+
+
+def _listed(names: list[str], most: int = 12) -> str:
+    shown = ", ".join(names[:most]) or "none"
+    return shown if len(names) <= most else f"{shown}, and {len(names) - most} more"

@@ -1,0 +1,59 @@
+"""Where polars, pandas and Arrow frames become Data, and Data becomes a frame again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+import polars as pl
+
+from quadrille.codebook import Codebook
+from quadrille.data import Data
+from quadrille.frames.columns import build
+from quadrille.frames.convert import to_polars
+from quadrille.frames.restore import restore
+
+__all__ = ["Frame", "build", "from_frame", "tidy", "to_frame"]
+
+
+class ArrowStream(Protocol):
+    """Anything that hands out its columns through the Arrow C stream interface, as pandas and pyarrow do."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+
+Frame = pl.DataFrame | pl.LazyFrame | ArrowStream
+
+
+def from_frame(
+    frame: Frame, *, codebook: Codebook | str | Path | None = None, weight: str | None = None
+) -> Data:
+    """Turn a polars, pandas or Arrow frame into Data; what the codebook leaves open is guessed.
+
+    Text, booleans and dates are nominal in sorted order, an Enum in its own order; integers with at most
+    50 distinct values are ordinal; other numbers are numeric. Whole numbers beyond 2^53, and text that is
+    different in every one of more than 50 rows, get the role id. A pandas index is not a column.
+
+    >>> data = from_frame(pl.DataFrame({"sex": ["m", "f"], "age": [31, 47]}))
+    >>> data["sex"].variable.categories, data["age"].variable.kind
+    (('f', 'm'), 'ordinal')
+    """
+    book = codebook if isinstance(codebook, Codebook | None) else Codebook.read(codebook)
+    return build(to_polars(frame), codebook=book, weight=weight, where="the frame")
+
+
+def to_frame(data: Data) -> pl.DataFrame:
+    """Return the records as a polars frame with their original values and types.
+
+    NaN and null of a float column both mean "missing" and come back as null. Text that a codebook declares to
+    be numbers comes back as numbers.
+    """
+    return pl.DataFrame([restore(data[name]) for name in data.columns])
+
+
+def tidy(rows: Sequence[Mapping[str, object]]) -> pl.DataFrame:
+    """Return a small result table: one row per mapping, columns in order of first appearance."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    columns = {name: [row.get(name) for row in rows] for name in names}
+    return pl.DataFrame([pl.Series(name, values, strict=False) for name, values in columns.items()])

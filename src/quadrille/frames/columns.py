@@ -1,0 +1,214 @@
+"""The columns of a polars frame become codes or numbers, as the codebook says or as guessed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import cast
+
+import numpy as np
+import polars as pl
+
+from quadrille.codebook import Codebook, Value, Variable
+from quadrille.data import Column, Data, code_dtype
+from quadrille.errors import InputError, unknown_name
+from quadrille.frames.dtypes import FORMATS, is_text, type_name
+from quadrille.frames.numeric import canonical_integers, finite_floats, not_numbers, numeric_column, too_large
+
+MOST_ORDINAL = 50
+"""Integers with at most this many distinct values are guessed to be ordinal."""
+
+_CODE_TYPES: dict[object, type[pl.DataType]] = {
+    np.uint8: pl.UInt8,
+    np.uint16: pl.UInt16,
+    np.uint32: pl.UInt32,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class _Source:
+    """One column on its way in, with the name of its type for the way back and its number of empty fields."""
+
+    series: pl.Series
+    dtype: str
+    given: Variable | None
+    where: str
+    empty: int
+
+
+def build(
+    table: pl.DataFrame,
+    *,
+    codebook: Codebook | None,
+    weight: str | None,
+    where: str,
+    dtypes: Mapping[str, str] | None = None,
+) -> Data:
+    """Turn a polars frame into Data; `dtypes` names types for the way back that differ from the frame's."""
+    given = _given(table, codebook, weight, where)
+    names = {series.name: type_name(series, where) for series in table.get_columns()} | dict(dtypes or {})
+    sources = [
+        _Source(series, names[series.name], given.get(series.name), where, series.null_count())
+        for series in table.get_columns()
+    ]
+    return Data([_column(source) for source in _encode_text(sources)], weight=weight)
+
+
+def wants(variable: Variable | None) -> str:
+    """Tell what text stands for: "text", "number" or "bool", or "any" when the codebook leaves it open."""
+    if variable is None:
+        return "any"
+    if not variable.coded or variable.role == "weight":
+        return "number"
+    if any(isinstance(value, str) for value in variable.values):
+        return "text"
+    if any(isinstance(value, bool) for value in variable.values):
+        return "bool"
+    return "number" if variable.values else "any"
+
+
+def _given(
+    table: pl.DataFrame, codebook: Codebook | None, weight: str | None, where: str
+) -> dict[str, Variable]:
+    """Return what the codebook and `weight` say about each column; a weight is always numeric."""
+    given = {variable.name: variable for variable in codebook or ()}
+    for name in [*given, *([] if weight is None else [weight])]:
+        if name not in table.columns:
+            raise unknown_name("column", name, table.columns, where=where)
+    if "" in table.columns:
+        raise InputError(f"A column of {where} has no name. Give each column a name.")
+    if weight is not None:
+        if weight not in given and not table[weight].dtype.is_numeric():
+            raise InputError(not_numbers(f"Weight column {weight!r} of {where}", table[weight]))
+        given[weight] = replace(given.get(weight, Variable(weight)), role="weight")
+    return {
+        name: replace(variable, kind="numeric", categories=(), labels=())
+        if variable.role == "weight"
+        else variable
+        for name, variable in given.items()
+    }
+
+
+def _encode_text(sources: list[_Source]) -> list[_Source]:
+    """Turn every text column that will be coded into an Enum, in one call that polars runs in parallel."""
+    texts = {s.series.name: s for s in sources if is_text(s.series) and wants(s.given) in ("any", "text")}
+    if not texts:
+        return sources
+    table = pl.DataFrame([source.series for source in texts.values()])
+    loose = [
+        name
+        for name, s in texts.items()
+        if not (s.given and s.given.categories) and s.series.dtype != pl.Enum
+    ]
+    found = table.select(pl.col(loose).drop_nulls().unique().cast(pl.String).sort().implode())
+    known = {name: _text_variable(s, found[name][0] if name in loose else None) for name, s in texts.items()}
+    enums = {name: pl.Enum(cast("list[str]", list(variable.values))) for name, variable in known.items()}
+    coded = table.with_columns(
+        pl.col(name).cast(enum, strict=False) for name, enum in enums.items() if table[name].dtype != enum
+    )
+    return [
+        replace(s, series=coded[name], given=known[name]) if (name := s.series.name) in texts else s
+        for s in sources
+    ]
+
+
+def _text_variable(source: _Source, found: pl.Series | None) -> Variable:
+    """Complete the variable of a text column with the values found, or with the Enum's own when None."""
+    series = source.series
+    given = source.given or Variable(series.name)
+    if given.categories:
+        return given
+    if found is None:
+        found = cast("pl.Enum", series.dtype).categories
+    elif source.given is None and MOST_ORDINAL < len(found) == len(series) - source.empty:
+        given = replace(given, role="id")
+    return replace(given, categories=_without(found.to_list(), given.missing))
+
+
+def _without(found: Sequence[Value], missing: tuple[Value, ...]) -> tuple[Value, ...]:
+    left_out = set(map(_key, missing))
+    return tuple(value for value in found if _key(value) not in left_out) if left_out else tuple(found)
+
+
+def _key(value: Value) -> tuple[bool, Value]:
+    """Tell True from 1, which are equal and hash alike."""
+    return (isinstance(value, bool), value)
+
+
+def _column(source: _Source) -> Column:
+    given = source.given or _guess(source.series)
+    if not given.coded:
+        return numeric_column(source.series, given, source.dtype, source.where)
+    if source.series.dtype == pl.Enum and wants(given) in ("any", "text"):
+        return _coded_column(source, given, source.series.to_physical())
+    return _column_by_value(source, given)
+
+
+def _column_by_value(source: _Source, given: Variable) -> Column:
+    """Code a column that is not text, or text that stands for numbers, by looking at its distinct values."""
+    series = _as_values(source.series, given)
+    distinct = series.drop_nulls().unique().sort()
+    values = _values(distinct)
+    if not given.categories:
+        domain = [False, True] if series.dtype == pl.Boolean else values
+        given = replace(given, categories=_without(domain, given.missing))
+    position = {_key(value): code for code, value in enumerate(given.values)}
+    codes = pl.Series([position.get(_key(value)) for value in values], dtype=pl.UInt32)
+    if is_text(source.series):
+        # "3.50" and "3.5" are one category: the text is gone, so the way back is the number.
+        source = replace(source, dtype=type_name(series, source.where))
+    elif series.dtype.is_float():
+        source = replace(source, empty=series.null_count())
+    return _coded_column(
+        source, given, series.replace_strict(distinct, codes, default=None, return_dtype=pl.UInt32)
+    )
+
+
+def _as_values(series: pl.Series, given: Variable) -> pl.Series:
+    """Take text for the numbers or booleans that the codebook lists; what is neither becomes null."""
+    if series.dtype.is_float():
+        return series.fill_nan(None)
+    if not is_text(series):
+        return series
+    text = series.cast(pl.String)
+    if wants(given) == "bool":
+        return text.replace_strict(["false", "true"], [False, True], default=None, return_dtype=pl.Boolean)
+    if any(isinstance(value, float) for value in given.values):
+        return finite_floats(text)
+    return canonical_integers(text)
+
+
+def _values(distinct: pl.Series) -> list[Value]:
+    """Return distinct values as a codebook writes them: dates, times and decimals as text."""
+    form = FORMATS.get(distinct.dtype.base_type())
+    if form is None:
+        return (distinct.cast(pl.String) if distinct.dtype.is_decimal() else distinct).to_list()
+    if isinstance(distinct.dtype, pl.Datetime) and distinct.dtype.time_zone:
+        distinct = distinct.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+    return distinct.dt.strftime(form).to_list()
+
+
+def _coded_column(source: _Source, variable: Variable, codes: pl.Series) -> Column:
+    """Check the codes (null: empty or unknown) and store them in the smallest type, empty fields last."""
+    empty = codes.null_count()
+    if empty > source.empty:
+        raise InputError(
+            f"Column {source.series.name!r} of {source.where} holds a value that is neither a category nor a "
+            f"missing code of the codebook in {empty - source.empty:,} rows. "
+            "Add the value to the codebook or correct these rows."
+        )
+    last = len(variable.values)
+    dtype = _CODE_TYPES[code_dtype(last + (empty > 0))]
+    return Column(variable, codes.cast(dtype).fill_null(last).to_numpy(), source.dtype, nullable=empty > 0)
+
+
+def _guess(series: pl.Series) -> Variable:
+    """Guess kind and role of a column that is not text."""
+    name, dtype = series.name, series.dtype
+    if dtype.is_integer():
+        if too_large(series):
+            return Variable(name, role="id")
+        return Variable(name, "ordinal" if series.drop_nulls().n_unique() <= MOST_ORDINAL else "numeric")
+    if dtype.is_decimal() and not series.cast(pl.Float64).cast(dtype, strict=False).equals(series):
+        return Variable(name, role="id")
+    return Variable(name, "numeric" if dtype.is_numeric() else "nominal")

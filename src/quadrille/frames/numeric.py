@@ -1,0 +1,141 @@
+"""Text that is numbers, numbers that float64 cannot keep, and missing codes among numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from quadrille.codebook import Variable
+from quadrille.data import Column
+from quadrille.errors import InputError
+from quadrille.frames.dtypes import is_text, type_name
+
+EXACT = 2**53
+"""Whole numbers up to this size are kept exactly by float64."""
+
+_NUMBER = r"^-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$"
+_SAMPLE = 1000
+_NAN_BITS = 0x7FF8_0000_0000_0000
+
+
+def parse_numbers(text: pl.Series) -> pl.Series:
+    """Return text as Int64 or Float64 when every value is a plainly written number, else unchanged.
+
+    A leading zero or plus means text ("007" is a code), and so does a whole number too large for float64.
+    """
+    present = text.drop_nulls()
+    step = max(1, len(present) // _SAMPLE)
+    if present.is_empty() or not present.gather_every(step).str.contains(_NUMBER).all():
+        return text
+    integers = canonical_integers(text)
+    if integers.null_count() == text.null_count():
+        return integers
+    if not present.str.contains(_NUMBER).all() or _count_rounded(present):
+        return text
+    return text.cast(pl.Float64)
+
+
+def canonical_integers(text: pl.Series) -> pl.Series:
+    """Read text as Int64; null where it is not the usual way to write a whole number."""
+    integers = text.cast(pl.Int64, strict=False)
+    same = integers.cast(pl.String) == text
+    return integers if same.all() else integers.set(~same, None)
+
+
+def finite_floats(text: pl.Series) -> pl.Series:
+    """Read text as float64; null where it is not a finite number."""
+    floats = text.cast(pl.Float64, strict=False)
+    finite = floats.is_finite()
+    return floats if finite.all() else floats.set(~finite, None)
+
+
+def too_large(integers: pl.Series) -> bool:
+    """Whether some of these whole numbers are too large for float64."""
+    low, high = integers.min(), integers.max()
+    return isinstance(low, int) and isinstance(high, int) and (low < -EXACT or high > EXACT)
+
+
+def numeric_column(series: pl.Series, variable: Variable, dtype: str, where: str) -> Column:
+    """Return a column of float64; missing code i is a NaN that carries i + 1, so that it can be restored."""
+    place = f"Column {series.name!r} of {where}"
+    marks: list[tuple[int, pl.Series]] = []
+    if is_text(series):
+        rest, marks = _without_marks(series.cast(pl.String), variable)
+        series = _declared_numbers(rest, place)
+        dtype = "String" if marks else type_name(series, where)
+    elif not series.dtype.is_numeric():
+        raise InputError(not_numbers(place, series))
+    elif series.dtype.is_integer() and too_large(series):
+        count = sum(abs(int(value)) > EXACT for value in series.drop_nulls().to_list())
+        raise InputError(_not_exact(place, count))
+    values: NDArray[np.float64] = series.cast(pl.Float64).to_numpy(writable=True)
+    values[np.isnan(values)] = np.nan
+    for position, code in enumerate(variable.missing):
+        if not isinstance(code, str):
+            values[values == code] = _missing_number(position)
+    for position, mark in marks:
+        values[mark.to_numpy()] = _missing_number(position)
+    return Column(variable, values, dtype)
+
+
+def missing_positions(values: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the position of each number's missing code in `Variable.missing`; negative when it has none."""
+    positions = values.view(np.int64) - (_NAN_BITS + 1)
+    positions[~np.isnan(values)] = -1
+    return positions
+
+
+def _missing_number(position: int) -> np.float64:
+    return np.int64(_NAN_BITS + 1 + position).view(np.float64)
+
+
+def _without_marks(text: pl.Series, variable: Variable) -> tuple[pl.Series, list[tuple[int, pl.Series]]]:
+    """Take missing codes that are text out of a numeric column; return the rest and where each code was."""
+    marks = [
+        (position, (text == code).fill_null(value=False))
+        for position, code in enumerate(variable.missing)
+        if isinstance(code, str)
+    ]
+    for _, mark in marks:
+        text = text.set(mark, None)
+    return text, marks
+
+
+def _declared_numbers(text: pl.Series, place: str) -> pl.Series:
+    """Read text as numbers because the codebook says so: leading zeros are allowed, other text is refused."""
+    numbers = parse_numbers(text)
+    if numbers.dtype.is_integer() and too_large(numbers):
+        raise InputError(_not_exact(place, _count_rounded(text)))
+    if numbers.dtype.is_numeric():
+        return numbers
+    floats = finite_floats(text)
+    if floats.null_count() > text.null_count():
+        raise InputError(not_numbers(place, text))
+    rounded = _count_rounded(text)
+    if rounded:
+        raise InputError(_not_exact(place, rounded))
+    return floats
+
+
+def _count_rounded(text: pl.Series) -> int:
+    """Count the texts that float64 cannot hold: whole numbers beyond 2^53, and anything beyond its range."""
+    floats = text.cast(pl.Float64, strict=False)
+    large = text.filter(floats.is_finite() & (floats.abs() > EXACT))
+    return int((~large.str.contains("[.eE]")).sum()) + int(floats.is_infinite().sum())
+
+
+def _not_exact(place: str, count: int) -> str:
+    return (
+        f"{place} holds numbers too large to be kept exactly in {count:,} rows. "
+        "Declare it nominal with the role id in the codebook."
+    )
+
+
+def not_numbers(place: str, series: pl.Series) -> str:
+    """Say that a column is not numeric, and in how many rows."""
+    if series.dtype != pl.String:
+        kind = series.dtype.base_type().__name__
+        return f"{place} has the type {kind}, which is not numeric. Choose another column or kind."
+    bad = finite_floats(series).null_count() - series.null_count()
+    return f"{place} is text; {bad:,} rows do not hold a number. Correct these rows or declare missing codes."

@@ -1,0 +1,164 @@
+"""Delimited text in and out: read as text, numbers parsed second, every malformed file refused."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple, cast
+
+import polars as pl
+
+from quadrille.codebook import Codebook, Variable
+from quadrille.data import Data
+from quadrille.errors import InputError
+from quadrille.frames import build, to_frame
+from quadrille.frames.columns import wants
+from quadrille.frames.numeric import parse_numbers
+from quadrille.io.files import read_bytes
+from quadrille.io.rows import check_quotes, check_widths
+
+_BOM = b"\xef\xbb\xbf"
+
+
+class _Text(NamedTuple):
+    """A file in memory with the names in its header and the position where the records start."""
+
+    raw: bytes
+    names: list[str]
+    body: int
+    separator: str
+    where: str
+
+
+def read_csv(path: Path, separator: str, *, codebook: Codebook | None, weight: str | None) -> Data:
+    """Read delimited UTF-8 text with a header line; an empty field, quoted or not, is missing."""
+    where = f"File {str(path)!r}"
+    raw = read_bytes(path).removeprefix(_BOM)
+    check_quotes(raw, separator, where)
+    text = _with_header(raw, separator, where)
+    given = {variable.name: variable for variable in codebook or ()}
+    table = _table(text, given)
+    if len(text.names) > 1 and table.to_series(-1).null_count():
+        # polars fills short rows with nulls; they can hide only where the last column is empty.
+        check_widths(raw, text.body, len(text.names), separator, where)
+    if b'""' in raw:
+        table = table.with_columns(pl.col(pl.String).replace({"": None}))
+    table = table.with_columns(_parsed(series, given.get(series.name)) for series in table.get_columns())
+    return build(
+        table,
+        codebook=codebook,
+        weight=weight,
+        where=f"the file {str(path)!r}",
+        dtypes={name: "String" for name, dtype in table.schema.items() if isinstance(dtype, pl.Enum)},
+    )
+
+
+def csv_bytes(data: Data, separator: str) -> memoryview:
+    """Return the records as delimited text; missing numbers and empty fields are written as nothing."""
+    buffer = io.BytesIO()
+    to_frame(data).write_csv(buffer, separator=separator)
+    return buffer.getbuffer()
+
+
+def _with_header(raw: bytes, separator: str, where: str) -> _Text:
+    """Read the header line ourselves: polars renames duplicate names without a word."""
+    if not raw.strip():
+        raise InputError(f"{where} is empty. It must hold a line of column names, then one line per record.")
+    end = raw.find(b"\n")
+    while end >= 0 and raw.count(b'"', 0, end) % 2:
+        end = raw.find(b"\n", end + 1)
+    body = len(raw) if end < 0 else end + 1
+    try:
+        header = raw[:body].decode("utf-8")
+    except UnicodeDecodeError:
+        raise _not_utf8(where, "the header line") from None
+    lines = list(csv.reader(io.StringIO(header, newline=""), delimiter=separator))
+    _check_header(lines, where)
+    if body == len(raw):
+        raise InputError(f"{where} holds column names but no records.")
+    _check_separator(lines[0], raw[body : body + 10_000].split(b"\n")[0], where)
+    return _Text(raw, lines[0], body, separator, where)
+
+
+def _check_header(lines: list[list[str]], where: str) -> None:
+    if len(lines) != 1:
+        raise InputError(
+            f"{where}: lines end in a carriage return alone. Save the file with usual line ends."
+        )
+    names = lines[0]
+    if not names:
+        raise InputError(f"{where}: the first line is empty. It must hold the column names.")
+    if any("\0" in name for name in names):
+        raise _not_utf8(where, "the header line")
+    for position, name in enumerate(names, start=1):
+        if not name.strip():
+            raise InputError(
+                f"{where}: column {position} has no name. Give each column a name in the first line."
+            )
+        if names.index(name) != position - 1:
+            raise InputError(
+                f"{where}: the column name {name!r} occurs more than once. Give each its own name."
+            )
+
+
+def _check_separator(names: list[str], first: bytes, where: str) -> None:
+    """Catch the usual mix-up: one column only, because the fields are separated by something else."""
+    for mark, word in ((";", "semicolons"), ("\t", "tabs"), (",", "commas")):
+        if len(names) == 1 and mark in names[0] and mark.encode() in first and b'"' not in first:
+            raise InputError(
+                f"{where} seems to be separated by {word}. Save it with commas as .csv or with tabs as .tsv."
+            )
+
+
+def _not_utf8(where: str, place: str) -> InputError:
+    return InputError(f"{where} is not UTF-8 text: see {place}. Save it with the encoding UTF-8.")
+
+
+def _table(text: _Text, given: Mapping[str, Variable]) -> pl.DataFrame:
+    """Read all columns as text, those whose categories are known straight into their Enum, which is faster."""
+    strings: dict[str, pl.DataType] = {name: pl.String() for name in text.names}
+    enums = {
+        name: pl.Enum(cast("list[str]", list(given[name].values)))
+        for name in text.names
+        if wants(given.get(name)) == "text" and given[name].categories and "" not in given[name].values
+    }
+    table = _parse(text, strings | enums) if enums else None
+    # Some value is not listed, or the file is malformed: the text tells which.
+    table = _parse(text, strings) if table is None else table
+    return _diagnose(text) if table is None else table
+
+
+def _parse(text: _Text, schema: Mapping[str, pl.DataType]) -> pl.DataFrame | None:
+    """Let polars read, or return None: its error texts hold data values and must not get out."""
+    try:
+        return pl.read_csv(
+            text.raw,
+            has_header=False,
+            skip_lines=text.raw.count(b"\n", 0, text.body),
+            schema=schema,
+            separator=text.separator,
+        )
+    except Exception:
+        return None
+
+
+def _diagnose(text: _Text) -> pl.DataFrame:
+    """Say why polars could not read the file."""
+    try:
+        text.raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = text.raw.count(b"\n", 0, error.start) + 1
+        raise _not_utf8(text.where, f"line {line:,}") from None
+    check_widths(text.raw, text.body, len(text.names), text.separator, text.where)
+    raise InputError(f"{text.where} cannot be read as delimited text. Save it again as plain CSV in UTF-8.")
+
+
+def _parsed(series: pl.Series, variable: Variable | None) -> pl.Series:
+    """Parse numbers where the codebook leaves the type open; where it lists an empty text, empty fields are that."""
+    if series.dtype != pl.String:
+        return series
+    if variable is not None and "" in variable.values:
+        return series.fill_null("")
+    return parse_numbers(series) if wants(variable) == "any" else series

@@ -1,0 +1,63 @@
+"""Bytes in, bytes out: clear errors for what cannot be read, and no half-written file."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import secrets
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from quadrille.errors import InputError, OutputError
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return the contents of a file, unpacked when its name ends in .gz."""
+    try:
+        raw = path.read_bytes()
+        return gzip.decompress(raw) if path.name.lower().endswith(".gz") else raw
+    except EOFError:
+        raise InputError(
+            f"The file {str(path)!r} is cut off: its gzip data end too early. Copy it again."
+        ) from None
+    except (gzip.BadGzipFile, zlib.error):
+        raise InputError(
+            f"The file {str(path)!r} is not intact gzip. Copy it again or check its name."
+        ) from None
+    except OSError as error:
+        raise InputError(f"Cannot read the file {str(path)!r}: {_reason(error)}. Check the path.") from None
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """Open a temporary file beside `path` that takes its place only when everything is safely written."""
+    temporary = path.parent / f".{secrets.token_hex(8)}.tmp"
+    try:
+        with temporary.open("xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+        _sync_folder(path.parent)
+    except OSError as error:
+        raise OutputError(
+            f"Cannot write the file {str(path)!r}: {_reason(error)}. Nothing was written; choose another place."
+        ) from None
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the new name survive a power cut."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _reason(error: OSError) -> str:
+    return error.strerror or type(error).__name__

@@ -1,0 +1,25 @@
+"""The compiled loops. The only package that imports numba; each kernel has a plain numpy twin in the tests."""
+
+from quadrille.kernels.augment import augment
+from quadrille.kernels.draw import draw_pairs, has_partner, put_back, take
+from quadrille.kernels.pool import Dice, Pool, dice
+from quadrille.kernels.tables import add_ticks, chi_square, net_of_cells, net_of_rows, sort_into_groups
+from quadrille.kernels.words import below, shuffle
+
+__all__ = [
+    "Dice",
+    "Pool",
+    "add_ticks",
+    "augment",
+    "below",
+    "chi_square",
+    "dice",
+    "draw_pairs",
+    "has_partner",
+    "net_of_cells",
+    "net_of_rows",
+    "put_back",
+    "shuffle",
+    "sort_into_groups",
+    "take",
+]

@@ -1,0 +1,81 @@
+"""Bringing two files to common categories, so that they can be compared cell by cell."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quadrille.codebook import Value, Variable
+from quadrille.data import Column, Data, code_dtype, require_columns, unequal
+from quadrille.errors import InputError
+
+
+def matched(data: Data, other: Data, variables: tuple[str, ...]) -> tuple[Data, Data]:
+    """Return both files with the categories of `variables` matched by label; each keeps its weight."""
+    require_columns(other, variables, "the second file")
+    if (data.weight is None) != (other.weight is None):
+        raise InputError("One of the two files has a weight and the other has none. Give both a weight, or neither.")
+    mine, theirs = {}, {}
+    for name in variables:
+        mine[name], theirs[name] = _match(
+            data.coded(name, purpose="a table"), other.coded(name, purpose="a table in the second file")
+        )
+    return _with(data, mine), _with(other, theirs)
+
+
+def changed_columns(data: Data, other: Data) -> tuple[str, ...] | None:
+    """Return the columns that differ row by row, or None when the rows of the two files are not aligned.
+
+    Rows count as aligned when at least one column that is not constant agrees in every row.
+    """
+    if data.n != other.n:
+        return None
+    shared = [name for name in data.columns if name in other.codebook]
+    changed = [name for name in shared if _differs(data[name], other[name])]
+    anchors = [name for name in shared if name not in changed and len(np.unique(data[name].values)) > 1]
+    return tuple(changed) if anchors or not changed else None
+
+
+def _differs(mine: Column, theirs: Column) -> bool:
+    if mine.variable.coded != theirs.variable.coded:
+        return True
+    if mine.variable.coded:
+        mine, theirs = _match(mine, theirs)
+    return bool(unequal(mine.values, theirs.values).any())
+
+
+def _match(mine: Column, theirs: Column) -> tuple[Column, Column]:
+    if mine.variable == theirs.variable and mine.nullable == theirs.nullable:
+        return mine, theirs
+    labels = _labels(mine.variable)
+    known = set(labels)
+    extra = [v for v, label in zip(theirs.variable.values, _labels(theirs.variable), strict=True) if label not in known]
+    extra_labels = [label for label in _labels(theirs.variable) if label not in known]
+    valid, all_labels = mine.valid, labels[: mine.valid] + extra_labels + labels[mine.valid :]
+    values: list[Value] = [*mine.variable.categories, *extra, *mine.variable.missing]
+    variable = replace(
+        mine.variable,
+        categories=tuple(map(str, values[: valid + len(extra)])),
+        missing=tuple(map(str, values[valid + len(extra) :])),
+        labels=(),
+    )
+    nullable = mine.nullable or theirs.nullable
+    place = {label: code for code, label in enumerate(all_labels)}
+    return _recoded(mine, variable, place, nullable), _recoded(theirs, variable, place, nullable)
+
+
+def _recoded(column: Column, variable: Variable, place: dict[str, int], nullable: bool) -> Column:
+    size = len(place) + nullable
+    lookup: NDArray[np.int64] = np.array([*(place[label] for label in _labels(column.variable)), len(place)])
+    return Column(variable, lookup.astype(code_dtype(size))[column.values], column.dtype, nullable)
+
+
+def _labels(variable: Variable) -> list[str]:
+    """Return what categories are matched by: the label if there is one, else the value as text."""
+    return [*(variable.labels or map(str, variable.categories)), *map(str, variable.missing)]
+
+
+def _with(data: Data, columns: dict[str, Column]) -> Data:
+    return Data((columns.get(name, data[name]) for name in data.columns), weight=data.weight)

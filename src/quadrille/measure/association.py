@@ -1,0 +1,87 @@
+"""Changes of the association between two variables: Cramér's V and the contingency coefficient."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import sqrt
+
+import numpy as np
+
+from quadrille import kernels
+from quadrille.measure_base import EMPTY, NOTHING_CHANGED, Measure, Score, undefined
+from quadrille.summary import Change, Tally
+
+_REPORT = "Gomatam & Karr (2003), NISS Technical Report 131"
+Coefficient = Callable[[float, int, int], float | None]
+
+
+def chi_square_share(tally: Tally) -> tuple[float, int, int]:
+    """Return chi-square divided by the total, and the numbers of row and column categories that occur.
+
+    Computed from the differences to the expected counts, so that independence gives 0 and not a rounding error.
+    """
+    if tally.keys is None:
+        share, rows, columns = kernels.chi_square(tally.value.reshape(tally.cross.sizes).astype(np.float64))
+        return float(share), int(rows), int(columns)
+    value = tally.value.astype(np.float64)
+    first, second = (tally.cross.codes(tally.keys, name) for name in tally.cross.variables)
+    row = np.bincount(first, weights=value)
+    column = np.bincount(second, weights=value)
+    total = value.sum()
+    expected = row[first] * column[second] / total
+    kept = expected > 0
+    inside = float((((value - expected)[kept]) ** 2 / expected[kept]).sum())
+    rows, columns = int((row > 0).sum()), int((column > 0).sum())
+    outside = 0.0 if (value > 0).sum() == rows * columns else max(0.0, total - float(expected.sum()))
+    return (inside + outside) / total, rows, columns
+
+
+def cramers_v(share: float, rows: int, columns: int) -> float | None:
+    """Return Cramér's V, None when a variable has one category only."""
+    return sqrt(share / (min(rows, columns) - 1)) if min(rows, columns) > 1 else None
+
+
+def contingency(share: float, rows: int, columns: int) -> float | None:
+    """Return Pearson's contingency coefficient."""
+    return sqrt(share / (share + 1))
+
+
+def change_of(coefficient: Coefficient) -> Callable[[Tally, Change], Score]:
+    """Score the coefficient before minus the coefficient after."""
+
+    def score(before: Tally, change: Change) -> Score:
+        if not change.total_old or not change.total_new:
+            return undefined(EMPTY)
+        if change.nothing_changed:
+            return Score(0.0, note=NOTHING_CHANGED)
+        was = coefficient(*chi_square_share(before))
+        now = coefficient(*chi_square_share(before.after(change)))
+        if was is None or now is None:
+            return undefined("one of the two variables has a single category")
+        return Score(was - now, {"before": was, "after": now})
+
+    return score
+
+
+MEASURES = (
+    Measure(
+        name="cramers_v_change",
+        side="loss",
+        direction="nearer 0",
+        range=(-1.0, 1.0),
+        definition="V before − V after, V = √( χ² / (N min(m−1, n−1)) ), m and n categories that occur; positive: weaker",
+        reference=_REPORT + ", there adV",
+        layout="pair",
+        score=change_of(cramers_v),
+    ),
+    Measure(
+        name="contingency_change",
+        side="loss",
+        direction="nearer 0",
+        range=(-1.0, 1.0),
+        definition="C before − C after, C = √( χ² / (χ² + N) ); positive: weaker",
+        reference=_REPORT + ", there adC",
+        layout="pair",
+        score=change_of(contingency),
+    ),
+)

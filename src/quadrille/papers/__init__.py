@@ -1,0 +1,1 @@
+"""One module per paper: published numbers beside ours."""

@@ -1,0 +1,207 @@
+"""What a release changes: which rows receive which columns from which other rows."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quadrille.data import Codes, Data, Rows, require_columns
+from quadrille.errors import MismatchError, QuadrilleError
+
+if TYPE_CHECKING:
+    from quadrille.account import Account
+
+Pairs = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Move:
+    """After the move, `columns` at `rows` hold what `source` held. `pairs` lists exchanges, (m, 2), or is None."""
+
+    columns: tuple[str, ...]
+    given: tuple[Rows, Rows] = field(repr=False)
+    pairs: Pairs | None = field(default=None, repr=False)
+
+    @classmethod
+    def exchange(cls, columns: Iterable[str], pairs: Pairs) -> Move:
+        """Make the move in which the two records of every pair exchange their values."""
+        first, second = pairs[:, 0], pairs[:, 1]
+        return cls(tuple(columns), (np.concatenate((first, second)), np.concatenate((second, first))), pairs)
+
+    @cached_property
+    def _order(self) -> Rows:
+        return np.argsort(self.given[0], kind="stable")
+
+    @cached_property
+    def rows(self) -> Rows:
+        """Rows that receive values, in ascending order."""
+        return self.given[0][self._order]
+
+    @cached_property
+    def source(self) -> Rows:
+        """Row that each of `rows` receives its values from."""
+        return self.given[1][self._order]
+
+    def inverse(self) -> Move:
+        """Return the move that puts everything back."""
+        return Move(self.columns, (self.given[1], self.given[0]), self.pairs)
+
+
+class Plan:
+    """A tuple of moves in which every column occurs at most once: one permutation per group of columns."""
+
+    def __init__(
+        self,
+        moves: Iterable[Move],
+        *,
+        data: Data | None = None,
+        before: str | None = None,
+        after: str | None = None,
+        asked: int | None = None,
+    ) -> None:
+        self.moves = tuple(move for move in moves if len(move.given[0]))
+        self.asked = asked
+        self._data = data
+        self._before = before
+        self._after = after
+
+    @classmethod
+    def of_pairs(cls, data: Data, columns: Sequence[str], pairs: Pairs, *, asked: int | None = None) -> Plan:
+        """Make a plan in which the records of each pair exchange `columns`; checks the pairs."""
+        require_columns(data, columns, "the plan")
+        pairs = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
+        if pairs.size and (pairs.min() < 0 or pairs.max() >= data.n):
+            raise QuadrilleError(f"A plan names rows outside the file. Rows run from 0 to {data.n - 1:,}.")
+        if len(np.unique(pairs)) != pairs.size:
+            raise QuadrilleError("A plan has a record in two pairs. Each record may take part once per move.")
+        return cls([Move.exchange(columns, pairs)], data=data, asked=len(pairs) if asked is None else asked)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that move."""
+        return tuple(name for move in self.moves for name in move.columns)
+
+    @cached_property
+    def rows(self) -> Rows:
+        """Rows that take part in any move, in ascending order."""
+        if len(self.moves) == 1:
+            return self.moves[0].rows
+        return np.unique(np.concatenate([np.empty(0, np.int64), *(move.given[0] for move in self.moves)]))
+
+    @cached_property
+    def pairs(self) -> Pairs | None:
+        """All pairs, (m, 2), or None when some record is in two pairs or a move is no exchange of pairs."""
+        listed = [move.pairs for move in self.moves if move.pairs is not None]
+        if len(listed) != len(self.moves):
+            return None
+        pairs = np.concatenate([np.empty((0, 2), np.int64), *listed])
+        return pairs if pairs.size == len(self.rows) else None
+
+    @property
+    def before(self) -> str:
+        """Fingerprint of the data that the plan is for."""
+        if self._before is None:
+            self._before = self._known_data.fingerprint
+        return self._before
+
+    @property
+    def after(self) -> str:
+        """Fingerprint of the data that the plan makes."""
+        if self._after is None:
+            self._after = self._known_data.fingerprint_after(self._changed(self._known_data))
+        return self._after
+
+    @property
+    def _known_data(self) -> Data:
+        if self._data is None:
+            raise QuadrilleError("This plan does not know its data. Draw it again from its recipe.")
+        return self._data
+
+    def check(self, data: Data) -> None:
+        """Refuse data other than those the plan was made for."""
+        if data is not self._data and data.fingerprint != self.before:
+            raise MismatchError(
+                "This plan was made for other data: the fingerprints differ. "
+                "Use the file, codebook and weight with which the plan was drawn."
+            )
+
+    def apply(self, data: Data) -> Data:
+        """Return the swapped data."""
+        self.check(data)
+        return data.with_values(self._changed(data))
+
+    def _changed(self, data: Data) -> Mapping[str, tuple[Rows, Codes]]:
+        return {
+            name: (move.given[0], data[name].values[move.given[1]]) for move in self.moves for name in move.columns
+        }
+
+    def inverse(self) -> Plan:
+        """Return the plan that undoes this one."""
+        moves = [move.inverse() for move in self.moves]
+        return Plan(moves, before=self.after, after=self.before, asked=self.asked)
+
+    def then(self, other: Plan) -> Plan:
+        """Return the plan that does this one first and `other`, drawn on its result, second."""
+        if other.before != self.after:
+            raise MismatchError("The second plan was not made for what the first one makes. Draw it on the swapped data.")
+        groups: dict[tuple[int, int], list[str]] = defaultdict(list)
+        for name in dict.fromkeys(self.columns + other.columns):
+            groups[self._move_of(name), other._move_of(name)].append(name)
+        moves = [
+            _compose(columns, self.moves[i] if i >= 0 else None, other.moves[j] if j >= 0 else None)
+            for (i, j), columns in groups.items()
+        ]
+        return Plan(moves, before=self.before, after=other.after)
+
+    def _move_of(self, name: str) -> int:
+        return next((i for i, move in enumerate(self.moves) if name in move.columns), -1)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Plan):
+            return NotImplemented
+        if self.before != other.before or set(self.columns) != set(other.columns):
+            return False
+        return all(
+            np.array_equal(mine.rows, theirs.rows) and np.array_equal(mine.source, theirs.source)
+            for name in self.columns
+            for mine, theirs in [(self.moves[self._move_of(name)], other.moves[other._move_of(name)])]
+        )
+
+    __hash__ = None  # pyright: ignore[reportAssignmentType]  # equal plans may differ in the order of their rows
+
+    def __repr__(self) -> str:
+        return f"Plan({len(self.rows):,} records, columns {', '.join(self.columns) or 'none'})"
+
+    def __getstate__(self) -> dict[str, object]:
+        """Pickle without the data: fingerprints stand in for them."""
+        return {"moves": self.moves, "asked": self.asked, "_before": self.before, "_after": self.after, "_data": None}
+
+    def report(self, data: Data) -> Account:
+        """Account for the plan: asked, paired, really changed per variable; false and compensating swaps."""
+        from quadrille.account import account
+
+        return account(self, data)
+
+
+def _compose(columns: list[str], first: Move | None, second: Move | None) -> Move:
+    """Follow each row back through the second move and then the first."""
+    if first is None or second is None:
+        only = first or second
+        assert only is not None
+        return Move(tuple(columns), only.given, only.pairs)
+    rows = np.union1d(first.rows, second.rows)
+    source = _follow(_follow(rows, second), first)
+    moved = rows != source
+    return Move(tuple(columns), (rows[moved], source[moved]))
+
+
+def _follow(rows: Rows, move: Move) -> Rows:
+    """Return where the values at `rows` came from before the move."""
+    place = np.minimum(np.searchsorted(move.rows, rows), len(move.rows) - 1)
+    return np.where(move.rows[place] == rows, move.source[place], rows)

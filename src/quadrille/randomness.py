@@ -1,0 +1,104 @@
+"""The only source of random numbers: a keyed cipher stream, the same everywhere, unpredictable without the key.
+
+A stream is AES-256 in counter mode. Its key is a keyed hash of the recipe, with the seed as hash key, so two
+recipes that differ in anything have unrelated streams. `sub` derives an independent named stream.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quadrille.errors import bad_parameter
+
+Seed = int | str | None
+Words = NDArray[np.uint32]
+T = TypeVar("T")
+
+SECRET_BITS = 256
+_HEX_DIGITS = SECRET_BITS // 4
+
+
+def fresh_seed() -> str:
+    """Return 256 secret bits from the operating system, as 64 hexadecimal digits."""
+    return secrets.token_hex(SECRET_BITS // 8)
+
+
+def checked_seed(seed: object, owner: str) -> int | str:
+    """Return a usable seed; None becomes a fresh secret one."""
+    if seed is None:
+        return fresh_seed()
+    if isinstance(seed, str) and len(seed) == _HEX_DIGITS and set(seed) <= set("0123456789abcdef"):
+        return seed
+    if isinstance(seed, int | np.integer) and not isinstance(seed, bool) and int(seed) >= 0:
+        return int(seed)
+    must = f"None, a whole number of 0 or more, or {_HEX_DIGITS} hexadecimal digits"
+    raise bad_parameter(owner, "seed", must, seed if isinstance(seed, int | float) else type(seed).__name__)
+
+
+def is_secret(seed: Seed) -> bool:
+    """Tell whether a seed is a 256-bit secret rather than a small number for tests and papers."""
+    return isinstance(seed, str)
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A reproducible, unpredictable sequence of 32-bit words."""
+
+    key: bytes = field(repr=False)
+
+    @classmethod
+    def of(cls, seed: int | str, identity: str) -> Stream:
+        """Make the stream of a recipe, given its seed and its canonical text without the seed."""
+        secret = bytes.fromhex(seed) if isinstance(seed, str) else _digest(b"number", b"", str(seed).encode())
+        return cls(_digest(b"recipe", secret, identity.encode()))
+
+    def sub(self, name: str) -> Stream:
+        """Return the independent stream of that name."""
+        return Stream(_digest(b"sub", self.key, name.encode()))
+
+    def words(self, count: int) -> Words:
+        """Return the first `count` words: always a prefix of one and the same sequence."""
+        from cryptography.hazmat.primitives.ciphers import Cipher
+        from cryptography.hazmat.primitives.ciphers.algorithms import AES
+        from cryptography.hazmat.primitives.ciphers.modes import CTR
+
+        encryptor = Cipher(AES(self.key), CTR(bytes(16))).encryptor()
+        return np.frombuffer(encryptor.update(bytes(4 * count)), dtype="<u4").astype(np.uint32, copy=False)
+
+
+def _digest(purpose: bytes, key: bytes, text: bytes) -> bytes:
+    return hashlib.blake2b(text, digest_size=32, key=key, person=b"quadrille " + purpose).digest()
+
+
+def draw_until_enough(attempt: Callable[[Words], T | None], stream: Stream, guess: int) -> T:
+    """Call `attempt` with words, from the start with twice as many each time it returns None."""
+    count = max(64, guess)
+    while (result := attempt(stream.words(count))) is None:
+        count *= 2
+    return result
+
+
+class Chooser:
+    """Uniform whole numbers, one at a time, for the rare steps that are not compiled."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+        self._words = stream.words(256)
+        self._next = 0
+
+    def below(self, n: int) -> int:
+        """Return a uniform number in 0..n-1, for n up to 2^32, by exact rejection."""
+        while True:
+            if self._next == len(self._words):
+                self._words = self._stream.words(2 * len(self._words))
+            word = int(self._words[self._next])
+            self._next += 1
+            if word < (1 << 32) - (1 << 32) % n:
+                return word % n

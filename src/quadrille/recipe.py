@@ -1,0 +1,159 @@
+"""What a release is made by: a method, its parameters and a seed, as ~200 bytes of JSON."""
+
+from __future__ import annotations
+
+import json
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, fields
+from typing import Any, ClassVar, cast
+
+import numpy as np
+
+from quadrille.data import Data
+from quadrille.errors import InputError, ParameterError, bad_parameter, unknown_name
+from quadrille.plan import Plan
+from quadrille.randomness import Stream
+
+_KEPT_DRAWERS = 8
+
+
+class Drawer:
+    """The one-off preparation of a design for one data set; `draw` makes the plan of a seed.
+
+    Drawing works on scratch memory that it leaves as it found it, one draw at a time.
+    """
+
+    def __init__(self, draw: Callable[[Stream], Plan]) -> None:
+        self._draw = draw
+        self._lock = threading.Lock()
+
+    def draw(self, stream: Stream) -> Plan:
+        """Draw the plan that belongs to a stream."""
+        with self._lock:
+            return self._draw(stream)
+
+
+@dataclass(frozen=True)
+class Recipe(ABC):
+    """Base of all methods. A subclass is a frozen dataclass with a `seed` field and a `prepare` method."""
+
+    version: ClassVar[int] = 1
+    methods: ClassVar[dict[str, type[Recipe]]] = {}
+
+    def __init_subclass__(cls) -> None:
+        Recipe.methods[cls.__name__] = cls
+
+    @abstractmethod
+    def prepare(self, data: Data) -> Drawer:
+        """Check the parameters against the data and do all work that does not depend on the seed."""
+
+    def plan(self, data: Data) -> Plan:
+        """Return what this recipe does to these data: always the same plan."""
+        return self.drawer(data).draw(self.stream())
+
+    def drawer(self, data: Data) -> Drawer:
+        """Return the prepared drawer, kept for the next seeds of the same design on the same data."""
+        kept, design = data.prepared, self.identity()
+        drawer = kept.get(design)
+        if not isinstance(drawer, Drawer):
+            drawer = self.prepare(data)
+            while len(kept) >= _KEPT_DRAWERS:
+                kept.pop(next(iter(kept)), None)
+            kept[design] = drawer
+        return drawer
+
+    def stream(self) -> Stream:
+        """Return the random stream that belongs to this recipe, and to no other."""
+        return Stream.of(cast("int | str", self.parameters()["seed"]), self.identity())
+
+    def parameters(self) -> dict[str, Any]:
+        """Return all parameters by name."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def identity(self) -> str:
+        """Return the canonical JSON without the seed: the design."""
+        return self._json(without=("seed",))
+
+    def to_json(self) -> str:
+        """Return the canonical JSON: sorted keys, defaults left out."""
+        return self._json(without=())
+
+    def _json(self, without: tuple[str, ...]) -> str:
+        document: dict[str, object] = {"method": type(self).__name__, "version": self.version}
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.name not in without and (field.default is MISSING or value != field.default):
+                document[field.name] = value
+        return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+    @staticmethod
+    def from_json(text: str) -> Recipe:
+        """Read a recipe back. Its method must have been imported."""
+        try:
+            parsed: object = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise InputError(f"The recipe is not valid JSON: {error.msg} in line {error.lineno}.") from None
+        if not isinstance(parsed, dict) or "method" not in parsed:
+            raise InputError('A recipe must be a JSON object with a "method".')
+        document = cast("dict[str, Any]", parsed)
+        name = str(document.pop("method"))
+        if name not in Recipe.methods:
+            raise unknown_name("method", name, Recipe.methods, where="the recipe")
+        method = Recipe.methods[name]
+        version = document.pop("version", None)
+        if version != method.version:
+            raise InputError(
+                f"The recipe is for version {version!r} of {name}; this Quadrille draws version {method.version}. "
+                "Another version would draw another plan: use the release of Quadrille that wrote the recipe."
+            )
+        known = [field.name for field in fields(method)]
+        for key in document:
+            if key not in known:
+                raise unknown_name("parameter", key, known, where=f"the recipe ({name})")
+        try:
+            return method(**document)
+        except TypeError as error:
+            raise ParameterError(f"The recipe does not fit {name}: {error}.") from None
+
+
+def names(owner: str, parameter: str, value: object, *, least: int = 0) -> tuple[str, ...]:
+    """Check a parameter that lists columns: a list of distinct names, or one name."""
+    listed = (value,) if isinstance(value, str) else value
+    must = "a list of column names" + (f", at least {least}" if least else "")
+    if not isinstance(listed, list | tuple):
+        raise bad_parameter(owner, parameter, must, value)
+    given = cast("tuple[object, ...]", tuple(cast("list[object]", listed)))
+    if len(given) < least or not all(isinstance(name, str) for name in given):
+        raise bad_parameter(owner, parameter, must, value)
+    if len(set(given)) != len(given):
+        raise bad_parameter(owner, parameter, "a list without repetitions", value)
+    return cast("tuple[str, ...]", given)
+
+
+def one_of(owner: str, parameter: str, value: object, options: tuple[str, ...]) -> None:
+    """Check a parameter that takes one of a few words."""
+    if value not in options:
+        raise bad_parameter(owner, parameter, "one of " + ", ".join(map(repr, options)), value)
+
+
+def whole(owner: str, parameter: str, value: object, *, least: int) -> int:
+    """Check a parameter that is a whole number."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or int(value) < least:
+        raise bad_parameter(owner, parameter, f"a whole number of {least} or more", value)
+    return int(value)
+
+
+def share(owner: str, parameter: str, value: object) -> float:
+    """Check a parameter that is a share above 0 and up to 1."""
+    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    if not number or not 0 < float(cast("float", value)) <= 1:
+        raise bad_parameter(owner, parameter, "a number in (0, 1]", value)
+    return float(cast("float", value))
+
+
+def settle(recipe: Recipe, values: Mapping[str, object]) -> None:
+    """Store checked values in a frozen recipe that is being made."""
+    for name, value in values.items():
+        object.__setattr__(recipe, name, value)

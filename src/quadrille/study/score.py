@@ -1,0 +1,254 @@
+"""Scoring a plan, or a second file, by any measures: one preparation, then a cost per touched row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from quadrille import frames, measure
+from quadrille.codebook import Variable
+from quadrille.cross import DENSE_LIMIT, Cross
+from quadrille.data import Column, Data
+from quadrille.delta import Delta, Fused
+from quadrille.errors import InputError, bad_parameter
+from quadrille.matching import changed_columns, matched
+from quadrille.measure_base import ALL_PAIRS, Call, Measure, Part, Score, combine, parts_of, undefined
+from quadrille.plan import Plan
+from quadrille.summary import Summary, Table, Tally
+from quadrille.where import Condition, Where
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_MASK = "(where)"
+NOT_ALIGNED = "needs the plan or aligned rows: no column agrees row by row; give swapped= if the rows are aligned"
+
+
+@dataclass(frozen=True)
+class Scores(Mapping[str, float | None]):
+    """Scores by the measure's address as given: `scores["hellinger"]`, `scores.detail(...)`, `scores.frame()`."""
+
+    results: Mapping[str, tuple[Measure, Score]]
+
+    def __getitem__(self, address: str) -> float | None:
+        return self._score(address).value
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.results)
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    def _score(self, address: str) -> Score:
+        if address not in self.results:
+            raise InputError(f"{address!r} was not scored. Scored: {', '.join(self.results)}.")
+        return self.results[address][1]
+
+    def note(self, address: str) -> str:
+        """Return what must be said with the value: why it is None, or that nothing changed."""
+        return self._score(address).note
+
+    def detail(self, address: str) -> pl.DataFrame:
+        """Return the parts behind a value: the matrix over pairs of variables, or a row per variable or table."""
+        return frames.tidy(detail_rows(self._score(address)))
+
+    def frame(self) -> pl.DataFrame:
+        """Return one row per measure: address, value, side, direction, note."""
+        return frames.tidy([{"measure": address, **row} for address, row in self._rows().items()])
+
+    def as_dict(self) -> dict[str, dict[str, object]]:
+        """Return plain values, for JSON."""
+        return {
+            address: {**row, "detail": dict(self.results[address][1].detail)} for address, row in self._rows().items()
+        }
+
+    def _rows(self) -> dict[str, dict[str, object]]:
+        return {
+            address: {"value": score.value, "side": kind.side, "better": kind.direction, "note": score.note}
+            for address, (kind, score) in self.results.items()
+        }
+
+
+def detail_rows(score: Score) -> list[dict[str, object]]:
+    """Lay the detail of a score out as rows; pairs of variables as a symmetric matrix."""
+    parts = score.detail.get("parts")
+    if not isinstance(parts, list):
+        return [dict(score.detail)]
+    value: dict[tuple[str, ...], float | None] = {tuple(part["variables"]): part["value"] for part in parts}
+    if any(len(key) == 1 for key in value):
+        return [{"variable": key[0], "value": number} for key, number in value.items()]
+    names = list(dict.fromkeys(name for key in value for name in key))
+    return [
+        {"variable": row, **{column: value.get((row, column), value.get((column, row))) for column in names}}
+        for row in names
+    ]
+
+
+class Evaluator:
+    """Measures prepared for one file: tables before, and one fused cell number per record."""
+
+    def __init__(self, data: Data, measures: Sequence[str | Measure], *, where: str | ArrayLike | None = None) -> None:
+        self._given = data
+        self._data, condition = _with_mask(data, where)
+        self._calls = [_narrowed(call, condition) for call in _calls(measures)]
+        self._kinds = {call.text: kind for call, kind in _calls(measures).items()}
+        self._parts: dict[tuple[str, ...], list[list[Part]]] = {}
+        self._before: dict[Summary, Tally] = {}
+        fixed = [part for parts in self._parts_for(()) for part in parts]
+        self._fused = _fuse(self._data, [part.summary for part in fixed])
+
+    def score(self, plan: Plan) -> Scores:
+        """Score a plan."""
+        plan.check(self._given)
+        delta = Delta(self._data, plan, self._fused)
+        changes = {}
+        results: dict[str, tuple[Measure, Score]] = {}
+        for call, parts in zip(self._calls, self._parts_for(plan.columns), strict=True):
+            kind = self._kinds[call.text]
+            scores: list[tuple[Part, Score]] = []
+            for part in parts:
+                before = self._tally(part.summary)
+                if part.summary not in changes:
+                    changes[part.summary] = before.change(delta)
+                scores.append((part, kind.score(before, changes[part.summary])))
+            results[call.text] = kind, combine(scores, call, kind)
+        return Scores(results)
+
+    def compare(self, other: Data, swapped: ArrayLike | None = None) -> Scores:
+        """Score a second file, summarised by itself; record-by-record measures need aligned rows."""
+        other, _ = _with_mask(other, self._data[_MASK].values == 1 if _MASK in self._data.codebook else None)
+        moved = changed_columns(self._data, other)
+        aligned = moved is not None or _is_mask(swapped, self._data.n, other.n)
+        if moved is None:
+            moved = tuple(name for name in self._data.keys if name in other.codebook)
+        results: dict[str, tuple[Measure, Score]] = {}
+        for call, parts in zip(self._calls, self._parts_for(moved), strict=True):
+            kind = self._kinds[call.text]
+            if kind.by_record and not aligned:
+                results[call.text] = kind, undefined(NOT_ALIGNED)
+                continue
+            scores = [(part, self._compare(part.summary, kind, other)) for part in parts]
+            results[call.text] = kind, combine(scores, call, kind)
+        return Scores(results)
+
+    def _compare(self, summary: Summary, kind: Measure, other: Data) -> Score:
+        mine, theirs = matched(self._data, other, summary.needs)
+        before = summary.of(mine)
+        after = summary.of(theirs, mine if kind.by_record else None)
+        return kind.score(before, before.against(after))
+
+    def _parts_for(self, moved: tuple[str, ...]) -> list[list[Part]]:
+        if moved not in self._parts:
+            self._parts[moved] = [parts_of(call, self._kinds[call.text], self._data, moved) for call in self._calls]
+        return self._parts[moved]
+
+    def _tally(self, summary: Summary) -> Tally:
+        if summary not in self._before:
+            self._before[summary] = summary.of(self._data)
+        return self._before[summary]
+
+
+def score(
+    data: Data,
+    released: Plan | Data,
+    measures: Sequence[str | Measure],
+    *,
+    swapped: ArrayLike | None = None,
+    where: str | ArrayLike | None = None,
+) -> Scores:
+    """Score a plan, or a second file, by some measures.
+
+    Parameters
+    ----------
+    data : the file before.
+    released : the plan, or the released file; the latter is summarised by itself, categories matched by label.
+    measures : addresses such as "hellinger", "total_variation(Age*Sex)", "cramers_v_change(2-way)".
+    swapped : with a second file whose rows are aligned, which records were swapped (true or false per row).
+    where : which records count: "Sex=Male & Age!=<25", or true or false per row.
+
+    Example
+    -------
+    >>> import quadrille as qd
+    >>> data = qd.datasets.cps8d()
+    >>> plan = qd.RandomSwap(["MS"], pairs=1221, seed=1).plan(data)
+    >>> round(qd.score(data, plan, ["total_variation(MS*Race)"])["total_variation(MS*Race)"], 4)
+    0.0042
+    """
+    evaluator = Evaluator(data, measures, where=where)
+    if isinstance(released, Plan):
+        return evaluator.score(released)
+    return evaluator.compare(released, swapped)
+
+
+def measures() -> pl.DataFrame:
+    """Return every measure: name, side, which values are better, range, definition, reference."""
+    return frames.tidy(
+        [
+            {
+                "name": kind.name,
+                "side": kind.side,
+                "better": kind.direction,
+                "range": f"[{kind.range[0]:g}, {kind.range[1]:g}]",
+                "definition": kind.definition,
+                "reference": kind.reference,
+            }
+            for kind in measure.MEASURES.values()
+        ]
+    )
+
+
+def _calls(measures: Sequence[str | Measure]) -> dict[Call, Measure]:
+    if isinstance(measures, str) or not measures:
+        raise bad_parameter("score", "measures", "a list of measures, at least one", measures)
+    calls: dict[Call, Measure] = {}
+    for given in measures:
+        call = Call.parse(given if isinstance(given, str) else given.name)
+        calls[call] = measure.get(call.name) if isinstance(given, str) else given
+    return calls
+
+
+def _narrowed(call: Call, where: Where | None) -> Call:
+    if where is None:
+        return call
+    return replace(call, where=Where(where.conditions + (call.where.conditions if call.where else ())))
+
+
+def _with_mask(data: Data, where: str | ArrayLike | None) -> tuple[Data, Where | None]:
+    """Turn where= into conditions; true or false per row becomes a column of its own."""
+    if where is None or isinstance(where, str):
+        return data, Where.parse(where) if where else None
+    mask = np.asarray(where)
+    _is_mask(mask, data.n, data.n)
+    column = Column(Variable(_MASK, categories=(0, 1), role="stratum"), mask.astype(np.uint8))
+    columns = [*(data[name] for name in data.columns), column]
+    return Data(columns, weight=data.weight), Where((Condition(_MASK, ("1",)),))
+
+
+def _is_mask(mask: ArrayLike | None, *lengths: int) -> bool:
+    if mask is None:
+        return False
+    array: NDArray[np.generic] = np.asarray(mask)
+    if array.dtype != np.bool_ or any(array.shape != (n,) for n in lengths):
+        raise InputError(f"A mask of records must hold true or false for each of the {lengths[0]:,} rows.")
+    return True
+
+
+def _fuse(data: Data, summaries: Sequence[Summary]) -> dict[Cross, Fused]:
+    """Fuse as many variables as fit a dense cross, those of the largest tables first."""
+    chosen: tuple[str, ...] = ()
+    tables = {summary for summary in summaries if isinstance(summary, Table)}
+    for table in sorted(tables, key=lambda table: (-len(table.needs), table.needs)):
+        union = tuple(dict.fromkeys(chosen + table.needs))
+        if Cross.of(data, union).possible <= DENSE_LIMIT:
+            chosen = union
+    if not chosen:
+        return {}
+    cross = Cross.of(data, chosen)
+    return {cross: Fused(data, cross)}
+
+
+__all__ = ["ALL_PAIRS", "Evaluator", "Scores", "measures", "score"]

@@ -1,0 +1,329 @@
+"""Additive statistics: tables of counts and weighted counts, and how a plan changes them.
+
+`Table` and `Transition` say what is counted. Their `of` gives a `Tally`; its `change` lists the cells that a plan
+touches, with old and new values, at a cost in proportion to the touched rows. All sums are of whole numbers.
+"""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quadrille import kernels
+from quadrille.cross import Cells, Cross
+from quadrille.data import Codes, Data
+from quadrille.delta import Delta, Fused
+from quadrille.errors import MismatchError
+from quadrille.where import Where
+
+Ints = NDArray[np.int64]
+
+OUTSIDE = -1
+_NONE = np.empty(0, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Summary(ABC):
+    """What is counted: cells of some variables, of the records that meet a condition."""
+
+    variables: tuple[str, ...]
+    where: Where | None = None
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Every variable that decides what is counted."""
+        return tuple(dict.fromkeys(self.variables + (self.where.variables if self.where else ())))
+
+    @abstractmethod
+    def cross(self, data: Data) -> Cross:
+        """Return the cells."""
+
+    @abstractmethod
+    def cells(self, data: Data, original: Data | None = None) -> Cells:
+        """Return the cell of every record, -1 outside; `original` holds the same records before."""
+
+    @abstractmethod
+    def net(self, delta: Delta) -> tuple[Cells, Ints]:
+        """Return the cells whose counts or ticks change, ascending, and by how much, (2, m)."""
+
+    def of(self, data: Data, original: Data | None = None) -> Tally:
+        """Count."""
+        return Tally.count_cells(self, data, original)
+
+
+@dataclass(frozen=True)
+class Table(Summary):
+    """Counts of the cross of some variables."""
+
+    def cross(self, data: Data) -> Cross:
+        """Return the cross of the variables."""
+        return Cross.of(data, self.variables)
+
+    def cells(self, data: Data, original: Data | None = None) -> Cells:
+        """Return the cell of every record."""
+        cells = self.cross(data).cells(data)
+        if self.where:
+            for condition in self.where.conditions:
+                cells[~condition.allowed(data)[data[condition.variable].values]] = OUTSIDE
+        return cells
+
+    def net(self, delta: Delta) -> tuple[Cells, Ints]:
+        """Return the net change, from a fused cross that contains the table if there is one."""
+        cross = self.cross(delta.data)
+        for fused in delta.fused.values():
+            if set(self.needs) <= set(fused.cross.variables):
+                cells, net = delta.net(fused.cross)
+                lookup = fused.lookup(self, lambda: self._lookup(fused, delta.data))
+                return kernels.net_of_cells(cells, net, lookup, scratch(cross.possible), cross.possible)
+        old, new = delta.cells(cross)
+        if self.where:
+            old, new = old.copy(), new.copy()
+            for condition in self.where.conditions:
+                allowed = condition.allowed(delta.data)
+                was, now = delta.values(condition.variable)
+                old[~allowed[was]] = OUTSIDE
+                new[~allowed[now]] = OUTSIDE
+        return net_of_rows(cross, old, new, delta.ticks)
+
+    def _lookup(self, fused: Fused, data: Data) -> NDArray[np.int32]:
+        """Return the table's cell for every cell of a fused cross that contains it."""
+        every = np.arange(fused.cross.possible, dtype=np.int64)
+        cells = fused.cross.project(every, self.cross(data))
+        if self.where:
+            for condition in self.where.conditions:
+                cells[~condition.allowed(data)[fused.cross.codes(every, condition.variable)]] = OUTSIDE
+        return cells.astype(np.int32)
+
+
+@dataclass(frozen=True)
+class Transition(Summary):
+    """Counts of (original, released) combinations of some variables, record by record.
+
+    A condition looks at the original values: it chooses records, not cells.
+    """
+
+    def cross(self, data: Data) -> Cross:
+        """Return the cross of original and released values."""
+        half = Cross.of(data, self.variables)
+        return Cross(tuple(f"{name} before" for name in half.variables) + half.variables, half.sizes * 2)
+
+    def cells(self, data: Data, original: Data | None = None) -> Cells:
+        """Return the cell of every record; without an original nothing has changed yet."""
+        first = original or data
+        cells = self._join(data, [(first[v].values, data[v].values) for v in self.variables])
+        for condition in self.where.conditions if self.where else ():
+            cells[~condition.allowed(first)[first[condition.variable].values]] = OUTSIDE
+        return cells
+
+    def net(self, delta: Delta) -> tuple[Cells, Ints]:
+        """Return the net change: records leave the diagonal."""
+        values = [delta.values(name) for name in self.variables]
+        old = self._join(delta.data, [(was, was) for was, _ in values])
+        new = self._join(delta.data, values)
+        for condition in self.where.conditions if self.where else ():
+            outside = ~condition.allowed(delta.data)[delta.values(condition.variable)[0]]
+            old[outside] = new[outside] = OUTSIDE
+        return net_of_rows(self.cross(delta.data), old, new, delta.ticks)
+
+    def _join(self, data: Data, values: Sequence[tuple[Codes, Codes]]) -> Cells:
+        strides = self.cross(data).strides
+        cells = np.zeros(len(values[0][0]), dtype=np.int64)
+        for i, (was, now) in enumerate(values):
+            cells += was.astype(np.int64) * strides[i] + now.astype(np.int64) * strides[len(values) + i]
+        return cells
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """A counted table: all cells where `keys` is None, else the occupied cells in ascending order of their keys.
+
+    `count` are records, `ticks` their weights; weight = ticks / per_unit. `valid` are the numbers of categories of
+    the summary's variables that are not missing.
+    """
+
+    summary: Summary
+    cross: Cross
+    keys: Cells | None
+    count: Ints
+    ticks: Ints | None
+    per_unit: float
+    valid: tuple[int, ...]
+
+    @classmethod
+    def count_cells(cls, summary: Summary, data: Data, original: Data | None) -> Tally:
+        """Count the records of each cell."""
+        cross, cells = summary.cross(data), summary.cells(data, original)
+        weights, per_unit = (data.ticks.values, data.ticks.per_unit) if data.ticks else (None, 1.0)
+        inside = cells if summary.where is None else cells[cells != OUTSIDE]
+        if cross.dense:
+            count = np.bincount(inside, minlength=cross.possible)
+            keys = None
+        else:
+            keys, count = np.unique(inside, return_counts=True)
+            cells = np.where(cells == OUTSIDE, OUTSIDE, np.searchsorted(keys, cells)) if weights is not None else cells
+        ticks = None
+        if weights is not None:
+            ticks = np.zeros(len(count), dtype=np.int64)
+            kernels.add_ticks(cells, weights, ticks)
+        valid = tuple(data[name].valid for name in summary.variables)
+        return cls(summary, cross, keys, count.astype(np.int64, copy=False), ticks, per_unit, valid)
+
+    @cached_property
+    def total(self) -> int:
+        """Total in the unit of `value`: records, or ticks where there is a weight."""
+        return int(self.value.sum())
+
+    @property
+    def value(self) -> Ints:
+        """Ticks where there is a weight, else counts."""
+        return self.count if self.ticks is None else self.ticks
+
+    @property
+    def weighted(self) -> bool:
+        """Whether there is a weight."""
+        return self.ticks is not None
+
+    def at(self, cells: Cells) -> tuple[Ints, Ints | None]:
+        """Return count and ticks of some cells; zero where a cell is empty."""
+        if self.keys is None:
+            return self.count[cells], None if self.ticks is None else self.ticks[cells]
+        if not len(self.keys):
+            zero = np.zeros(len(cells), dtype=np.int64)
+            return zero, None if self.ticks is None else zero
+        place = np.minimum(np.searchsorted(self.keys, cells), len(self.keys) - 1)
+        found = self.keys[place] == cells
+        count = np.where(found, self.count[place], 0)
+        return count, None if self.ticks is None else np.where(found, self.ticks[place], 0)
+
+    def change(self, delta: Delta) -> Change:
+        """Return what a plan does to the table, at a cost in proportion to the touched rows."""
+        if not set(self.summary.needs) & set(delta.moved):
+            return Change.nothing(self)
+        cells, net = self.summary.net(delta)
+        count, ticks = self.at(cells)
+        new_ticks = None if ticks is None else ticks + net[1]
+        return Change(cells, count, count + net[0], ticks, new_ticks, self.total, self._total_after(net), self.per_unit)
+
+    def _total_after(self, net: Ints) -> int:
+        return self.total + int(net[1 if self.weighted else 0].sum())
+
+    def occupied(self) -> Cells:
+        """Return the cells that hold a record, ascending."""
+        return np.flatnonzero(self.count) if self.keys is None else self.keys[self.count > 0]
+
+    def against(self, after: Tally) -> Change:
+        """Return the change to another tally of the same cells, with every occupied cell listed."""
+        cells = np.union1d(self.occupied(), after.occupied())
+        old, old_ticks = self.at(cells)
+        new, new_ticks = after.at(cells)
+        return Change(cells, old, new, old_ticks, new_ticks, self.total, after.total, self.per_unit, after.per_unit)
+
+    def complete(self, change: Change) -> Change:
+        """Return the same change with every occupied cell listed, changed or not."""
+        return self.against(self.after(change))
+
+    def after(self, change: Change) -> Tally:
+        """Return the tally that the change leads to."""
+        per_unit = change.per_unit_after or self.per_unit
+        if self.keys is None:
+            count = self.count.copy()
+            count[change.cells] = change.new_count
+            ticks = None if self.ticks is None else self.ticks.copy()
+            if ticks is not None and change.new_ticks is not None:
+                ticks[change.cells] = change.new_ticks
+            return replace(self, count=count, ticks=ticks, per_unit=per_unit)
+        keys = np.union1d(self.keys, change.cells)
+        count, ticks = self.at(keys)
+        place = np.searchsorted(keys, change.cells)
+        count[place] = change.new_count
+        if ticks is not None and change.new_ticks is not None:
+            ticks[place] = change.new_ticks
+        return replace(self, keys=keys, count=count, ticks=ticks, per_unit=per_unit)
+
+    def merge(self, other: Tally) -> Tally:
+        """Add the tally of other records, counted in the same cells and the same ticks."""
+        if self.summary != other.summary or self.cross != other.cross or self.per_unit != other.per_unit:
+            raise MismatchError("Only tallies of the same table, with the same categories and weight, can be merged.")
+        keys = None if self.keys is None or other.keys is None else np.union1d(self.keys, other.keys)
+        cells = np.arange(self.cross.possible) if keys is None else keys
+        mine, my_ticks = self.at(cells)
+        theirs, their_ticks = other.at(cells)
+        ticks = None if my_ticks is None or their_ticks is None else my_ticks + their_ticks
+        return replace(self, keys=keys, count=mine + theirs, ticks=ticks)
+
+
+@dataclass(frozen=True, eq=False)
+class Change:
+    """Cells of a table with old and new counts and ticks, and the totals before and after."""
+
+    cells: Cells
+    old_count: Ints
+    new_count: Ints
+    old_ticks: Ints | None
+    new_ticks: Ints | None
+    total_old: int
+    total_new: int
+    per_unit: float = 1.0
+    per_unit_after: float | None = None
+
+    @classmethod
+    def nothing(cls, tally: Tally) -> Change:
+        """Return the change of a table that a plan does not touch."""
+        ticks = None if tally.ticks is None else _NONE
+        return cls(_NONE, _NONE, _NONE, ticks, ticks, tally.total, tally.total, tally.per_unit)
+
+    @property
+    def old(self) -> Ints:
+        """Old values: ticks where there is a weight, else counts."""
+        return self.old_count if self.old_ticks is None else self.old_ticks
+
+    @property
+    def new(self) -> Ints:
+        """New values: ticks where there is a weight, else counts."""
+        return self.new_count if self.new_ticks is None else self.new_ticks
+
+    @property
+    def nothing_changed(self) -> bool:
+        """Whether every listed cell is as before."""
+        same_unit = self.per_unit_after is None or self.per_unit_after == self.per_unit
+        return same_unit and bool((self.old_count == self.new_count).all()) and bool((self.old == self.new).all())
+
+
+def net_of_rows(cross: Cross, old: Cells, new: Cells, ticks: Ints | None) -> tuple[Cells, Ints]:
+    """Return the net change of the cells that some rows leave and reach."""
+    weights = _NONE if ticks is None else ticks
+    if cross.dense:
+        return kernels.net_of_rows(old, new, weights, scratch(cross.possible), cross.possible)
+    moved = old != new
+    leaving, reaching = moved & (old != OUTSIDE), moved & (new != OUTSIDE)
+    cells = np.concatenate((old[leaving], new[reaching]))
+    step = np.ones((2, len(cells)), dtype=np.int64)
+    step[1] = 0 if ticks is None else np.concatenate((ticks[leaving], ticks[reaching]))
+    step[:, : int(leaving.sum())] *= -1
+    if not len(cells):
+        return cells, step
+    order = np.argsort(cells, kind="stable")
+    ordered = cells[order]
+    first = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
+    net = np.add.reduceat(step[:, order], first, axis=1)
+    kept = net.any(axis=0)
+    return ordered[first][kept], net[:, kept]
+
+
+_SCRATCH = threading.local()
+
+
+def scratch(possible: int) -> Ints:
+    """Return zeroed working memory for the counting kernels, which leave it zeroed."""
+    memory = cast("Ints | None", getattr(_SCRATCH, "memory", None))
+    if memory is None or len(memory) < possible:
+        memory = np.zeros((possible, 3), dtype=np.int64)
+        _SCRATCH.memory = memory
+    return memory

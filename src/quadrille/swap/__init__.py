@@ -1,0 +1,11 @@
+"""All methods of swapping, one file each."""
+
+from __future__ import annotations
+
+from quadrille.recipe import Recipe
+from quadrille.swap import random as random  # registers its recipe
+
+
+def recipe_from_json(text: str) -> Recipe:
+    """Read a recipe of any method from its canonical JSON."""
+    return Recipe.from_json(text)

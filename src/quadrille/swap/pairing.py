@@ -1,0 +1,188 @@
+"""Which records may be paired, how many pairs there can be, and drawing them: shared by methods that pair records."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quadrille import kernels
+from quadrille.data import Codes, Data
+from quadrille.errors import InfeasibleError
+from quadrille.plan import Pairs
+from quadrille.randomness import Stream, Words, draw_until_enough
+from quadrille.swap.repair import repair
+
+Differ = Literal["all", "any", "none"]
+Sampler = Literal["first-uniform", "pair-uniform"]
+Ints = NDArray[np.int64]
+
+_DIFFER_CODE = {"none": 0, "any": 1, "all": 2}
+_RANK_LIMIT = 1 << 22
+EXACT_GROUPS = 10_000
+"""Up to this many value combinations the largest number of pairs is worked out exactly for an error message."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Who may be paired with whom."""
+
+    swap: tuple[str, ...]
+    same: tuple[str, ...]
+    different: tuple[str, ...]
+    differ: Differ
+
+    def __str__(self) -> str:
+        parts = [f"swapping {', '.join(self.swap)}"]
+        parts += [f"{', '.join(self.same)} the same"] if self.same else []
+        parts += [f"{', '.join(self.different)} different"] if self.different else []
+        return " with ".join((parts[0], " and ".join(parts[1:]))) if parts[1:] else parts[0]
+
+
+class Pairing:
+    """The prepared draw of pairs under a rule: cost per draw in proportion to the records drawn."""
+
+    def __init__(self, data: Data, rule: Rule, sampler: Sampler) -> None:
+        self.rule = rule
+        self._pair_uniform = sampler == "pair-uniform"
+        self._pool = make_pool(data, rule)
+        self.bound, self._bound_is_exact = most_pairs(self._pool)
+
+    def draw(self, count: int, stream: Stream) -> Pairs:
+        """Draw `count` pairs, or raise the error that names the largest possible number."""
+        if count > self.bound:
+            raise self._infeasible(count, stream)
+        pairs, drawn = self._attempt(count, stream)
+        if drawn < count:
+            raise InfeasibleError(count, drawn, exact=True, where=str(self.rule))
+        return pairs
+
+    def _infeasible(self, count: int, stream: Stream) -> InfeasibleError:
+        maximum, exact = self.bound, self._bound_is_exact
+        if not exact and len(self._pool.unused) <= EXACT_GROUPS:
+            _, maximum = self._attempt(self.bound, stream)
+            exact = True
+        return InfeasibleError(count, maximum, exact=exact, where=str(self.rule))
+
+    def _attempt(self, count: int, stream: Stream) -> tuple[Pairs, int]:
+        pool = self._pool
+        pairs = np.empty((count, 2), dtype=np.int64)
+        log = np.zeros((2 * count + 2, 2), dtype=np.int64)
+
+        def attempt(words: Words) -> int | None:
+            dice = kernels.dice(words)
+            try:
+                drawn = int(kernels.draw_pairs(pairs, self._pair_uniform, pool, log, dice))
+                if dice.cursor[1]:
+                    return None
+                return drawn if drawn == count else repair(pool, log, pairs, drawn, stream.sub("repair"))
+            finally:
+                kernels.put_back(0, pool, log)
+
+        drawn = draw_until_enough(attempt, stream, guess=8 * count)
+        return pairs, drawn
+
+
+def make_pool(data: Data, rule: Rule) -> kernels.Pool:
+    """Sort the records that have any admissible partner by class and group."""
+    columns = {name: _codes(data, name) for name in (*rule.same, *rule.swap, *rule.different)}
+    class_id, classes = _group_ids([columns[name] for name in rule.same], data.n)
+    decisive = [columns[name] for name in (*rule.swap, *rule.different)]
+    group_id, groups = _group_ids([(class_id, classes), *decisive], data.n)
+    start = np.zeros(groups + 1, dtype=np.int64)
+    order = np.empty(data.n, dtype=np.int32)
+    kernels.sort_into_groups(group_id, groups, start, order)
+    leader = order[start[:-1]]
+    types = np.stack([codes[leader] for codes, _ in decisive], axis=1).astype(np.int32)
+    pool = _pool(order, np.diff(start), class_id[leader], types, rule)
+    alive = kernels.has_partner(pool)
+    if alive.all():
+        return pool
+    kept = np.repeat(alive, pool.unused)
+    return _pool(order[kept], pool.unused[alive], class_id[leader][alive], types[alive], rule)
+
+
+def _pool(
+    order: NDArray[np.int32], counts: Ints, class_id: Ints, types: NDArray[np.int32], rule: Rule
+) -> kernels.Pool:
+    class_of, classes = _ranks(class_id, int(class_id.max(initial=-1)) + 1)
+    groups_in = np.bincount(class_of, minlength=classes)
+    records_in = np.bincount(class_of, weights=counts, minlength=classes)
+    work = int((groups_in.astype(np.float64) ** 2).sum()) if len(rule.swap) + len(rule.different) > 1 else len(counts)
+    return kernels.Pool(
+        order=order,
+        start=np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
+        unused=counts.astype(np.int64),
+        group_of=np.repeat(np.arange(len(counts), dtype=np.int32), counts),
+        class_of=class_of,
+        first=np.concatenate(([0], np.cumsum(groups_in))).astype(np.int64),
+        types=np.ascontiguousarray(types),
+        swaps=len(rule.swap),
+        differ=_DIFFER_CODE[rule.differ],
+        longest=int(records_in.max(initial=0)),
+        patience=256 + work // 4,
+    )
+
+
+def most_pairs(pool: kernels.Pool) -> tuple[int, bool]:
+    """Return an upper bound of the number of pairs, and whether it is the maximum.
+
+    Per class of n records at most floor(n / 2), and at most n - m where m is the largest number of records that
+    share a value which must differ. With one such condition, or none, the bound is reached.
+    """
+    classes = len(pool.first) - 1
+    size = np.bincount(pool.class_of, weights=pool.unused, minlength=classes).astype(np.int64)
+    bound = size // 2
+    conditions = _conditions(pool)
+    for values in conditions:
+        _, cell = np.unique(np.stack((pool.class_of, values)), axis=1, return_inverse=True)
+        count = np.bincount(cell, weights=pool.unused).astype(np.int64)
+        largest = np.zeros(classes, dtype=np.int64)
+        np.maximum.at(largest, pool.class_of, count[cell])
+        bound = np.minimum(bound, size - largest)
+    return int(bound.sum()), len(conditions) <= 1
+
+
+def _conditions(pool: kernels.Pool) -> list[Ints]:
+    """Return, per condition, the value of each group that must differ within a pair."""
+    columns = [pool.types[:, c].astype(np.int64) for c in range(pool.types.shape[1])]
+    swapped, different = columns[: pool.swaps], columns[pool.swaps :]
+    if pool.differ == _DIFFER_CODE["all"]:
+        return swapped + different
+    if pool.differ == _DIFFER_CODE["any"]:
+        joint, _ = _group_ids([(c, int(c.max(initial=0)) + 1) for c in swapped], len(pool.types))
+        return [joint, *different]
+    return different
+
+
+def _codes(data: Data, name: str) -> tuple[Codes, int]:
+    """Return a column as codes; numbers are ranked."""
+    column = data[name]
+    if column.variable.coded:
+        return column.values, column.size
+    values, codes = np.unique(column.values, return_inverse=True)
+    return codes, len(values)
+
+
+def _group_ids(columns: Sequence[tuple[Codes, int]], n: int) -> tuple[Ints, int]:
+    """Number the combinations of values that occur, in lexicographic order."""
+    ids, size = np.zeros(n, dtype=np.int64), 1
+    for codes, count in columns:
+        if size * count >= 1 << 62:
+            ids, size = _ranks(ids, size)
+        ids *= count
+        ids += codes
+        size *= count
+    return _ranks(ids, size)
+
+
+def _ranks(ids: Ints, size: int) -> tuple[Ints, int]:
+    """Renumber without gaps, keeping the order."""
+    if size > max(_RANK_LIMIT, len(ids)):
+        values, ranks = np.unique(ids, return_inverse=True)
+        return cast("Ints", ranks), len(values)
+    present = np.bincount(ids, minlength=size) > 0
+    return (np.cumsum(present) - 1)[ids], int(present.sum())

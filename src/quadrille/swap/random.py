@@ -1,0 +1,123 @@
+"""Random swapping: pairs drawn at random exchange the values of the swap variables (Gomatam & Karr 2003)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from math import floor
+from typing import Literal
+
+from quadrille.data import Data, require_columns
+from quadrille.errors import InputError, ParameterError
+from quadrille.plan import Move, Plan
+from quadrille.randomness import Seed, Stream, checked_seed
+from quadrille.recipe import Drawer, Recipe, names, one_of, settle, share, whole
+from quadrille.swap.pairing import Differ, Pairing, Rule, Sampler
+
+
+@dataclass(frozen=True)
+class RandomSwap(Recipe):
+    """Exchange the values of some variables between random pairs of records.
+
+    `rate` is the share of records that take part, both partners counted: pairs = floor(rate * N / 2 + 1/2).
+
+    Parameters
+    ----------
+    swap : the variables to exchange.
+    rate, pairs : how much to swap; give one of the two.
+    same, different : columns that must agree, or must differ, within every pair; never swap variables.
+    differ : "all" (every swap variable differs within the pair), "any" (at least one does) or "none".
+    order : "together" (all swap variables move in the same pairs) or "one-by-one" (pairs of their own each).
+    sampler : "first-uniform" (a record uniformly, then its partner uniformly) or "pair-uniform" (uniform over pairs).
+    seed : None for 256 secret bits; a whole number only for tests and papers.
+
+    Example
+    -------
+    >>> import quadrille as qd
+    >>> data = qd.datasets.cps8d()
+    >>> plan = qd.RandomSwap(["Edu"], rate=0.02, same=["Sex"], seed=7).plan(data)
+    >>> len(plan.pairs)
+    488
+
+    Reference: Gomatam & Karr, Distortion Measures for Categorical Data Swapping, NISS Technical Report 131, 2003.
+    """
+
+    swap: Sequence[str]
+    _: KW_ONLY
+    rate: float | None = None
+    pairs: int | None = None
+    same: Sequence[str] = ()
+    different: Sequence[str] = ()
+    differ: Differ = "all"
+    order: Literal["together", "one-by-one"] = "together"
+    sampler: Sampler = "first-uniform"
+    seed: Seed = None
+
+    def __post_init__(self) -> None:
+        owner = "RandomSwap"
+        if (self.rate is None) == (self.pairs is None):
+            raise ParameterError("RandomSwap needs one of 'rate' (share of records) and 'pairs' (number of pairs).")
+        one_of(owner, "differ", self.differ, ("all", "any", "none"))
+        one_of(owner, "order", self.order, ("together", "one-by-one"))
+        one_of(owner, "sampler", self.sampler, ("first-uniform", "pair-uniform"))
+        lists = {
+            "swap": names(owner, "swap", self.swap, least=1),
+            "same": names(owner, "same", self.same),
+            "different": names(owner, "different", self.different),
+        }
+        _refuse_overlap(lists)
+        settle(self, lists)
+        settle(self, {"rate": None if self.rate is None else share(owner, "rate", self.rate)})
+        settle(self, {"pairs": None if self.pairs is None else whole(owner, "pairs", self.pairs, least=1)})
+        settle(self, {"seed": checked_seed(self.seed, owner)})
+
+    def count(self, n: int) -> int:
+        """Return the number of pairs for a file of n records."""
+        if self.pairs is not None:
+            return self.pairs
+        assert self.rate is not None
+        count = min(floor(self.rate * n / 2 + 0.5), n // 2)
+        if count == 0:
+            raise ParameterError(
+                f"The 'rate' parameter of RandomSwap gives no pair at all for {n:,} records. "
+                f"The smallest rate that gives one is {1 / n:.3g}."
+            )
+        return count
+
+    def prepare(self, data: Data) -> Drawer:
+        """Sort the records by what decides whether two of them may be paired."""
+        self._check(data)
+        swap, same, different = tuple(self.swap), tuple(self.same), tuple(self.different)
+        count = self.count(data.n)
+        groups = [swap] if self.order == "together" else [(name,) for name in swap]
+        pairings = [
+            Pairing(data, Rule(group, same, different, self.differ), self.sampler) for group in groups
+        ]
+
+        def draw(stream: Stream) -> Plan:
+            moves = [
+                Move.exchange(pairing.rule.swap, pairing.draw(count, stream.sub("pairs " + pairing.rule.swap[0])))
+                for pairing in pairings
+            ]
+            return Plan(moves, data=data, asked=count)
+
+        return Drawer(draw)
+
+    def _check(self, data: Data) -> None:
+        for name in ("swap", "same", "different"):
+            require_columns(data, getattr(self, name), f"'{name}' of RandomSwap")
+        for name in self.swap:
+            if data.codebook[name].role == "id":
+                raise InputError(f"Column {name!r} has the role id: it is never released, so it cannot be swapped.")
+            if name == data.weight:
+                raise InputError(f"Column {name!r} is the weight: it stays with its record and cannot be swapped.")
+
+
+def _refuse_overlap(lists: dict[str, tuple[str, ...]]) -> None:
+    for one, other in (("swap", "same"), ("swap", "different"), ("same", "different")):
+        both = [name for name in lists[one] if name in lists[other]]
+        if both:
+            raise ParameterError(
+                f"Column {both[0]!r} is in both '{one}' and '{other}' of RandomSwap. "
+                "A column can be swapped, kept the same or kept different, not two of these."
+            )
