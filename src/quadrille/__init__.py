@@ -45,7 +45,7 @@ _HOME = {
     "write_codebook": "io",
 }
 
-__all__ = [  # noqa: RUF022  # sorted as in _HOME; a test keeps the two lists equal
+__all__ = [  # sorted as in _HOME; a test keeps the two lists equal
     "Codebook",
     "Data",
     "InfeasibleError",

@@ -7,7 +7,6 @@ from itertools import chain
 
 import numpy as np
 
-from quadrille import measure
 from quadrille.data import Column, Data
 from quadrille.errors import QuadrilleError
 from quadrille.measure_base import NOTHING_CHANGED, Measure
@@ -71,7 +70,10 @@ def check_measure(kind: str | Measure, data: Data, plan: Plan) -> Scores:
     _law(_close(scores[address], reordered[address]), "the order of rows changes the score")
     nothing = evaluator.score(Plan([], data=data))
     value = nothing[address]
-    _law(value is None or (value == 0 and nothing.note(address) == NOTHING_CHANGED), "no change is not scored 0")
+    _law(
+        value is None or (value == 0 and nothing.note(address) == NOTHING_CHANGED),
+        "no change is not scored 0",
+    )
     if scores.results[address][0].weight_linear and data.weight is None:
         twice = np.concatenate((turned, turned))
         doubled = score(_rows(data, twice), _rows(after, twice), [kind], swapped=swapped[twice])
@@ -136,7 +138,9 @@ def _same_table(before: Data, after: Data, variables: Sequence[str]) -> bool:
     coded = tuple(name for name in variables if before.codebook[name].coded)
     if len(coded) < len(variables):
         numbers = [name for name in chain(variables) if name not in coded]
-        if not all(np.array_equal(np.sort(before[n].values), np.sort(after[n].values), equal_nan=True) for n in numbers):
+        if not all(
+            np.array_equal(np.sort(before[n].values), np.sort(after[n].values), equal_nan=True) for n in numbers
+        ):
             return False
     if not coded:
         return True

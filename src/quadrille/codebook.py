@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Literal, cast, get_args
+from typing import Any, Literal, cast, get_args
 
 from quadrille.errors import InputError, bad_parameter, unknown_name
 
@@ -16,6 +16,7 @@ Value = str | int | float | bool
 
 KINDS: tuple[str, ...] = get_args(Kind)
 ROLES: tuple[str, ...] = get_args(Role)
+_LISTS = ("categories", "labels", "missing")
 _NOT_KEYS = frozenset({"id", "weight", "stratum", "unit", "outcome"})
 
 
@@ -40,10 +41,12 @@ class Variable:
             raise bad_parameter(where, "kind", f"one of {', '.join(KINDS)}", self.kind)
         if self.role is not None and self.role not in ROLES:
             raise bad_parameter(where, "role", f"one of {', '.join(ROLES)}", self.role)
-        if len(set(map(_identity, self.values))) != len(self.values):
-            raise InputError(f"In {where} a category or missing code is listed twice. List each once.")
-        if len({type(value) for value in self.values if not isinstance(value, float)} - {bool}) > 1:
+        kinds = set(map(type, self.values))
+        if str in kinds and len(kinds) > 1:
             raise InputError(f"In {where} categories mix text and numbers. Write all of them alike.")
+        distinct = set(map(_identity, self.values)) if bool in kinds else set(self.values)
+        if len(distinct) != len(self.values):
+            raise InputError(f"In {where} a category or missing code is listed twice. List each once.")
         if self.labels and len(self.labels) != len(self.categories):
             raise InputError(
                 f"In {where} there are {len(self.labels)} labels for {len(self.categories)} categories. "
@@ -136,9 +139,9 @@ class Codebook:
 def _plain(variable: Variable) -> dict[str, object]:
     table: dict[str, object] = {"kind": variable.kind}
     for name in ("role", "level", "categories", "labels", "missing"):
-        value = getattr(variable, name)
+        value: object = getattr(variable, name)
         if value is not None and value != ():
-            table[name] = list(value) if isinstance(value, tuple) else value
+            table[name] = list(cast("tuple[Value, ...]", value)) if name in _LISTS else value
     return table
 
 
@@ -151,7 +154,7 @@ def _variable(name: str, table: object, where: str) -> Variable:
     for key, value in settings.items():
         if key not in known:
             raise unknown_name("setting", key, known, where=place)
-        if key in ("categories", "labels", "missing"):
+        if key in _LISTS:
             if not isinstance(value, list) or not all(isinstance(v, Value) for v in cast("list[object]", value)):
                 raise InputError(f"{place}: '{key}' must be a list of texts or numbers.")
         elif key == "level":
@@ -159,5 +162,7 @@ def _variable(name: str, table: object, where: str) -> Variable:
                 raise InputError(f"{place}: 'level' must be a whole number.")
         elif not isinstance(value, str):
             raise InputError(f"{place}: '{key}' must be a text.")
-    listed = {k: tuple(cast("list[Value]", v)) if isinstance(v, list) else v for k, v in settings.items()}
-    return Variable(name, **listed)  # pyright: ignore[reportArgumentType]  # checked just above
+    listed: dict[str, Any] = {}
+    for key, value in settings.items():
+        listed[key] = tuple(cast("list[Value]", value)) if key in _LISTS else value
+    return Variable(name, **listed)

@@ -85,7 +85,9 @@ class Data:
     def _declared_weight(self) -> str | None:
         declared = [v.name for v in self.codebook if v.role == "weight"]
         if len(declared) > 1:
-            raise InputError(f"The codebook gives {len(declared)} columns the role weight. Keep one, or name it with weight=.")
+            raise InputError(
+                f"The codebook gives {len(declared)} columns the role weight. Keep one, or name it with weight=."
+            )
         return declared[0] if declared else None
 
     def _make_ticks(self) -> Ticks | None:
@@ -130,7 +132,8 @@ class Data:
             self.codebook == other.codebook
             and self.weight == other.weight
             and all(
-                mine.dtype == theirs.dtype and np.array_equal(mine.values, theirs.values, equal_nan=not mine.variable.coded)
+                mine.dtype == theirs.dtype
+                and np.array_equal(mine.values, theirs.values, equal_nan=not mine.variable.coded)
                 for mine, theirs in zip(self._columns, other._columns, strict=True)
             )
         )

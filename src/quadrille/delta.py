@@ -27,7 +27,7 @@ class Delta:
         self.data = data
         self.plan = plan
         self.fused = fused or {}
-        self._cells: dict[Cross, tuple[Cells, Cells]] = {}
+        self._cells: dict[Cross, tuple[Codes, Codes]] = {}
         self._nets: dict[Cross, tuple[Cells, Cells]] = {}
         self._values: dict[str, tuple[Codes, Codes]] = {}
         only = plan.moves[0] if len(plan.moves) == 1 else None
@@ -36,7 +36,7 @@ class Delta:
             (move, None if move is only else np.searchsorted(self.rows, move.given[0])) for move in plan.moves
         ]
 
-    @property
+    @cached_property
     def moved(self) -> tuple[str, ...]:
         """The columns that move."""
         return self.plan.columns
@@ -58,7 +58,7 @@ class Delta:
             self._values[name] = old, new
         return self._values[name]
 
-    def cells(self, cross: Cross) -> tuple[Cells, Cells]:
+    def cells(self, cross: Cross) -> tuple[Codes, Codes]:
         """Return the cells of the touched rows in a cross, before and after."""
         if cross not in self._cells:
             self._cells[cross] = self._gather_fused(cross) if cross in self.fused else self._gather(cross)
@@ -80,7 +80,7 @@ class Delta:
             new = new + (now.astype(np.int64) - was.astype(np.int64)) * cross.stride(name)
         return old, new
 
-    def _gather_fused(self, cross: Cross) -> tuple[Cells, Cells]:
+    def _gather_fused(self, cross: Cross) -> tuple[Codes, Codes]:
         fused = self.fused[cross]
         old = fused.cells[self.rows]
         new = old.copy()
@@ -95,7 +95,7 @@ class Delta:
         return old, new
 
 
-def _partner_cells(fused: Fused, old: Cells, source: Rows, *, paired: bool) -> Cells:
+def _partner_cells(fused: Fused, old: Codes, source: Rows, *, paired: bool) -> Codes:
     """Return the cells of the source rows; in an exchange they are the two halves of `old`, turned round."""
     if not paired:
         return fused.cells[source]
@@ -109,9 +109,13 @@ class Fused:
     def __init__(self, data: Data, cross: Cross) -> None:
         self.cross = cross
         self.cells = cross.cells(data).astype(np.int32)
-        self.scratch = np.zeros((cross.possible, 3), dtype=np.int64)
+        self.scratch = np.zeros((3, cross.possible), dtype=np.int64)
         self._parts: dict[tuple[str, ...], NDArray[np.int32] | None] = {}
         self._lookups: dict[object, NDArray[np.int32]] = {}
+
+    def contains(self, variables: tuple[str, ...]) -> bool:
+        """Tell whether all of these variables are in the cross."""
+        return all(name in self.cross.variables for name in variables)
 
     def lookup(self, table: object, make: Callable[[], NDArray[np.int32]]) -> NDArray[np.int32]:
         """Return the cell of a table for each cell of the cross, made once."""
@@ -124,6 +128,8 @@ class Fused:
         if columns not in self._parts:
             inside = [name for name in columns if name in self.cross.variables]
             every = np.arange(self.cross.possible, dtype=np.int64)
-            part = sum(self.cross.codes(every, name) * self.cross.stride(name) for name in inside)
-            self._parts[columns] = part.astype(np.int32) if inside else None
+            part = np.zeros(len(every), dtype=np.int32)
+            for name in inside:
+                part += (self.cross.codes(every, name) * self.cross.stride(name)).astype(np.int32)
+            self._parts[columns] = part if inside else None
         return self._parts[columns]

@@ -17,7 +17,8 @@ def matched(data: Data, other: Data, variables: tuple[str, ...]) -> tuple[Data, 
     require_columns(other, variables, "the second file")
     if (data.weight is None) != (other.weight is None):
         raise InputError("One of the two files has a weight and the other has none. Give both a weight, or neither.")
-    mine, theirs = {}, {}
+    mine: dict[str, Column] = {}
+    theirs: dict[str, Column] = {}
     for name in variables:
         mine[name], theirs[name] = _match(
             data.coded(name, purpose="a table"), other.coded(name, purpose="a table in the second file")

@@ -23,11 +23,15 @@ EMPTY = "no record, or no weight, in the table"
 
 @dataclass(frozen=True)
 class Score:
-    """A measure's value, None when it is undefined, with details and a note that says why."""
+    """A measure's value, None when it is undefined, with details and a note that says why.
+
+    A value that is the mean over several tables has those of the tables in `parts`, by variables.
+    """
 
     value: float | None
-    detail: Mapping[str, object] = field(default_factory=dict[str, object])
+    detail: Mapping[str, float] = field(default_factory=dict[str, float])
     note: str = ""
+    parts: Mapping[tuple[str, ...], float | None] = field(default_factory=dict[tuple[str, ...], float | None])
 
 
 def undefined(reason: str) -> Score:
@@ -75,8 +79,10 @@ class Call:
     def parse(cls, text: str) -> Call:
         """Read the address of a measure."""
         name, bracket, rest = text.strip().partition("(")
-        if not isinstance(text, str) or not name.strip() or (bracket and not rest.endswith(")")):
-            raise bad_parameter("score", "measures", "like name, name(A*B), name(2-way) or name(A*B, where=Sex=Male)", text)
+        if not name.strip() or (bracket and not rest.endswith(")")):
+            raise bad_parameter(
+                "score", "measures", "like name, name(A*B), name(2-way) or name(A*B, where=Sex=Male)", text
+            )
         margin: tuple[str, ...] | None = None
         where: Where | None = None
         for part in split_outside_quotes(rest[:-1], ",") if bracket else ():
@@ -86,7 +92,9 @@ class Call:
             elif sign and option.strip().isidentifier() and margin is not None:
                 raise unknown_name("option", option.strip(), ["where"], where=f"the measure {text!r}")
             elif margin is not None or not part.strip():
-                raise InputError(f"The measure {text!r} is not understood. Write one margin, then options after commas.")
+                raise InputError(
+                    f"The measure {text!r} is not understood. Write one margin, then options after commas."
+                )
             else:
                 margin = tuple(unquoted(variable) for variable in split_outside_quotes(part, "*"))
         return cls(text, name.strip(), margin, where)
@@ -154,12 +162,12 @@ def combine(scores: list[tuple[Part, Score]], call: Call, measure: Measure) -> S
     several = measure.layout in ("pair", "each") or call.margin == (ALL_PAIRS,)
     if not several:
         return scores[0][1]
-    rows = [{"variables": list(part.variables), "value": score.value, "note": score.note} for part, score in scores]
+    parts = {part.variables: score.value for part, score in scores}
     values = [score.value for _, score in scores if score.value is not None]
     missing = len(scores) - len(values)
     if not values:
-        return Score(None, {"parts": rows}, scores[0][1].note)
+        return Score(None, note=scores[0][1].note, parts=parts)
     if all(score.note == NOTHING_CHANGED for _, score in scores):
-        return Score(0.0, {"parts": rows}, NOTHING_CHANGED)
+        return Score(0.0, note=NOTHING_CHANGED, parts=parts)
     note = f"{missing} of {len(scores)} undefined and left out of the mean" if missing else ""
-    return Score(sum(values) / len(values), {"parts": rows}, note)
+    return Score(sum(values) / len(values), note=note, parts=parts)

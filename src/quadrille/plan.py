@@ -82,7 +82,7 @@ class Plan:
             raise QuadrilleError("A plan has a record in two pairs. Each record may take part once per move.")
         return cls([Move.exchange(columns, pairs)], data=data, asked=len(pairs) if asked is None else asked)
 
-    @property
+    @cached_property
     def columns(self) -> tuple[str, ...]:
         """The columns that move."""
         return tuple(name for move in self.moves for name in move.columns)
@@ -137,9 +137,7 @@ class Plan:
         return data.with_values(self._changed(data))
 
     def _changed(self, data: Data) -> Mapping[str, tuple[Rows, Codes]]:
-        return {
-            name: (move.given[0], data[name].values[move.given[1]]) for move in self.moves for name in move.columns
-        }
+        return {name: (move.given[0], data[name].values[move.given[1]]) for move in self.moves for name in move.columns}
 
     def inverse(self) -> Plan:
         """Return the plan that undoes this one."""
@@ -149,7 +147,9 @@ class Plan:
     def then(self, other: Plan) -> Plan:
         """Return the plan that does this one first and `other`, drawn on its result, second."""
         if other.before != self.after:
-            raise MismatchError("The second plan was not made for what the first one makes. Draw it on the swapped data.")
+            raise MismatchError(
+                "The second plan was not made for what the first one makes. Draw it on the swapped data."
+            )
         groups: dict[tuple[int, int], list[str]] = defaultdict(list)
         for name in dict.fromkeys(self.columns + other.columns):
             groups[self._move_of(name), other._move_of(name)].append(name)
@@ -180,7 +180,13 @@ class Plan:
 
     def __getstate__(self) -> dict[str, object]:
         """Pickle without the data: fingerprints stand in for them."""
-        return {"moves": self.moves, "asked": self.asked, "_before": self.before, "_after": self.after, "_data": None}
+        return {
+            "moves": self.moves,
+            "asked": self.asked,
+            "_before": self.before,
+            "_after": self.after,
+            "_data": None,
+        }
 
     def report(self, data: Data) -> Account:
         """Account for the plan: asked, paired, really changed per variable; false and compensating swaps."""

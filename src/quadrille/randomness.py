@@ -10,7 +10,8 @@ import hashlib
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TypeVar
+from operator import index
+from typing import SupportsIndex, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,10 +37,10 @@ def checked_seed(seed: object, owner: str) -> int | str:
         return fresh_seed()
     if isinstance(seed, str) and len(seed) == _HEX_DIGITS and set(seed) <= set("0123456789abcdef"):
         return seed
-    if isinstance(seed, int | np.integer) and not isinstance(seed, bool) and int(seed) >= 0:
-        return int(seed)
+    if isinstance(seed, SupportsIndex) and not isinstance(seed, bool) and index(seed) >= 0:
+        return index(seed)
     must = f"None, a whole number of 0 or more, or {_HEX_DIGITS} hexadecimal digits"
-    raise bad_parameter(owner, "seed", must, seed if isinstance(seed, int | float) else type(seed).__name__)
+    raise bad_parameter(owner, "seed", must, type(seed).__name__ if isinstance(seed, str) else seed)
 
 
 def is_secret(seed: Seed) -> bool:
@@ -93,12 +94,16 @@ class Chooser:
         self._words = stream.words(256)
         self._next = 0
 
+    def words(self, count: int) -> Words:
+        """Return the next words."""
+        while self._next + count > len(self._words):
+            self._words = self._stream.words(2 * len(self._words))
+        self._next += count
+        return self._words[self._next - count : self._next]
+
     def below(self, n: int) -> int:
         """Return a uniform number in 0..n-1, for n up to 2^32, by exact rejection."""
         while True:
-            if self._next == len(self._words):
-                self._words = self._stream.words(2 * len(self._words))
-            word = int(self._words[self._next])
-            self._next += 1
+            word = int(self.words(1)[0])
             if word < (1 << 32) - (1 << 32) % n:
                 return word % n

@@ -7,9 +7,8 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields
-from typing import Any, ClassVar, cast
-
-import numpy as np
+from operator import index
+from typing import Any, ClassVar, SupportsFloat, SupportsIndex, cast
 
 from quadrille.data import Data
 from quadrille.errors import InputError, ParameterError, bad_parameter, unknown_name
@@ -124,7 +123,7 @@ def names(owner: str, parameter: str, value: object, *, least: int = 0) -> tuple
     must = "a list of column names" + (f", at least {least}" if least else "")
     if not isinstance(listed, list | tuple):
         raise bad_parameter(owner, parameter, must, value)
-    given = cast("tuple[object, ...]", tuple(cast("list[object]", listed)))
+    given = tuple(cast("list[object]", listed))
     if len(given) < least or not all(isinstance(name, str) for name in given):
         raise bad_parameter(owner, parameter, must, value)
     if len(set(given)) != len(given):
@@ -140,17 +139,16 @@ def one_of(owner: str, parameter: str, value: object, options: tuple[str, ...]) 
 
 def whole(owner: str, parameter: str, value: object, *, least: int) -> int:
     """Check a parameter that is a whole number."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or int(value) < least:
+    if isinstance(value, bool) or not isinstance(value, SupportsIndex) or index(value) < least:
         raise bad_parameter(owner, parameter, f"a whole number of {least} or more", value)
-    return int(value)
+    return index(value)
 
 
 def share(owner: str, parameter: str, value: object) -> float:
     """Check a parameter that is a share above 0 and up to 1."""
-    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    if not number or not 0 < float(cast("float", value)) <= 1:
+    if isinstance(value, bool) or not isinstance(value, SupportsFloat) or not 0 < float(value) <= 1:
         raise bad_parameter(owner, parameter, "a number in (0, 1]", value)
-    return float(cast("float", value))
+    return float(value)
 
 
 def settle(recipe: Recipe, values: Mapping[str, object]) -> None:

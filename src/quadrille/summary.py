@@ -36,7 +36,7 @@ class Summary(ABC):
     variables: tuple[str, ...]
     where: Where | None = None
 
-    @property
+    @cached_property
     def needs(self) -> tuple[str, ...]:
         """Every variable that decides what is counted."""
         return tuple(dict.fromkeys(self.variables + (self.where.variables if self.where else ())))
@@ -50,8 +50,8 @@ class Summary(ABC):
         """Return the cell of every record, -1 outside; `original` holds the same records before."""
 
     @abstractmethod
-    def net(self, delta: Delta) -> tuple[Cells, Ints]:
-        """Return the cells whose counts or ticks change, ascending, and by how much, (2, m)."""
+    def net(self, delta: Delta, cross: Cross) -> tuple[Cells, Ints]:
+        """Return the cells of its cross whose counts or ticks change, ascending, and by how much, (2, m)."""
 
     def of(self, data: Data, original: Data | None = None) -> Tally:
         """Count."""
@@ -74,14 +74,13 @@ class Table(Summary):
                 cells[~condition.allowed(data)[data[condition.variable].values]] = OUTSIDE
         return cells
 
-    def net(self, delta: Delta) -> tuple[Cells, Ints]:
+    def net(self, delta: Delta, cross: Cross) -> tuple[Cells, Ints]:
         """Return the net change, from a fused cross that contains the table if there is one."""
-        cross = self.cross(delta.data)
-        for fused in delta.fused.values():
-            if set(self.needs) <= set(fused.cross.variables):
-                cells, net = delta.net(fused.cross)
-                lookup = fused.lookup(self, lambda: self._lookup(fused, delta.data))
-                return kernels.net_of_cells(cells, net, lookup, scratch(cross.possible), cross.possible)
+        fused = next((fused for fused in delta.fused.values() if fused.contains(self.needs)), None)
+        if fused:
+            cells, net = delta.net(fused.cross)
+            lookup = fused.lookup(self, lambda: self._lookup(fused, delta.data))
+            return kernels.net_of_cells(cells, net, lookup, scratch(cross.possible), cross.possible)
         old, new = delta.cells(cross)
         if self.where:
             old, new = old.copy(), new.copy()
@@ -122,7 +121,7 @@ class Transition(Summary):
             cells[~condition.allowed(first)[first[condition.variable].values]] = OUTSIDE
         return cells
 
-    def net(self, delta: Delta) -> tuple[Cells, Ints]:
+    def net(self, delta: Delta, cross: Cross) -> tuple[Cells, Ints]:
         """Return the net change: records leave the diagonal."""
         values = [delta.values(name) for name in self.variables]
         old = self._join(delta.data, [(was, was) for was, _ in values])
@@ -130,7 +129,7 @@ class Transition(Summary):
         for condition in self.where.conditions if self.where else ():
             outside = ~condition.allowed(delta.data)[delta.values(condition.variable)[0]]
             old[outside] = new[outside] = OUTSIDE
-        return net_of_rows(self.cross(delta.data), old, new, delta.ticks)
+        return net_of_rows(cross, old, new, delta.ticks)
 
     def _join(self, data: Data, values: Sequence[tuple[Codes, Codes]]) -> Cells:
         strides = self.cross(data).strides
@@ -206,7 +205,7 @@ class Tally:
         """Return what a plan does to the table, at a cost in proportion to the touched rows."""
         if not set(self.summary.needs) & set(delta.moved):
             return Change.nothing(self)
-        cells, net = self.summary.net(delta)
+        cells, net = self.summary.net(delta, self.cross)
         count, ticks = self.at(cells)
         new_ticks = None if ticks is None else ticks + net[1]
         return Change(cells, count, count + net[0], ticks, new_ticks, self.total, self._total_after(net), self.per_unit)
@@ -323,7 +322,7 @@ _SCRATCH = threading.local()
 def scratch(possible: int) -> Ints:
     """Return zeroed working memory for the counting kernels, which leave it zeroed."""
     memory = cast("Ints | None", getattr(_SCRATCH, "memory", None))
-    if memory is None or len(memory) < possible:
-        memory = np.zeros((possible, 3), dtype=np.int64)
+    if memory is None or memory.shape[1] < possible:
+        memory = np.zeros((3, possible), dtype=np.int64)
         _SCRATCH.memory = memory
     return memory

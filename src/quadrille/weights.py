@@ -11,6 +11,7 @@ from quadrille.errors import InputError
 
 MOST_DECIMALS = 15
 _TOTAL = 2.0**62
+_LEAST = 2.0**-960
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +26,10 @@ class Ticks:
 def to_ticks(weights: NDArray[np.float64], column: str) -> Ticks:
     """Turn weights into ticks: a decimal tick when one represents them exactly, else the finest binary one."""
     _refuse_bad(weights, column)
-    total = float(weights.sum())
+    with np.errstate(over="ignore"):
+        total = float(weights.sum())
+    if not _LEAST < total < np.inf:
+        raise InputError(f"The weights of column {column!r} add up beyond the range of numbers. Rescale them.")
     for decimals in range(MOST_DECIMALS + 1):
         per_unit = 10.0**decimals
         if total * per_unit >= _TOTAL:

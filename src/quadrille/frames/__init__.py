@@ -26,9 +26,7 @@ class ArrowStream(Protocol):
 Frame = pl.DataFrame | pl.LazyFrame | ArrowStream
 
 
-def from_frame(
-    frame: Frame, *, codebook: Codebook | str | Path | None = None, weight: str | None = None
-) -> Data:
+def from_frame(frame: Frame, *, codebook: Codebook | str | Path | None = None, weight: str | None = None) -> Data:
     """Turn a polars, pandas or Arrow frame into Data; what the codebook leaves open is guessed.
 
     Text, booleans and dates are nominal in sorted order, an Enum in its own order; integers with at most

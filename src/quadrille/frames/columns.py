@@ -67,9 +67,7 @@ def wants(variable: Variable | None) -> str:
     return "number" if variable.values else "any"
 
 
-def _given(
-    table: pl.DataFrame, codebook: Codebook | None, weight: str | None, where: str
-) -> dict[str, Variable]:
+def _given(table: pl.DataFrame, codebook: Codebook | None, weight: str | None, where: str) -> dict[str, Variable]:
     """Return what the codebook and `weight` say about each column; a weight is always numeric."""
     given = {variable.name: variable for variable in codebook or ()}
     for name in [*given, *([] if weight is None else [weight])]:
@@ -82,9 +80,7 @@ def _given(
             raise InputError(not_numbers(f"Weight column {weight!r} of {where}", table[weight]))
         given[weight] = replace(given.get(weight, Variable(weight)), role="weight")
     return {
-        name: replace(variable, kind="numeric", categories=(), labels=())
-        if variable.role == "weight"
-        else variable
+        name: replace(variable, kind="numeric", categories=(), labels=()) if variable.role == "weight" else variable
         for name, variable in given.items()
     }
 
@@ -95,11 +91,7 @@ def _encode_text(sources: list[_Source]) -> list[_Source]:
     if not texts:
         return sources
     table = pl.DataFrame([source.series for source in texts.values()])
-    loose = [
-        name
-        for name, s in texts.items()
-        if not (s.given and s.given.categories) and s.series.dtype != pl.Enum
-    ]
+    loose = [name for name, s in texts.items() if not (s.given and s.given.categories) and s.series.dtype != pl.Enum]
     found = table.select(pl.col(loose).drop_nulls().unique().cast(pl.String).sort().implode())
     known = {name: _text_variable(s, found[name][0] if name in loose else None) for name, s in texts.items()}
     enums = {name: pl.Enum(cast("list[str]", list(variable.values))) for name, variable in known.items()}
@@ -107,8 +99,7 @@ def _encode_text(sources: list[_Source]) -> list[_Source]:
         pl.col(name).cast(enum, strict=False) for name, enum in enums.items() if table[name].dtype != enum
     )
     return [
-        replace(s, series=coded[name], given=known[name]) if (name := s.series.name) in texts else s
-        for s in sources
+        replace(s, series=coded[name], given=known[name]) if (name := s.series.name) in texts else s for s in sources
     ]
 
 
@@ -159,9 +150,7 @@ def _column_by_value(source: _Source, given: Variable) -> Column:
         source = replace(source, dtype=type_name(series, source.where))
     elif series.dtype.is_float():
         source = replace(source, empty=series.null_count())
-    return _coded_column(
-        source, given, series.replace_strict(distinct, codes, default=None, return_dtype=pl.UInt32)
-    )
+    return _coded_column(source, given, series.replace_strict(distinct, codes, default=None, return_dtype=pl.UInt32))
 
 
 def _as_values(series: pl.Series, given: Variable) -> pl.Series:
@@ -198,8 +187,10 @@ def _coded_column(source: _Source, variable: Variable, codes: pl.Series) -> Colu
             "Add the value to the codebook or correct these rows."
         )
     last = len(variable.values)
-    dtype = _CODE_TYPES[code_dtype(last + (empty > 0))]
-    return Column(variable, codes.cast(dtype).fill_null(last).to_numpy(), source.dtype, nullable=empty > 0)
+    codes = codes.cast(_CODE_TYPES[code_dtype(last + (empty > 0))])
+    if empty:
+        codes = codes.fill_null(last)
+    return Column(variable, codes.to_numpy(), source.dtype, nullable=empty > 0)
 
 
 def _guess(series: pl.Series) -> Variable:
@@ -208,7 +199,12 @@ def _guess(series: pl.Series) -> Variable:
     if dtype.is_integer():
         if too_large(series):
             return Variable(name, role="id")
-        return Variable(name, "ordinal" if series.drop_nulls().n_unique() <= MOST_ORDINAL else "numeric")
+        return Variable(name, "ordinal" if _few_values(series.drop_nulls()) else "numeric")
     if dtype.is_decimal() and not series.cast(pl.Float64).cast(dtype, strict=False).equals(series):
         return Variable(name, role="id")
     return Variable(name, "numeric" if dtype.is_numeric() else "nominal")
+
+
+def _few_values(series: pl.Series) -> bool:
+    """Whether the distinct values are few enough to be categories; the first rows often tell already."""
+    return series.head(10 * MOST_ORDINAL).n_unique() <= MOST_ORDINAL and series.n_unique() <= MOST_ORDINAL

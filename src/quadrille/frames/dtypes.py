@@ -34,11 +34,7 @@ def type_name(series: pl.Series, where: str) -> str:
         return name + json.dumps(dtype.categories.to_list(), ensure_ascii=False)
     if isinstance(dtype, pl.Categorical):
         pool = dtype.categories
-        return (
-            name
-            if pool.is_global()
-            else name + json.dumps([pool.name(), pool.namespace(), str(pool.physical())])
-        )
+        return name if pool.is_global() else name + json.dumps([pool.name(), pool.namespace(), str(pool.physical())])
     if dtype.is_numeric() or isinstance(dtype, pl.String | pl.Boolean | pl.Date | pl.Time | pl.Null):
         return name
     raise InputError(

@@ -25,12 +25,13 @@ def parse_numbers(text: pl.Series) -> pl.Series:
     A leading zero or plus means text ("007" is a code), and so does a whole number too large for float64.
     """
     present = text.drop_nulls()
-    step = max(1, len(present) // _SAMPLE)
-    if present.is_empty() or not present.gather_every(step).str.contains(_NUMBER).all():
+    sample = present.gather_every(max(1, len(present) // _SAMPLE))
+    if present.is_empty() or not sample.str.contains(_NUMBER).all():
         return text
-    integers = canonical_integers(text)
-    if integers.null_count() == text.null_count():
-        return integers
+    if not sample.str.contains("[.eE]").any():
+        integers = canonical_integers(text)
+        if integers.null_count() == text.null_count():
+            return integers
     if not present.str.contains(_NUMBER).all() or _count_rounded(present):
         return text
     return text.cast(pl.Float64)
@@ -121,8 +122,10 @@ def _declared_numbers(text: pl.Series, place: str) -> pl.Series:
 def _count_rounded(text: pl.Series) -> int:
     """Count the texts that float64 cannot hold: whole numbers beyond 2^53, and anything beyond its range."""
     floats = text.cast(pl.Float64, strict=False)
-    large = text.filter(floats.is_finite() & (floats.abs() > EXACT))
-    return int((~large.str.contains("[.eE]")).sum()) + int(floats.is_infinite().sum())
+    large = text.filter(floats.is_finite() & (floats.abs() >= EXACT))
+    # The float of 2^53 + 1 is 2^53 already, so the size is taken from the digits.
+    whole = large.filter(~large.str.contains("[.eE]")).cast(pl.Int128, strict=False)
+    return whole.null_count() + int((whole.abs() > EXACT).sum()) + int(floats.is_infinite().sum())
 
 
 def _not_exact(place: str, count: int) -> str:

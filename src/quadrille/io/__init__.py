@@ -1,4 +1,4 @@
-"""Microdata files in and out. Every door refuses what it does not understand and leaves nothing half-written."""
+"""Microdata files in and out: what is not understood is refused, and nothing is left half-written."""
 
 from __future__ import annotations
 
@@ -18,13 +18,11 @@ SUFFIXES = (".csv", ".csv.gz", ".tsv", ".parquet")
 """File names that `read` and `write` understand, by their ending."""
 
 
-def read(
-    path: str | Path, *, codebook: Codebook | str | Path | None = None, weight: str | None = None
-) -> Data:
+def read(path: str | Path, *, codebook: Codebook | str | Path | None = None, weight: str | None = None) -> Data:
     """Read a microdata file; its format is told by the ending of its name.
 
-    `codebook` is a Codebook or the path of a TOML file; no codebook is ever read without being named. `weight`
-    names the weight column. What the codebook leaves open is guessed, see `from_frame`.
+    `codebook` is a Codebook or the path of a TOML file; none is ever read without being named. `weight` names
+    the weight column. What the codebook leaves open is guessed, see `from_frame`.
     """
     file = Path(path)
     suffix = _suffix(file)
@@ -44,9 +42,7 @@ def write(data: Data, path: str | Path) -> None:
     file = Path(path)
     suffix = _suffix(file)
     if suffix is None:
-        raise OutputError(
-            f"Cannot write {str(file)!r} in a format of that name. Supported are {', '.join(SUFFIXES)}."
-        )
+        raise OutputError(f"Cannot write {str(file)!r} in a format of that name. Supported are {', '.join(SUFFIXES)}.")
     contents = parquet_bytes(data) if suffix == ".parquet" else csv_bytes(data, _separator(suffix))
     with replacing(file) as out:
         # No time stamp, so that equal data make equal files.

@@ -16,16 +16,18 @@ from quadrille.errors import InputError
 from quadrille.frames import build, to_frame
 from quadrille.frames.columns import wants
 from quadrille.frames.numeric import parse_numbers
-from quadrille.io.files import read_bytes
-from quadrille.io.rows import check_quotes, check_widths
+from quadrille.io.files import Buffer, contents
+from quadrille.io.rows import check_quotes, check_widths, line_at
 
 _BOM = b"\xef\xbb\xbf"
+_GLANCE = 10_000
 
 
 class _Text(NamedTuple):
     """A file in memory with the names in its header and the position where the records start."""
 
-    raw: bytes
+    raw: Buffer
+    source: Path | bytes
     names: list[str]
     body: int
     separator: str
@@ -35,15 +37,17 @@ class _Text(NamedTuple):
 def read_csv(path: Path, separator: str, *, codebook: Codebook | None, weight: str | None) -> Data:
     """Read delimited UTF-8 text with a header line; an empty field, quoted or not, is missing."""
     where = f"File {str(path)!r}"
-    raw = read_bytes(path).removeprefix(_BOM)
-    check_quotes(raw, separator, where)
-    text = _with_header(raw, separator, where)
+    raw = contents(path)
+    start = len(_BOM) if raw[: len(_BOM)] == _BOM else 0
+    check_quotes(raw, start, separator, where)
+    names, body = _header(raw, start, separator, where)
+    text = _Text(raw, raw if isinstance(raw, bytes) else path.absolute(), names, body, separator, where)
     given = {variable.name: variable for variable in codebook or ()}
     table = _table(text, given)
-    if len(text.names) > 1 and table.to_series(-1).null_count():
+    if len(names) > 1 and table.to_series(-1).null_count():
         # polars fills short rows with nulls; they can hide only where the last column is empty.
-        check_widths(raw, text.body, len(text.names), separator, where)
-    if b'""' in raw:
+        check_widths(raw, body, len(names), separator, where)
+    if raw.find(b'"') >= 0:
         table = table.with_columns(pl.col(pl.String).replace({"": None}))
     table = table.with_columns(_parsed(series, given.get(series.name)) for series in table.get_columns())
     return build(
@@ -62,31 +66,29 @@ def csv_bytes(data: Data, separator: str) -> memoryview:
     return buffer.getbuffer()
 
 
-def _with_header(raw: bytes, separator: str, where: str) -> _Text:
-    """Read the header line ourselves: polars renames duplicate names without a word."""
-    if not raw.strip():
+def _header(raw: Buffer, start: int, separator: str, where: str) -> tuple[list[str], int]:
+    """Return the names and where the records start. Polars would rename duplicate names without a word."""
+    if not raw[start : start + _GLANCE].strip() and not raw[start:].strip():
         raise InputError(f"{where} is empty. It must hold a line of column names, then one line per record.")
-    end = raw.find(b"\n")
-    while end >= 0 and raw.count(b'"', 0, end) % 2:
+    end = raw.find(b"\n", start)
+    while end >= 0 and raw[start:end].count(b'"') % 2:
         end = raw.find(b"\n", end + 1)
     body = len(raw) if end < 0 else end + 1
     try:
-        header = raw[:body].decode("utf-8")
+        header = raw[start:body].decode("utf-8")
     except UnicodeDecodeError:
         raise _not_utf8(where, "the header line") from None
     lines = list(csv.reader(io.StringIO(header, newline=""), delimiter=separator))
     _check_header(lines, where)
     if body == len(raw):
         raise InputError(f"{where} holds column names but no records.")
-    _check_separator(lines[0], raw[body : body + 10_000].split(b"\n")[0], where)
-    return _Text(raw, lines[0], body, separator, where)
+    _check_separator(lines[0], raw[body : body + _GLANCE].split(b"\n")[0], where)
+    return lines[0], body
 
 
 def _check_header(lines: list[list[str]], where: str) -> None:
     if len(lines) != 1:
-        raise InputError(
-            f"{where}: lines end in a carriage return alone. Save the file with usual line ends."
-        )
+        raise InputError(f"{where}: lines end in a carriage return alone. Save the file with usual line ends.")
     names = lines[0]
     if not names:
         raise InputError(f"{where}: the first line is empty. It must hold the column names.")
@@ -94,13 +96,9 @@ def _check_header(lines: list[list[str]], where: str) -> None:
         raise _not_utf8(where, "the header line")
     for position, name in enumerate(names, start=1):
         if not name.strip():
-            raise InputError(
-                f"{where}: column {position} has no name. Give each column a name in the first line."
-            )
+            raise InputError(f"{where}: column {position} has no name. Give each column a name in the first line.")
         if names.index(name) != position - 1:
-            raise InputError(
-                f"{where}: the column name {name!r} occurs more than once. Give each its own name."
-            )
+            raise InputError(f"{where}: the column name {name!r} occurs more than once. Give each its own name.")
 
 
 def _check_separator(names: list[str], first: bytes, where: str) -> None:
@@ -117,7 +115,7 @@ def _not_utf8(where: str, place: str) -> InputError:
 
 
 def _table(text: _Text, given: Mapping[str, Variable]) -> pl.DataFrame:
-    """Read all columns as text, those whose categories are known straight into their Enum, which is faster."""
+    """Read all columns as text; those with known categories straight into their Enum, which is faster."""
     strings: dict[str, pl.DataType] = {name: pl.String() for name in text.names}
     enums = {
         name: pl.Enum(cast("list[str]", list(given[name].values)))
@@ -134,29 +132,29 @@ def _parse(text: _Text, schema: Mapping[str, pl.DataType]) -> pl.DataFrame | Non
     """Let polars read, or return None: its error texts hold data values and must not get out."""
     try:
         return pl.read_csv(
-            text.raw,
+            text.source,
+            glob=False,
             has_header=False,
-            skip_lines=text.raw.count(b"\n", 0, text.body),
+            skip_lines=line_at(text.raw, text.body) - 1,
             schema=schema,
             separator=text.separator,
         )
-    except Exception:
+    except (Exception, pl.exceptions.PanicException):
         return None
 
 
 def _diagnose(text: _Text) -> pl.DataFrame:
     """Say why polars could not read the file."""
     try:
-        text.raw.decode("utf-8")
+        text.raw[:].decode("utf-8")
     except UnicodeDecodeError as error:
-        line = text.raw.count(b"\n", 0, error.start) + 1
-        raise _not_utf8(text.where, f"line {line:,}") from None
+        raise _not_utf8(text.where, f"line {line_at(text.raw, error.start):,}") from None
     check_widths(text.raw, text.body, len(text.names), text.separator, text.where)
     raise InputError(f"{text.where} cannot be read as delimited text. Save it again as plain CSV in UTF-8.")
 
 
 def _parsed(series: pl.Series, variable: Variable | None) -> pl.Series:
-    """Parse numbers where the codebook leaves the type open; where it lists an empty text, empty fields are that."""
+    """Parse numbers where the codebook leaves the type open; an empty text it lists is the empty field."""
     if series.dtype != pl.String:
         return series
     if variable is not None and "" in variable.values:

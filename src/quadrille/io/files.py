@@ -3,36 +3,38 @@
 from __future__ import annotations
 
 import gzip
+import mmap
 import os
 import secrets
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
 from quadrille.errors import InputError, OutputError
 
+Buffer = bytes | mmap.mmap
 
-def read_bytes(path: Path) -> bytes:
-    """Return the contents of a file, unpacked when its name ends in .gz."""
+
+def contents(path: Path) -> Buffer:
+    """Return the contents of a file: mapped, not copied; or unpacked when its name ends in .gz."""
     try:
-        raw = path.read_bytes()
-        return gzip.decompress(raw) if path.name.lower().endswith(".gz") else raw
+        with path.open("rb") as file:
+            if path.name.lower().endswith(".gz"):
+                return gzip.decompress(file.read())
+            size = os.fstat(file.fileno()).st_size
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
     except EOFError:
-        raise InputError(
-            f"The file {str(path)!r} is cut off: its gzip data end too early. Copy it again."
-        ) from None
+        raise InputError(f"The file {str(path)!r} is cut off: its gzip data end too early. Copy it again.") from None
     except (gzip.BadGzipFile, zlib.error):
-        raise InputError(
-            f"The file {str(path)!r} is not intact gzip. Copy it again or check its name."
-        ) from None
+        raise InputError(f"The file {str(path)!r} is not intact gzip. Copy it again or check its name.") from None
     except OSError as error:
         raise InputError(f"Cannot read the file {str(path)!r}: {_reason(error)}. Check the path.") from None
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
+def replacing(path: Path) -> Generator[BinaryIO]:
     """Open a temporary file beside `path` that takes its place only when everything is safely written."""
     temporary = path.parent / f".{secrets.token_hex(8)}.tmp"
     try:
@@ -41,13 +43,16 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
-        _sync_folder(path.parent)
     except OSError as error:
         raise OutputError(
-            f"Cannot write the file {str(path)!r}: {_reason(error)}. Nothing was written; choose another place."
+            f"Cannot write the file {str(path)!r}: {_reason(error)}. "
+            "Make room or choose another place; nothing half-written is left."
         ) from None
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+    with suppress(OSError):  # The file stands already; some file systems cannot sync a folder.
+        _sync_folder(path.parent)
 
 
 def _sync_folder(folder: Path) -> None:

@@ -11,18 +11,16 @@ from quadrille.codebook import Codebook
 from quadrille.data import Data
 from quadrille.errors import InputError
 from quadrille.frames import build, to_frame
-from quadrille.io.files import read_bytes
+from quadrille.io.files import contents
 
 
 def read_parquet(path: Path, *, codebook: Codebook | None, weight: str | None) -> Data:
     """Read a Parquet file."""
-    raw = read_bytes(path)
+    contents(path)  # a file that is missing or not readable is refused here
     try:
-        table = pl.read_parquet(raw)
-    except Exception:
-        raise InputError(
-            f"The file {str(path)!r} is not intact Parquet. Copy it again or check its name."
-        ) from None
+        table = pl.read_parquet(path.absolute(), glob=False, hive_partitioning=False)
+    except (Exception, pl.exceptions.PanicException):
+        raise InputError(f"The file {str(path)!r} is not intact Parquet. Copy it again or check its name.") from None
     return build(table, codebook=codebook, weight=weight, where=f"the file {str(path)!r}")
 
 

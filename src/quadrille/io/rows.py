@@ -1,4 +1,4 @@
-"""The shape of CSV text: quotation marks that close, rows as wide as the header. Vectorised over the raw bytes."""
+"""The shape of CSV text, checked over its bytes: quotation marks that close, rows as wide as the header."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quadrille.errors import InputError
+from quadrille.io.files import Buffer
 
 Bytes = NDArray[np.uint8]
 
@@ -15,19 +16,19 @@ _CHUNK = 1 << 24
 _QUOTE, _NEWLINE, _RETURN = b'"'[0], b"\n"[0], b"\r"[0]
 
 
-def check_quotes(raw: bytes, separator: str, where: str) -> None:
-    """Refuse quotation marks that do not enclose a whole field, with the line of the first.
+def check_quotes(raw: Buffer, start: int, separator: str, where: str) -> None:
+    """Refuse quotation marks after `start` that do not enclose a whole field, with the line of the first.
 
     Counting from 0, an even mark opens a field (or is the second of a doubled mark) and an odd one closes it.
     """
-    if b'"' not in raw:
+    if raw.find(b'"') < 0:
         return
     data = np.frombuffer(raw, np.uint8)
     seen, last = 0, 0
-    for start in range(0, len(data), _CHUNK):
-        marks = np.flatnonzero(data[start : start + _CHUNK] == _QUOTE) + start
+    for chunk in range(start, len(data), _CHUNK):
+        marks = np.flatnonzero(data[chunk : chunk + _CHUNK] == _QUOTE) + chunk
         opening, closing = marks[seen % 2 :: 2], marks[1 - seen % 2 :: 2]
-        before = np.where(opening > 0, data[opening - 1], _NEWLINE)
+        before = np.where(opening > start, data[opening - 1], _NEWLINE)
         after = np.where(closing < len(data) - 1, data[np.minimum(closing + 1, len(data) - 1)], _NEWLINE)
         bad = np.concatenate(
             [
@@ -43,15 +44,16 @@ def check_quotes(raw: bytes, separator: str, where: str) -> None:
         raise _bad_quote(raw, last, where)
 
 
-def _bad_quote(raw: bytes, at: int, where: str) -> InputError:
+def _bad_quote(raw: Buffer, at: int, where: str) -> InputError:
     return InputError(
-        f"{where}: a quotation mark in line {_line(raw, at):,} is not closed, or stands in the middle of a field. "
+        f"{where}: a quotation mark in line {line_at(raw, at):,} is not closed or stands inside a field. "
         "Enclose the whole field in quotation marks and double those inside it."
     )
 
 
-def _line(raw: bytes, at: int) -> int:
-    return raw.count(b"\n", 0, at) + 1
+def line_at(raw: Buffer, at: int) -> int:
+    """Return the number of the line, from 1, that a position is in."""
+    return raw[:at].count(b"\n") + 1
 
 
 @dataclass
@@ -67,7 +69,7 @@ class _Odd:
         self.count += len(starts)
 
 
-def check_widths(raw: bytes, body: int, width: int, separator: str, where: str) -> None:
+def check_widths(raw: Buffer, body: int, width: int, separator: str, where: str) -> None:
     """Refuse rows from position `body` on that have fewer or more than `width` fields."""
     data = np.frombuffer(raw, np.uint8)
     short, long = _Odd(), _Odd()
@@ -102,9 +104,9 @@ def _outside(part: Bytes, inside: bool) -> tuple[NDArray[np.bool_], bool]:
     return ~within, bool(within[-1])
 
 
-def _refuse(raw: bytes, odd: _Odd, what: str, hint: str, where: str) -> None:
+def _refuse(raw: Buffer, odd: _Odd, what: str, hint: str, where: str) -> None:
     if odd.count:
         raise InputError(
             f"{where}: {odd.count:,} rows have {what} fields than the header has names, the first in line "
-            f"{_line(raw, odd.first):,}. Correct these rows. {hint}"
+            f"{line_at(raw, odd.first):,}. Correct these rows. {hint}"
         )

@@ -1,7 +1,7 @@
 """The compiled loops. The only package that imports numba; each kernel has a plain numpy twin in the tests."""
 
 from quadrille.kernels.augment import augment
-from quadrille.kernels.draw import draw_pairs, has_partner, put_back, take
+from quadrille.kernels.draw import draw_pairs, has_partner, put_back, take_any
 from quadrille.kernels.pool import Dice, Pool, dice
 from quadrille.kernels.tables import add_ticks, chi_square, net_of_cells, net_of_rows, sort_into_groups
 from quadrille.kernels.words import below, shuffle
@@ -21,5 +21,5 @@ __all__ = [
     "put_back",
     "shuffle",
     "sort_into_groups",
-    "take",
+    "take_any",
 ]

@@ -1,16 +1,16 @@
 """An alternating path in a graph of records, odd cycles included (the blossom search of Edmonds, 1965)."""
 
-# pyright: basic
 from __future__ import annotations
 
 import numpy as np
 
 from quadrille.kernels.compile import kernel
 from quadrille.kernels.draw import admissible
+from quadrille.kernels.pool import Flags, Ints, Pool, Whole
 
 
 @kernel
-def common_base(a, b, base, mate, parent):
+def common_base(a: Whole, b: Whole, base: Ints, mate: Ints, parent: Ints) -> Whole:
     """Return the nearest vertex, counted by blossom bases, that both a and b descend from."""
     seen = np.zeros(len(mate), dtype=np.bool_)
     while True:
@@ -27,7 +27,7 @@ def common_base(a, b, base, mate, parent):
 
 
 @kernel
-def mark_blossom(v, top, child, base, mate, parent, inside):
+def mark_blossom(v: Whole, top: Whole, child: Whole, base: Ints, mate: Ints, parent: Ints, inside: Flags) -> None:
     """Mark the bases between v and the top of a blossom, and turn the parents round."""
     while base[v] != top:
         inside[base[v]] = True
@@ -38,7 +38,7 @@ def mark_blossom(v, top, child, base, mate, parent, inside):
 
 
 @kernel
-def search_from(root, group, mate, parent, pool):
+def search_from(root: Whole, group: Ints, mate: Ints, parent: Ints, pool: Pool) -> Whole:
     """Search an augmenting path from an unmatched vertex; return its other end or -1. `parent` tells the way back."""
     count = len(group)
     base = np.arange(count)
@@ -76,7 +76,7 @@ def search_from(root, group, mate, parent, pool):
 
 
 @kernel
-def augment(group, mate, pool):
+def augment(group: Ints, mate: Ints, pool: Pool) -> bool:
     """Match one pair more if possible: change `mate` along a path and tell whether there was one."""
     parent = np.empty(len(group), dtype=np.int64)
     for root in range(len(group)):

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+Whole = Any
+"""A whole number in a kernel: plain or numpy's, the compiler decides."""
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
 
 class Pool(NamedTuple):
     """Records by class (equal on the `same` columns) and, within class, by group (equal in all that matters).
 
-    Group g owns the places start[g] to start[g+1] of `order`; the first unused[g] of them are still to be drawn.
-    Class c owns the groups first[c] to first[c+1]. Columns 0..swaps-1 of `types` are the swap variables of a
-    group, the rest its `different` columns. `differ` is 0 (none), 1 (any) or 2 (all). `longest` is the size of
-    the largest class; `patience` how often a pair is tried for before the admissible ones are counted.
+    Group g owns the places start[g] to start[g+1] of `order`, and unused[g] of them are still to be drawn; `used` has
+    a bit per place. Class c owns the groups first[c] to first[c+1]. `hint[place >> shift]` is a group at or just
+    below the one that owns a place. Columns 0..swaps-1 of `types` are the swap variables of a group, the rest its
+    `different` columns. `differ` is 0 (none), 1 (any) or 2 (all). `longest` is the size of the largest class;
+    `patience` how often a pair is tried for before the admissible ones are counted.
     """
 
     order: NDArray[np.int32]
     start: NDArray[np.int64]
     unused: NDArray[np.int64]
-    group_of: NDArray[np.int32]
+    used: NDArray[np.uint8]
+    hint: NDArray[np.int32]
+    shift: int
     class_of: NDArray[np.int64]
     first: NDArray[np.int64]
     types: NDArray[np.int32]

@@ -1,15 +1,16 @@
 """Counting: net changes of table cells, exact sums of ticks, sorting by group, chi-square."""
 
-# pyright: basic
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
-from quadrille.kernels.compile import kernel
+from quadrille.kernels.compile import kernel, step
+from quadrille.kernels.pool import Ints, Whole
 
 
 @kernel
-def add_ticks(cells, ticks, out):
+def add_ticks(cells: Ints, ticks: Ints, out: Ints) -> None:
     """Add each record's ticks to its cell; cell -1 is outside the table."""
     for i in range(len(cells)):
         if cells[i] >= 0:
@@ -17,7 +18,7 @@ def add_ticks(cells, ticks, out):
 
 
 @kernel
-def sort_into_groups(group, count, start, order):
+def sort_into_groups(group: Ints, count: Whole, start: Ints, order: NDArray[np.int32]) -> None:
     """Sort record numbers by group, stable; `start` gets the first place of each group and the total."""
     for i in range(len(group)):
         start[group[i] + 1] += 1
@@ -29,68 +30,86 @@ def sort_into_groups(group, count, start, order):
         place[group[i]] += 1
 
 
-@kernel
-def note(cell, count, ticks, scratch, listed, found):
-    """Add to a cell's net change, and list the cell when it is met for the first time."""
-    if scratch[cell, 2] == 0:
-        scratch[cell, 2] = 1
+@step
+def note(cell: Whole, scratch: Ints, listed: Ints, found: Whole) -> Whole:
+    """List a cell when it is met for the first time."""
+    if scratch[2, cell] == 0:
+        scratch[2, cell] = 1
         listed[found] = cell
-        found += 1
-    scratch[cell, 0] += count
-    scratch[cell, 1] += ticks
+        return found + 1
     return found
 
 
 @kernel
-def collect(scratch, listed, found, possible):
-    """Return the cells that changed, ascending, with their net changes, and leave the scratch clean."""
-    cells = np.empty(found, dtype=np.int64)
-    net = np.empty((2, found), dtype=np.int64)
-    if possible > 8 * found:
-        listed[:found].sort()
+def collect(candidates: Ints, scratch: Ints) -> tuple[Ints, Ints]:
+    """Return the candidate cells that changed, with their net changes, and leave the scratch clean."""
+    cells = np.empty(len(candidates), dtype=np.int64)
+    net = np.empty((2, len(candidates)), dtype=np.int64)
     kept = 0
-    for i in range(possible if possible <= 8 * found else found):
-        cell = i if possible <= 8 * found else listed[i]
-        if scratch[cell, 0] != 0 or scratch[cell, 1] != 0:
+    for cell in candidates:
+        if scratch[0, cell] != 0 or scratch[1, cell] != 0:
             cells[kept] = cell
-            net[0, kept] = scratch[cell, 0]
-            net[1, kept] = scratch[cell, 1]
+            net[0, kept] = scratch[0, cell]
+            net[1, kept] = scratch[1, cell]
             kept += 1
-        scratch[cell, 0] = 0
-        scratch[cell, 1] = 0
-        scratch[cell, 2] = 0
+        scratch[0, cell] = 0
+        scratch[1, cell] = 0
+        scratch[2, cell] = 0
     return cells[:kept], net[:, :kept]
 
 
 @kernel
-def net_of_rows(old, new, ticks, scratch, possible):
-    """Return the net change of every touched cell; `ticks` is empty for counts only, cell -1 is outside."""
-    listed = np.empty(min(2 * len(old), possible), dtype=np.int64)
+def list_cells(old: Ints, new: Ints, scratch: Ints, possible: Whole) -> Ints:
+    """Return the cells met, ascending: all of a small table, without looking; -1 is outside."""
+    if possible <= 4 * len(old):
+        return np.arange(0, possible, dtype=np.int64)
+    listed = np.empty(2 * len(old), dtype=np.int64)
     found = 0
     for i in range(len(old)):
         if old[i] != new[i]:
-            weight = ticks[i] if len(ticks) else 0
             if old[i] >= 0:
-                found = note(old[i], -1, -weight, scratch, listed, found)
+                found = note(old[i], scratch, listed, found)
             if new[i] >= 0:
-                found = note(new[i], 1, weight, scratch, listed, found)
-    return collect(scratch, listed, found, possible)
+                found = note(new[i], scratch, listed, found)
+    return np.sort(listed[:found])
 
 
 @kernel
-def net_of_cells(cells, net, lookup, scratch, possible):
+def net_of_rows(old: Ints, new: Ints, ticks: Ints, scratch: Ints, possible: Whole) -> tuple[Ints, Ints]:
+    """Return the net change of every touched cell; `ticks` is empty for counts only, cell -1 is outside."""
+    candidates = list_cells(old, new, scratch, possible)
+    weighted = len(ticks) > 0
+    for i in range(len(old)):
+        was, now = old[i], new[i]
+        if was != now:
+            if was >= 0:
+                scratch[0, was] -= 1
+                if weighted:
+                    scratch[1, was] -= ticks[i]
+            if now >= 0:
+                scratch[0, now] += 1
+                if weighted:
+                    scratch[1, now] += ticks[i]
+    return collect(candidates, scratch)
+
+
+@kernel
+def net_of_cells(
+    cells: Ints, net: Ints, lookup: NDArray[np.int32], scratch: Ints, possible: Whole
+) -> tuple[Ints, Ints]:
     """Carry net changes over to a margin: `lookup` gives the margin's cell, -1 outside."""
-    listed = np.empty(min(len(cells), possible), dtype=np.int64)
-    found = 0
+    reached = np.empty(len(cells), dtype=np.int64)
     for i in range(len(cells)):
         cell = lookup[cells[i]]
+        reached[i] = cell
         if cell >= 0:
-            found = note(cell, net[0, i], net[1, i], scratch, listed, found)
-    return collect(scratch, listed, found, possible)
+            scratch[0, cell] += net[0, i]
+            scratch[1, cell] += net[1, i]
+    return collect(list_cells(reached, np.full(len(cells), -1), scratch, possible), scratch)
 
 
 @kernel
-def chi_square(table):
+def chi_square(table: NDArray[np.float64]) -> tuple[float, Whole, Whole]:
     """Return chi-square divided by the total, and the numbers of rows and columns that occur."""
     rows = np.zeros(table.shape[0])
     columns = np.zeros(table.shape[1])

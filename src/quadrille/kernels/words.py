@@ -1,15 +1,15 @@
 """Uniform whole numbers and orders from random words. When the words run out the result means nothing."""
 
-# pyright: basic
 from __future__ import annotations
 
 import numpy as np
 
-from quadrille.kernels.compile import kernel
+from quadrille.kernels.compile import kernel, step
+from quadrille.kernels.pool import Dice, Ints, Whole
 
 
-@kernel
-def below(n, dice):
+@step
+def below(n: Whole, dice: Dice) -> Whole:
     """Return a uniform number in 0..n-1, for n up to 2^31, by multiplication with exact rejection."""
     words, cursor = dice
     while cursor[0] < len(words):
@@ -23,7 +23,7 @@ def below(n, dice):
 
 
 @kernel
-def below_large(n, dice):
+def below_large(n: Whole, dice: Dice) -> Whole:
     """Return a uniform number in 0..n-1, for n up to 2^62, from two words with exact rejection."""
     words, cursor = dice
     whole = np.int64(1) << 62
@@ -37,7 +37,7 @@ def below_large(n, dice):
 
 
 @kernel
-def shuffle(items, dice):
+def shuffle(items: Ints, dice: Dice) -> None:
     """Put items in uniformly random order."""
     for i in range(len(items) - 1, 0, -1):
         j = below(i + 1, dice)

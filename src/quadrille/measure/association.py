@@ -69,7 +69,7 @@ MEASURES = (
         side="loss",
         direction="nearer 0",
         range=(-1.0, 1.0),
-        definition="V before − V after, V = √( χ² / (N min(m−1, n−1)) ), m and n categories that occur; positive: weaker",
+        definition="V before − V after, V = √( χ² / (N min(m−1, n−1)) ), m, n categories that occur; positive: weaker",
         reference=_REPORT + ", there adV",
         layout="pair",
         score=change_of(cramers_v),

@@ -1,1 +1,18 @@
 """One module per paper: published numbers beside ours."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import ModuleType
+
+from quadrille.errors import unknown_name
+
+_MODULES = {"gomatam-karr-2003": "gomatam_karr_2003"}
+PAPERS = tuple(_MODULES)
+
+
+def get(name: str) -> ModuleType:
+    """Return the module that reproduces a paper."""
+    if name not in _MODULES:
+        raise unknown_name("paper", name, PAPERS)
+    return import_module(f"quadrille.papers.{_MODULES[name]}")

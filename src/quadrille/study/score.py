@@ -18,7 +18,7 @@ from quadrille.errors import InputError, bad_parameter
 from quadrille.matching import changed_columns, matched
 from quadrille.measure_base import ALL_PAIRS, Call, Measure, Part, Score, combine, parts_of, undefined
 from quadrille.plan import Plan
-from quadrille.summary import Summary, Table, Tally
+from quadrille.summary import Change, Summary, Table, Tally
 from quadrille.where import Condition, Where
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class Scores(Mapping[str, float | None]):
     def as_dict(self) -> dict[str, dict[str, object]]:
         """Return plain values, for JSON."""
         return {
-            address: {**row, "detail": dict(self.results[address][1].detail)} for address, row in self._rows().items()
+            address: {**row, "detail": _plain_detail(self.results[address][1])} for address, row in self._rows().items()
         }
 
     def _rows(self) -> dict[str, dict[str, object]]:
@@ -73,12 +73,16 @@ class Scores(Mapping[str, float | None]):
         }
 
 
+def _plain_detail(score: Score) -> dict[str, object]:
+    parts = [{"variables": list(variables), "value": value} for variables, value in score.parts.items()]
+    return {**score.detail, **({"parts": parts} if parts else {})}
+
+
 def detail_rows(score: Score) -> list[dict[str, object]]:
     """Lay the detail of a score out as rows; pairs of variables as a symmetric matrix."""
-    parts = score.detail.get("parts")
-    if not isinstance(parts, list):
+    if not score.parts:
         return [dict(score.detail)]
-    value: dict[tuple[str, ...], float | None] = {tuple(part["variables"]): part["value"] for part in parts}
+    value = dict(score.parts)
     if any(len(key) == 1 for key in value):
         return [{"variable": key[0], "value": number} for key, number in value.items()]
     names = list(dict.fromkeys(name for key in value for name in key))
@@ -99,19 +103,19 @@ class Evaluator:
         self._parts: dict[tuple[str, ...], list[list[Part]]] = {}
         self._before: dict[Summary, Tally] = {}
         fixed = [part for parts in self._parts_for(()) for part in parts]
-        self._fused = _fuse(self._data, [part.summary for part in fixed])
+        self.fused = _fuse(self._data, [part.summary for part in fixed])
 
     def score(self, plan: Plan) -> Scores:
         """Score a plan."""
         plan.check(self._given)
-        delta = Delta(self._data, plan, self._fused)
-        changes = {}
+        delta = Delta(self._data, plan, self.fused)
+        changes: dict[Summary, Change] = {}
         results: dict[str, tuple[Measure, Score]] = {}
         for call, parts in zip(self._calls, self._parts_for(plan.columns), strict=True):
             kind = self._kinds[call.text]
             scores: list[tuple[Part, Score]] = []
             for part in parts:
-                before = self._tally(part.summary)
+                before = self.before(part.summary)
                 if part.summary not in changes:
                     changes[part.summary] = before.change(delta)
                 scores.append((part, kind.score(before, changes[part.summary])))
@@ -146,7 +150,8 @@ class Evaluator:
             self._parts[moved] = [parts_of(call, self._kinds[call.text], self._data, moved) for call in self._calls]
         return self._parts[moved]
 
-    def _tally(self, summary: Summary) -> Tally:
+    def before(self, summary: Summary) -> Tally:
+        """Return a summary of the file before, counted once."""
         if summary not in self._before:
             self._before[summary] = summary.of(self._data)
         return self._before[summary]

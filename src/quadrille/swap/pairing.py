@@ -22,6 +22,7 @@ Ints = NDArray[np.int64]
 
 _DIFFER_CODE = {"none": 0, "any": 1, "all": 2}
 _RANK_LIMIT = 1 << 22
+_HINTS = 1 << 12
 EXACT_GROUPS = 10_000
 """Up to this many value combinations the largest number of pairs is worked out exactly for an error message."""
 
@@ -70,7 +71,7 @@ class Pairing:
     def _attempt(self, count: int, stream: Stream) -> tuple[Pairs, int]:
         pool = self._pool
         pairs = np.empty((count, 2), dtype=np.int64)
-        log = np.zeros((2 * count + 2, 2), dtype=np.int64)
+        log = np.zeros(2 * count + 2, dtype=np.int64)
 
         def attempt(words: Words) -> int | None:
             dice = kernels.dice(words)
@@ -82,7 +83,7 @@ class Pairing:
             finally:
                 kernels.put_back(0, pool, log)
 
-        drawn = draw_until_enough(attempt, stream, guess=8 * count)
+        drawn = draw_until_enough(attempt, stream, guess=6 * count)
         return pairs, drawn
 
 
@@ -105,18 +106,20 @@ def make_pool(data: Data, rule: Rule) -> kernels.Pool:
     return _pool(order[kept], pool.unused[alive], class_id[leader][alive], types[alive], rule)
 
 
-def _pool(
-    order: NDArray[np.int32], counts: Ints, class_id: Ints, types: NDArray[np.int32], rule: Rule
-) -> kernels.Pool:
+def _pool(order: NDArray[np.int32], counts: Ints, class_id: Ints, types: NDArray[np.int32], rule: Rule) -> kernels.Pool:
     class_of, classes = _ranks(class_id, int(class_id.max(initial=-1)) + 1)
     groups_in = np.bincount(class_of, minlength=classes)
     records_in = np.bincount(class_of, weights=counts, minlength=classes)
+    start = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
+    shift = max(0, (len(order) // max(_HINTS, 4 * len(counts))).bit_length())
     work = int((groups_in.astype(np.float64) ** 2).sum()) if len(rule.swap) + len(rule.different) > 1 else len(counts)
     return kernels.Pool(
         order=order,
-        start=np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
+        start=start,
         unused=counts.astype(np.int64),
-        group_of=np.repeat(np.arange(len(counts), dtype=np.int32), counts),
+        used=np.zeros(len(order) // 8 + 1, dtype=np.uint8),
+        hint=np.searchsorted(start, np.arange(0, len(order) + 1, 1 << shift), side="right").astype(np.int32) - 1,
+        shift=shift,
         class_of=class_of,
         first=np.concatenate(([0], np.cumsum(groups_in))).astype(np.int64),
         types=np.ascontiguousarray(types),

@@ -90,9 +90,7 @@ class RandomSwap(Recipe):
         swap, same, different = tuple(self.swap), tuple(self.same), tuple(self.different)
         count = self.count(data.n)
         groups = [swap] if self.order == "together" else [(name,) for name in swap]
-        pairings = [
-            Pairing(data, Rule(group, same, different, self.differ), self.sampler) for group in groups
-        ]
+        pairings = [Pairing(data, Rule(group, same, different, self.differ), self.sampler) for group in groups]
 
         def draw(stream: Stream) -> Plan:
             moves = [

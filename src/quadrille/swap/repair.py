@@ -9,7 +9,7 @@ possible (Berge 1957); when no class has one, so is the total.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +19,14 @@ from quadrille.plan import Pairs
 from quadrille.randomness import Chooser, Stream
 
 Kind = tuple[int, int]
+Ints = NDArray[np.int64]
 _FREE = -1
+_WORDS = 256
 _AT_ONCE = 8
 """Of the pairs still missing, one in this many may follow the same path."""
 
 
-def repair(pool: kernels.Pool, log: NDArray[np.int64], pairs: Pairs, drawn: int, stream: Stream) -> int:
+def repair(pool: kernels.Pool, log: Ints, pairs: Pairs, drawn: int, stream: Stream) -> int:
     """Extend the first `drawn` pairs to all of `pairs`, or as far as possible; return how many there are."""
     chooser = Chooser(stream.sub("choices"))
     classes = _classes(pool, log, pairs, drawn)
@@ -42,13 +44,11 @@ def repair(pool: kernels.Pool, log: NDArray[np.int64], pairs: Pairs, drawn: int,
     return drawn
 
 
-def _classes(
-    pool: kernels.Pool, log: NDArray[np.int64], pairs: Pairs, drawn: int
-) -> dict[int, dict[Kind, list[int]]]:
+def _classes(pool: kernels.Pool, log: Ints, pairs: Pairs, drawn: int) -> dict[int, dict[Kind, list[int]]]:
     """Sort the pairs drawn by class and kind; only classes with two unused records can gain a pair."""
     left = np.bincount(pool.class_of, weights=pool.unused)
     classes: dict[int, dict[Kind, list[int]]] = {int(c): defaultdict(list) for c in np.flatnonzero(left >= 2)}
-    groups = log[: 2 * drawn, 1].reshape(-1, 2)
+    groups = (np.searchsorted(pool.start, log[: 2 * drawn], side="right") - 1).reshape(-1, 2)
     for i, (g, h) in enumerate(groups.tolist()):
         number = int(pool.class_of[g])
         if number in classes:
@@ -58,80 +58,62 @@ def _classes(
     return classes
 
 
-@dataclass(frozen=True)
-class _Path:
-    """One augmentation: kinds of pair to take apart, groups to draw from, and which ends to join."""
+class _Vertex(NamedTuple):
+    """A record of the small graph: its group, and which copy of a pair it is which side of; copy -1 is unused."""
+
+    group: int
+    copy: int
+    side: int
+
+
+class _Path(NamedTuple):
+    """One augmentation: kinds of pair to take apart, groups to draw from, ends to join, how often it can be done.
+
+    In `joins` a vertex names its place in `kinds` (copy) or, with copy -1, its place in `free` (side).
+    """
 
     kinds: list[Kind]
-    joins: list[tuple[tuple[int, int], tuple[int, int]]]
     free: list[int]
+    joins: list[tuple[_Vertex, _Vertex]]
     most: int
-    group: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
 
 
-def _find_path(
-    pool: kernels.Pool, number: int, kinds: dict[Kind, list[int]], stream: Stream
-) -> _Path | None:
+def _find_path(pool: kernels.Pool, number: int, kinds: dict[Kind, list[int]], stream: Stream) -> _Path | None:
     """Find an augmenting path in one class, the vertices in random order; None when there is none."""
-    ends: list[tuple[int, int]] = []  # (part, side): part -1 is an unused record, else the copy of a pair
-    group: list[int] = []
-    copies: list[Kind] = []
-    for g in range(int(pool.first[number]), int(pool.first[number + 1])):
-        for copy in range(min(2, int(pool.unused[g]))):
-            ends.append((_FREE, copy))
-            group.append(g)
-    for kind, members in kinds.items():
-        for _ in range(min(2, len(members))):
-            ends += [(len(copies), 0), (len(copies), 1)]
-            group += kind
-            copies.append(kind)
-    order = np.argsort(stream.words(len(ends)), kind="stable")
-    place = {ends[v]: i for i, v in enumerate(order) if ends[v][0] != _FREE}
-    groups = np.array(group, dtype=np.int64)[order]
-    mate = np.full(len(ends), -1, dtype=np.int64)
-    for copy in range(len(copies)):
-        mate[place[copy, 0]], mate[place[copy, 1]] = place[copy, 1], place[copy, 0]
-    before = mate.copy()
-    if not kernels.augment(groups, mate, pool):
+    copies = [kind for kind, members in kinds.items() for _ in range(min(2, len(members)))]
+    groups = range(int(pool.first[number]), int(pool.first[number + 1]))
+    vertices = [_Vertex(g, _FREE, 0) for g in groups for _ in range(min(2, int(pool.unused[g])))]
+    vertices += [_Vertex(kind[side], copy, side) for copy, kind in enumerate(copies) for side in (0, 1)]
+    order: list[int] = np.argsort(stream.words(len(vertices)), kind="stable").tolist()
+    vertices = [vertices[v] for v in order]
+    place = {(vertex.copy, vertex.side): v for v, vertex in enumerate(vertices)}
+    before = np.array([_FREE if v.copy == _FREE else place[v.copy, 1 - v.side] for v in vertices], dtype=np.int64)
+    mate = before.copy()
+    if not kernels.augment(np.array([v.group for v in vertices], dtype=np.int64), mate, pool):
         return None
-    return _path(order, ends, groups, copies, kinds, before, mate, pool)
+    touched: list[int] = np.flatnonzero(before != mate).tolist()
+    free = [v for v in touched if before[v] == _FREE]
+    used = sorted({vertices[v].copy for v in touched} - {_FREE})
 
-
-def _path(
-    order: NDArray[np.intp],
-    ends: list[tuple[int, int]],
-    groups: NDArray[np.int64],
-    copies: list[Kind],
-    kinds: dict[Kind, list[int]],
-    before: NDArray[np.int64],
-    mate: NDArray[np.int64],
-    pool: kernels.Pool,
-) -> _Path:
-    """Describe what the search changed in terms that can be repeated with other records of the same groups."""
-    touched = [int(v) for v in np.flatnonzero(before != mate)]
-    free = [v for v in touched if before[v] < 0]
-    used = sorted({ends[order[v]][0] for v in touched} - {_FREE})
-    renumber = {copy: i for i, copy in enumerate(used)}
-
-    def end(v: int) -> tuple[int, int]:
-        copy, side = ends[order[v]]
-        return (_FREE, free.index(v)) if copy == _FREE else (renumber[copy], side)
+    def end(v: int) -> _Vertex:
+        group, copy, side = vertices[v]
+        return _Vertex(group, _FREE, free.index(v)) if copy == _FREE else _Vertex(group, used.index(copy), side)
 
     joins = [(end(v), end(int(mate[v]))) for v in touched if v < mate[v]]
-    wanted = Counter(copies[copy] for copy in used)
-    drawn_from = Counter(int(groups[v]) for v in free)
-    most = min(
-        [len(kinds[kind]) // times for kind, times in wanted.items()]
-        + [int(pool.unused[g]) // times for g, times in drawn_from.items()]
-    )
-    group = {end(v): int(groups[v]) for v in touched}
-    return _Path([copies[copy] for copy in used], joins, [int(groups[v]) for v in free], most, group)
+    path = _Path([copies[copy] for copy in used], [vertices[v].group for v in free], joins, 0)
+    return path._replace(most=_most(path, pool, kinds))
+
+
+def _most(path: _Path, pool: kernels.Pool, kinds: dict[Kind, list[int]]) -> int:
+    """Return how often a path can be followed with the pairs and unused records there are."""
+    taken = [len(kinds[kind]) // times for kind, times in Counter(path.kinds).items()]
+    return min(taken + [int(pool.unused[g]) // times for g, times in Counter(path.free).items()])
 
 
 def _follow(
     path: _Path,
     pool: kernels.Pool,
-    log: NDArray[np.int64],
+    log: Ints,
     pairs: Pairs,
     drawn: int,
     kinds: dict[Kind, list[int]],
@@ -141,9 +123,8 @@ def _follow(
     slots = [kinds[kind].pop() for kind in path.kinds]
     record = {(copy, side): int(pairs[slot, side]) for copy, slot in enumerate(slots) for side in (0, 1)}
     for i, g in enumerate(path.free):
-        place = int(pool.start[g]) + chooser.below(int(pool.unused[g]))
-        record[_FREE, i] = int(kernels.take(place, g, pool, log))
-    for slot, (one, other) in zip([*slots, drawn], path.joins, strict=True):
-        first, second = (one, other) if path.group[one] <= path.group[other] else (other, one)
-        pairs[slot] = record[first], record[second]
-        kinds[path.group[first], path.group[second]].append(slot)
+        record[_FREE, i] = int(kernels.take_any(g, pool, log, kernels.dice(chooser.words(_WORDS))))
+    for slot, join in zip([*slots, drawn], path.joins, strict=True):
+        first, second = sorted(join)
+        pairs[slot] = record[first.copy, first.side], record[second.copy, second.side]
+        kinds[first.group, second.group].append(slot)

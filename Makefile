@@ -1,0 +1,44 @@
+# make demo: the main job on bundled data.  make test: everything that must hold.  make bench: measured ratios.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: demo test bench lint types imports unit pins clean
+
+demo: $(READY)
+	@$(BIN)/quadrille demo --out demo
+
+test: lint types imports unit
+
+bench: $(READY)
+	@$(BIN)/python -m bench
+
+lint: $(READY)
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+types: $(READY)
+	@$(BIN)/basedpyright --level error
+
+imports: $(READY)
+	@$(BIN)/lint-imports
+
+unit: $(READY)
+	@$(BIN)/pytest -n 2
+
+# Set up once; again when the project's needs change.
+$(READY): pyproject.toml constraints.txt
+	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11 or newer is needed: apt-get install python3 python3-venv"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; $(PYTHON) is older."; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { echo "Cannot make a virtual environment: apt-get install python3-venv"; exit 1; }
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt uv
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt --build-constraint constraints.txt --editable '.[dev]'
+	@touch $(READY)
+
+# Write the pins anew: the newest versions that fit pyproject.toml.
+pins: $(READY)
+	@$(BIN)/uv pip compile pyproject.toml --quiet --all-extras --no-header --no-annotate --upgrade --output-file constraints.txt
+
+clean:
+	rm -rf $(VENV) demo .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,0 +1,36 @@
+"""Print every measured ratio beside its target; exit 1 when one is missed."""
+
+from __future__ import annotations
+
+import sys
+
+from rich.console import Console
+from rich.table import Table
+
+from bench.core import candidate_results, growth_results, memory_result
+from bench.reading import reading_ratios
+from bench.timing import Result
+
+
+def main() -> int:
+    """Run all benchmarks."""
+    console = Console(width=None if sys.stdout.isatty() else 150)
+    results = [*candidate_results(), *growth_results(), memory_result()]
+    results += [Result(*row) if isinstance(row, Result) else _reading(*row) for row in reading_ratios()]
+    table = Table(title="Ratios, each against its baseline in the same run; preparation excluded on both sides")
+    for heading in ("what", "measured", "target", "met", "remark"):
+        table.add_column(heading, justify="right" if heading == "measured" else "left")
+    for result in results:
+        table.add_row(
+            result.name, f"{result.value:.2f}", result.target, "yes" if result.met else "NO", result.remark
+        )
+    console.print(table)
+    return 0 if all(result.met for result in results) else 1
+
+
+def _reading(name: str, ratio: float, target: str) -> Result:
+    return Result(name, ratio, target, ratio <= float(target.split()[-1]))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,321 @@
+"""The commands. Each reads its words, calls the library, and shows a table or prints JSON."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, ParamSpec
+
+import typer
+
+from quadrille import __version__
+from quadrille.cli import options as opt
+from quadrille.cli import show
+from quadrille.cli.guard import flush_quietly, guarded, prepare_process, tell
+from quadrille.cli.inputs import Design, addresses, check_new, load, load_after, read_recipe, seed_of
+
+if TYPE_CHECKING:
+    from quadrille.data import Data
+    from quadrille.io.bundle import Release
+    from quadrille.recipe import Recipe
+
+P = ParamSpec("P")
+
+app = typer.Typer(
+    name="quadrille",
+    help="Data swapping for confidential microdata: inspect, swap, score, release.",
+    rich_markup_mode=None,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def command(function: Callable[P, None]) -> Callable[P, None]:
+    """Make a guarded function a command of the same name."""
+    return app.command()(guarded(function))
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"quadrille {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def top(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Data swapping for confidential microdata: inspect, swap, score, release."""
+
+
+@command
+def inspect(
+    file: opt.File,
+    codebook: opt.Codebook = None,
+    weight: opt.Weight = None,
+    categories: Annotated[bool, typer.Option("--categories", help="List the categories of each column.")] = False,
+    as_json: opt.Json = False,
+) -> None:
+    """Show what is in a file, without its values."""
+    from quadrille.cli.profile import profile
+
+    with show.working("Reading"):
+        found = profile(load(file, codebook, weight), file, labels=categories)
+    if as_json:
+        show.emit(found.as_dict())
+    else:
+        show.show_profile(found)
+
+
+@command
+def codebook(
+    file: opt.File,
+    codebook: opt.Codebook = None,
+    weight: opt.Weight = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write to this file instead of the terminal.")
+    ] = None,
+    overwrite: opt.Overwrite = False,
+    as_json: opt.Json = False,
+) -> None:
+    """Guess the codebook of a file, to be corrected."""
+    import tomllib
+
+    import quadrille as qd
+
+    check_new(out, overwrite=overwrite, source=file)
+    book = load(file, codebook, weight).codebook
+    if out is not None:
+        qd.write_codebook(book, out)
+    if as_json:
+        show.emit({**tomllib.loads(book.to_toml()), "out": None if out is None else str(out)})
+    elif out is None:
+        typer.echo(book.to_toml(), nl=False)
+    else:
+        show.note(f"Wrote {out}. Check kinds, the order of categories and roles before you use it.")
+
+
+@command
+def measures(as_json: opt.Json = False) -> None:
+    """List the measures and their definitions."""
+    import quadrille as qd
+
+    rows = qd.measures().to_dicts()
+    if as_json:
+        show.emit(rows)
+        return
+    for row in rows:
+        show.title(str(row["name"]))
+        show.facts([(name, str(row[name])) for name in ("definition", "side", "better", "range", "reference")])
+
+
+@command
+def swap(
+    file: opt.File,
+    swap: opt.Swap = None,
+    rate: opt.Rate = None,
+    pairs: opt.Pairs = None,
+    same: opt.Same = None,
+    different: opt.Different = None,
+    differ: opt.Differ = None,
+    order: opt.Order = None,
+    sampler: opt.Sampler = None,
+    seed: opt.Seed = None,
+    recipe: opt.RecipeFile = None,
+    measures: opt.Measures = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the swapped file, rows and ids as they were. Not a release."),
+    ] = None,
+    save_recipe: opt.SaveRecipe = None,
+    overwrite: opt.Overwrite = False,
+    codebook: opt.Codebook = None,
+    weight: opt.Weight = None,
+    as_json: opt.Json = False,
+) -> None:
+    """Try a swap and score it. Writes nothing without --out."""
+    import quadrille as qd
+
+    for path in (out, save_recipe):
+        check_new(path, overwrite=overwrite, source=file)
+    with show.working("Reading, swapping and scoring"):
+        made = Design(swap, rate, pairs, same, different, differ, order, sampler, seed, recipe).recipe()
+        data = load(file, codebook, weight)
+        plan = made.plan(data)
+        account = plan.report(data)
+        scores = qd.score(data, plan, addresses(measures, data))
+        _save(out, save_recipe, made, lambda: plan.apply(data))
+    if out is not None:
+        _warn_not_a_release(seed_lost=save_recipe is None and seed is None and recipe is None)
+    if as_json:
+        design = json.loads(made.identity())  # the seed stays out: it is a secret
+        written = {"out": out and str(out), "save_recipe": save_recipe and str(save_recipe)}
+        show.emit({"recipe": design, "account": account.as_dict(), "scores": scores.as_dict(), **written})
+    else:
+        show.show_account(account)
+        show.show_scores(scores)
+
+
+def _save(out: Path | None, save_recipe: Path | None, recipe: Recipe, swapped: Callable[[], Data]) -> None:
+    """Write the recipe first, because it is small, and take it back if the data cannot be written."""
+    import quadrille as qd
+    from quadrille.io.atomic import write_private
+
+    if save_recipe is not None:
+        write_private(save_recipe, (recipe.to_json() + "\n").encode())
+    try:
+        if out is not None:
+            qd.write(swapped(), out)
+    except BaseException:
+        if save_recipe is not None:
+            save_recipe.unlink(missing_ok=True)
+        raise
+
+
+def _warn_not_a_release(*, seed_lost: bool) -> None:
+    tell("warning: this file keeps row order and identifiers. It is not a release; use `quadrille release`.")
+    if seed_lost:
+        tell("warning: the secret seed is not kept, so this swap cannot be repeated. Add --save-recipe FILE.")
+
+
+@command
+def score(
+    before: opt.Before,
+    after: opt.After,
+    measures: opt.Measures = None,
+    where: opt.Where = None,
+    recipe: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The recipe that made AFTER, rows in order: tells who was swapped."),
+    ] = None,
+    codebook: opt.Codebook = None,
+    codebook_after: opt.CodebookAfter = None,
+    weight: opt.Weight = None,
+    as_json: opt.Json = False,
+) -> None:
+    """Score a second file against the original."""
+    import quadrille as qd
+
+    with show.working("Reading and scoring"):
+        data = load(before, codebook, weight)
+        other = load_after(after, codebook, codebook_after, weight)
+        swapped = None if recipe is None else _swapped_records(read_recipe(recipe), data, other)
+        scores = qd.score(data, other, addresses(measures, data), swapped=swapped, where=where)
+    if as_json:
+        show.emit({"scores": scores.as_dict()})
+    else:
+        show.show_scores(scores)
+
+
+def _swapped_records(recipe: Recipe, data: Data, other: Data) -> list[bool]:
+    """Tell which records the recipe swaps, after checking that it made the second file."""
+    from quadrille.errors import MismatchError
+    from quadrille.matching import changed_columns
+
+    plan = recipe.plan(data)
+    if changed_columns(plan.apply(data), other) != ():
+        raise MismatchError(
+            "The second file is not what the recipe makes of the first, row by row. "
+            "Use the recipe that made it, on the same file, and do not shuffle the rows."
+        )
+    taking_part = set(plan.rows.tolist())
+    return [row in taking_part for row in range(data.n)]
+
+
+@command
+def release(
+    file: opt.File,
+    swap: opt.Swap = None,
+    rate: opt.Rate = None,
+    pairs: opt.Pairs = None,
+    same: opt.Same = None,
+    different: opt.Different = None,
+    differ: opt.Differ = None,
+    order: opt.Order = None,
+    sampler: opt.Sampler = None,
+    seed: opt.Seed = None,
+    recipe: opt.RecipeFile = None,
+    measures: opt.Measures = None,
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="The folder to make.")] = Path("release"),
+    format: Annotated[str, typer.Option(metavar="WORD", help="Of the public file: csv or parquet.")] = "csv",
+    keep_order: Annotated[bool, typer.Option("--keep-order", help="Do not shuffle the public rows.")] = False,
+    overwrite: opt.Overwrite = False,
+    codebook: opt.Codebook = None,
+    weight: opt.Weight = None,
+    as_json: opt.Json = False,
+) -> None:
+    """Swap a file and write what to publish and to keep."""
+    import quadrille as qd
+    from quadrille.io.bundle import ReleaseWarning
+
+    with show.working("Reading, swapping, scoring and writing"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ReleaseWarning)  # told below, in this program's own form
+        made = Design(swap, rate, pairs, same, different, differ, order, sampler, seed, recipe).recipe()
+        data = load(file, codebook, weight)
+        wanted = addresses(measures, data)
+        done = qd.release(data, made, out, measures=wanted, format=format, shuffle=not keep_order, overwrite=overwrite)
+    for warning in done.warnings:
+        tell(f"warning: {warning}")
+    if as_json:
+        show.emit(done.as_dict())
+    else:
+        _show_release(done)
+
+
+def _show_release(done: Release) -> None:
+    show.show_account(done.account)
+    show.show_scores(done.scores)
+    show.title("Written")
+    show.facts(
+        [
+            ("to publish", f"{done.public}/"),
+            ("to lock away", f"{done.confidential}/ (it can undo the release)"),
+        ]
+    )
+
+
+@command
+def reproduce(
+    paper: opt.Paper,
+    seeds: Annotated[
+        int, typer.Option(metavar="NUMBER", help="Number of draws to compare with the paper.", min=2)
+    ] = 100,
+    sampler: Annotated[str, typer.Option(metavar="WORD", help="first-uniform or pair-uniform.")] = "first-uniform",
+    as_json: opt.Json = False,
+) -> None:
+    """Set the published numbers of a paper beside ours."""
+    from quadrille import papers
+
+    module = papers.get(paper)
+    with show.progress_bar(f"Reproducing {paper}") as progress:
+        found = module.reproduce(seeds=seeds, sampler=sampler, progress=progress)
+    if as_json:
+        show.emit(found.as_dict())
+    else:
+        found.render(show.console())
+
+
+@command
+def demo(
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="The folder to write to.")] = Path("demo"),
+    seed: opt.Seed = None,
+    as_json: opt.Json = False,
+) -> None:
+    """Walk the whole path on a bundled file."""
+    from quadrille.cli import demo as walk
+
+    walk.run(out, None if seed is None else seed_of(seed), as_json=as_json)
+
+
+def main() -> None:
+    """Run the program."""
+    prepare_process()
+    try:
+        app(prog_name="quadrille")
+    finally:
+        flush_quietly()

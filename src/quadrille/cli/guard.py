@@ -1,0 +1,81 @@
+"""What happens when something goes wrong: one clear line on stderr, an exit code, never a data value."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable
+from functools import wraps
+from io import TextIOWrapper
+from pathlib import Path
+from types import FrameType
+from typing import NoReturn, ParamSpec
+
+import typer
+
+from quadrille.errors import QuadrilleError
+
+P = ParamSpec("P")
+
+BAD_INPUT = 2
+INTERNAL = 1
+TERMINATED = 128 + signal.SIGTERM
+
+
+def guarded(command: Callable[P, None]) -> Callable[P, None]:
+    """Turn errors into messages and exit codes; QUADRILLE_DEBUG=1 shows the traceback of internal ones."""
+
+    @wraps(command)
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            command(*args, **kwargs)
+        except QuadrilleError as error:
+            tell(str(error))
+            raise typer.Exit(BAD_INPUT) from None
+        except (typer.Exit, typer.Abort, BrokenPipeError):
+            raise
+        except Exception as error:
+            if os.environ.get("QUADRILLE_DEBUG") == "1":
+                raise
+            tell(_internal(error))
+            raise typer.Exit(INTERNAL) from None
+
+    return run
+
+
+def tell(message: str) -> None:
+    """Say something on stderr, in one line."""
+    typer.echo("quadrille: " + " ".join(message.split()), err=True)
+
+
+def _internal(error: Exception) -> str:
+    """Name the kind and the place of an error, but not its text: that can hold data values."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    place = f"{Path(last.filename).name}, line {last.lineno}"
+    return (
+        f"internal error ({type(error).__name__} in {place}). "
+        "Please report it; QUADRILLE_DEBUG=1 shows the details, which can hold data values."
+    )
+
+
+def prepare_process() -> None:
+    """End tidily when told to stop, and never fail over a sign that the terminal cannot show."""
+    signal.signal(signal.SIGTERM, _stop)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
+def _stop(_signal: int, _frame: FrameType | None) -> NoReturn:
+    """Leave through the usual exit, so that temporary folders are removed."""
+    sys.exit(TERMINATED)
+
+
+def flush_quietly() -> None:
+    """Write out what is left; a reader that has gone away is no error."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

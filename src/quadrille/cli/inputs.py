@@ -1,0 +1,125 @@
+"""From the words of the command line to data, recipes and measures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from quadrille.errors import InputError, OutputError, ParameterError, unknown_name
+
+if TYPE_CHECKING:
+    from quadrille.codebook import Codebook
+    from quadrille.data import Data
+    from quadrille.recipe import Recipe
+
+BUNDLED = "dataset:"
+
+
+def load(file: str, codebook: Codebook | Path | None = None, weight: str | None = None) -> Data:
+    """Read a file, or a bundled data set named as dataset:NAME."""
+    import quadrille as qd
+
+    if not file.startswith(BUNDLED):
+        return qd.read(file, codebook=codebook, weight=weight)
+    name, known = file.removeprefix(BUNDLED), qd.datasets.__all__
+    if name not in known:
+        raise unknown_name("data set", name, known)
+    if codebook is not None:
+        raise InputError(f"The data set {name!r} brings its own codebook. Leave --codebook out.")
+    data: Data = getattr(qd.datasets, name)()
+    return data if weight is None else qd.from_frame(data.frame(), codebook=data.codebook, weight=weight)
+
+
+def load_after(file: str, codebook: Path | None, own: Path | None, weight: str | None) -> Data:
+    """Read the second file; it may lack the identifiers that the first file's codebook describes."""
+    from quadrille.codebook import Codebook
+
+    if own is None and codebook is not None and not file.startswith(BUNDLED):
+        book = Codebook(tuple(v for v in Codebook.read(codebook) if v.role != "id"))
+        return load(file, book, weight)
+    return load(file, own, weight)
+
+
+@dataclass(frozen=True)
+class Design:
+    """The options that describe a recipe; None is an option not given."""
+
+    swap: Sequence[str] | None
+    rate: float | None
+    pairs: int | None
+    same: Sequence[str] | None
+    different: Sequence[str] | None
+    differ: str | None
+    order: str | None
+    sampler: str | None
+    seed: str | None
+    file: Path | None = None
+
+    def recipe(self) -> Recipe:
+        """Make the recipe, or read it from its file."""
+        given: dict[str, Any] = {
+            field.name: value
+            for field in fields(self)
+            if field.name != "file" and (value := getattr(self, field.name)) is not None
+        }
+        if self.file is not None:
+            if given:
+                raise ParameterError(f"Give --recipe or --{next(iter(given))}, not both: the recipe says it all.")
+            return read_recipe(self.file)
+        if "swap" not in given:
+            raise ParameterError("Name the variables to swap with --swap, or a recipe with --recipe.")
+        from quadrille.swap.random import RandomSwap
+
+        for name in ("swap", "same", "different"):
+            given[name] = names(given.get(name))
+        given["seed"] = None if self.seed is None else seed_of(self.seed)
+        return RandomSwap(**given)
+
+
+def read_recipe(path: Path) -> Recipe:
+    """Read a recipe from its JSON file."""
+    import quadrille as qd
+
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
+        raise InputError(f"Cannot read the recipe {str(path)!r}: {reason}. Check the path.") from None
+    return qd.recipe_from_json(text)
+
+
+def names(values: Sequence[str] | None) -> list[str]:
+    """Split lists of column names at commas; quotes keep a name together."""
+    from quadrille.where import split_outside_quotes, unquoted
+
+    return [unquoted(part) for value in values or () for part in split_outside_quotes(value, ",")]
+
+
+def addresses(values: Sequence[str] | None, data: Data) -> Sequence[str]:
+    """Split measures at commas outside brackets; without any, return those that the data can have."""
+    from quadrille.io.bundle import default_measures
+    from quadrille.where import split_outside_quotes
+
+    if not values:
+        return default_measures(data)
+    return [part.strip() for value in values for part in split_outside_quotes(value, ",")]
+
+
+def seed_of(text: str) -> int | str:
+    """Take up to 63 digits for a number; 64 hexadecimal digits are a secret, whatever they look like."""
+    try:
+        return text if len(text) >= 64 else int(text)
+    except ValueError:
+        return text
+
+
+def check_new(path: Path | None, *, overwrite: bool, source: str = "") -> None:
+    """Refuse to write over a file, unless told to; over the original, always."""
+    if path is None or not path.exists():
+        return
+    if source and not source.startswith(BUNDLED) and path.resolve() == Path(source).resolve():
+        raise OutputError(f"{str(path)!r} is the original file. Write to another one.")
+    if not overwrite:
+        raise OutputError(f"The file {str(path)!r} exists. Choose another name, or add --overwrite.")

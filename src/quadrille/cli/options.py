@@ -1,0 +1,64 @@
+"""The options that several commands share, each explained once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def _papers() -> list[str]:
+    from quadrille.papers import PAPERS
+
+    return list(PAPERS)
+
+
+File = Annotated[
+    str, typer.Argument(metavar="FILE", help="A microdata file (.csv, .csv.gz, .tsv, .parquet) or dataset:NAME.")
+]
+Before = Annotated[str, typer.Argument(metavar="BEFORE", help="The original file, or dataset:NAME.")]
+After = Annotated[str, typer.Argument(metavar="AFTER", help="The file to compare with it.")]
+Paper = Annotated[str, typer.Argument(metavar="PAPER", help="Which paper.", autocompletion=_papers)]
+
+Codebook = Annotated[Path | None, typer.Option(metavar="FILE", help="Codebook of the file, TOML. Guessed when absent.")]
+CodebookAfter = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Codebook of the second file, where it differs from --codebook.")
+]
+Weight = Annotated[str | None, typer.Option(metavar="COLUMN", help="Name of the weight column.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+
+Swap = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLUMNS", help="Variables to swap: A,B or repeated. Quote names that hold a comma."),
+]
+Rate = Annotated[float | None, typer.Option(metavar="SHARE", help="Share of the records that take part, in (0, 1].")]
+Pairs = Annotated[int | None, typer.Option(metavar="NUMBER", help="Number of pairs, instead of --rate.")]
+Same = Annotated[list[str] | None, typer.Option(metavar="COLUMNS", help="Columns that must agree within a pair.")]
+Different = Annotated[list[str] | None, typer.Option(metavar="COLUMNS", help="Columns that must differ within a pair.")]
+Differ = Annotated[
+    str | None, typer.Option(metavar="WORD", help="Swap variables that must differ: all, any or none. [default: all]")
+]
+Order = Annotated[str | None, typer.Option(metavar="WORD", help="together or one-by-one. [default: together]")]
+Sampler = Annotated[
+    str | None, typer.Option(metavar="WORD", help="first-uniform or pair-uniform. [default: first-uniform]")
+]
+Seed = Annotated[
+    str | None,
+    typer.Option(metavar="NUMBER", help="A whole number, for tests and papers only. [default: 256 secret bits]"),
+]
+RecipeFile = Annotated[
+    Path | None,
+    typer.Option("--recipe", metavar="FILE", help="Recipe as JSON, instead of the options that describe one."),
+]
+SaveRecipe = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Keep the recipe and its seed in this file, readable by you alone.")
+]
+Measures = Annotated[
+    list[str] | None,
+    typer.Option(metavar="LIST", help='Measures, as in "hellinger,cramers_v_change(A*B)". See: quadrille measures.'),
+]
+Where = Annotated[
+    str | None, typer.Option(metavar="CONDITION", help='Only these records, as in "Sex=Male & Age!=<25".')
+]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what an earlier run has written.")]

@@ -1,0 +1,194 @@
+"""Results as tables that fit a terminal of 80 columns; progress on a terminal only."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from quadrille.account import Account
+    from quadrille.cli.profile import ColumnProfile, Profile
+    from quadrille.study.score import Scores
+
+Progress = Callable[[int, int], None]
+MOST_LABELS = 30
+
+
+def emit(document: object) -> None:
+    """Print one JSON document."""
+    typer.echo(json.dumps(document, indent=2, ensure_ascii=False))
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Return a console that prints names as they are: no markup, no emoji, no colouring of numbers."""
+    from rich.console import Console
+
+    return Console(stderr=stderr, markup=False, emoji=False, highlight=False)
+
+
+@contextmanager
+def working(message: str) -> Generator[None]:
+    """Show that something is being done, on a terminal."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    with console(stderr=True).status(message):
+        yield
+
+
+@contextmanager
+def progress_bar(message: str) -> Generator[Progress | None]:
+    """Yield a function that moves a progress bar, on a terminal; None in a pipe."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console(stderr=True), transient=True) as bar:
+        task = bar.add_task(message, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def title(text: str) -> None:
+    """Print a heading."""
+    console().print(f"\n{text}", style="bold")
+
+
+def note(text: str) -> None:
+    """Print a paragraph."""
+    console().print(text)
+
+
+def facts(pairs: Iterable[tuple[str, str]]) -> None:
+    """Print names and what they stand for, long texts wrapped beside their name."""
+    from textwrap import fill
+
+    from rich.text import Text
+
+    screen, listed = console(), list(pairs)
+    indent = 4 + max(len(name) for name, _ in listed)
+    for name, value in listed:
+        start = f"  {name}".ljust(indent)
+        wrapped = fill(value, max(screen.width, indent + 20), initial_indent=start, subsequent_indent=" " * indent)
+        line = Text(wrapped or start)
+        line.stylize("dim", 0, indent)
+        screen.print(line, soft_wrap=True)
+
+
+def grid(head: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: Iterable[int] = ()) -> None:
+    """Print a table; the columns listed in `numbers` are aligned to the right."""
+    from rich import box
+    from rich.table import Table
+
+    right = set(numbers)
+    table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False, show_edge=False, padding=(0, 1))
+    for position, name in enumerate(head):
+        table.add_column(
+            "  " + name if position == 0 else name,
+            justify="right" if position in right else "left",
+            overflow="fold",
+        )
+    for row in rows:
+        table.add_row("  " + row[0], *row[1:])
+    console().print(table)
+
+
+def show_profile(found: Profile) -> None:
+    """Print what `inspect` found."""
+    title(found.file)
+    weight = "none"
+    if found.weight is not None:
+        exactness = "exact" if found.weight.exact else "rounded"
+        weight = f"{found.weight.column}, total {found.weight.total:,.10g} ({exactness})"
+    lines = [("records", f"{found.records:,}"), ("weight", weight), ("key variables", ", ".join(found.keys) or "none")]
+    if found.cells is not None:
+        cells = found.cells
+        lines += [
+            ("cells", f"{_large(cells.possible)} possible, {cells.occupied:,} occupied"),
+            ("small cells", f"{cells.ones:,} of one record, {cells.twos:,} of two"),
+        ]
+    facts(lines)
+    note("")
+    head = ("column", "kind", "role", "categories", "missing")
+    grid(head, [_profile_row(column) for column in found.columns], numbers=(3, 4))
+    listed = [(column.name, _labels(column.labels)) for column in found.columns if column.labels is not None]
+    if listed:
+        title("Categories")
+        facts(listed)
+    for hint in found.hints:
+        note(f"\nHint: {hint}")
+
+
+def _profile_row(column: ColumnProfile) -> tuple[str, ...]:
+    role = column.role or ("key" if column.key else "")
+    categories = "" if column.categories is None else f"{column.categories:,}"
+    return column.name, column.kind, role, categories, percent(column.missing)
+
+
+def _labels(labels: tuple[str, ...]) -> str:
+    more = f" and {len(labels) - MOST_LABELS:,} more" if len(labels) > MOST_LABELS else ""
+    return ", ".join(labels[:MOST_LABELS]) + more
+
+
+def show_account(account: Account) -> None:
+    """Print what a plan does: asked, paired, changed."""
+    title("What is swapped")
+    facts(
+        [
+            ("pairs", f"{_count(account.asked)} asked, {_count(account.pairs)} drawn"),
+            ("records", f"{account.records:,} of {account.n:,} take part, {account.changed:,} change"),
+            ("false swaps", f"{account.false_swaps:,} (nothing changes)"),
+            ("compensating", f"{account.compensating:,} (records change, the full table does not show it)"),
+        ]
+    )
+    note("")
+    rows = [
+        (
+            m.variable,
+            _count(m.pairs),
+            f"{m.records:,}",
+            f"{m.changed:,}",
+            percent(m.rate_paired),
+            percent(m.rate_changed),
+        )
+        for m in account.variables
+    ]
+    grid(("variable", "pairs", "records", "changed", "paired", "changed"), rows, numbers=range(1, 6))
+
+
+def show_scores(scores: Scores) -> None:
+    """Print the scores, and below them what must be said about some."""
+    title("Scores")
+    results = scores.results.items()
+    rows = [(address, kind.side, kind.direction, number(score.value)) for address, (kind, score) in results]
+    grid(("measure", "side", "better", "value"), rows, numbers=(3,))
+    notes = [(address, score.note) for address, (_, score) in results if score.note]
+    if notes:
+        note("")
+        facts(notes)
+
+
+def number(value: float | None) -> str:
+    """Format a score."""
+    return "undefined" if value is None else f"{value:.6f}"
+
+
+def percent(share: float) -> str:
+    """Format a share."""
+    return f"{share:.2%}".replace("%", " %") if share else "0 %"
+
+
+def _count(value: int | None) -> str:
+    return "-" if value is None else f"{value:,}"
+
+
+def _large(value: int) -> str:
+    return f"{value:,}" if value < 10**12 else f"{float(value):.2e}"

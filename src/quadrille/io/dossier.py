@@ -1,0 +1,235 @@
+"""The two texts of a release: the methods note for everybody, the dossier for the holder of the data."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import cast
+
+from quadrille import __version__
+from quadrille.account import Account
+from quadrille.codebook import Variable
+from quadrille.data import Data
+from quadrille.plan import Plan
+from quadrille.randomness import is_secret
+from quadrille.recipe import Recipe
+from quadrille.study.score import Scores
+
+
+def methods_note(public: Data, *, shuffled: bool) -> str:
+    """Return the note that goes out with the file.
+
+    It is made from the public file alone. It does not know the recipe, the plan or the original, so it cannot
+    give them away.
+    """
+    weight = f"\n{_WEIGHTED.format(weight=public.weight)}" if public.weight is not None else ""
+    order = "The order of the records carries no information. " if shuffled else ""
+    return _METHODS.format(weight=weight, order=order, version=__version__)
+
+
+_METHODS = """\
+# Methods note: data swapping
+
+These microdata describe real persons, households or organisations. To protect them, the file was
+treated by data swapping before it was released.
+
+## What data swapping is
+
+Some records were chosen at random and exchanged the values of some variables with other records.
+Each value in the file is a true value of some record, but not always of the record in which it
+stands. Nothing in the file tells which records or which variables took part. Swapping does not
+invent, round or remove any value.
+
+## What is exactly as in the original
+
+- The number of records.
+- The distribution of every single variable over the records: each category has as many records as
+  before; a numeric variable has the same values, so that its mean, quantiles and variance are
+  unchanged.
+{weight}
+## What users should know
+
+- Tables, correlations and models of several variables can differ from the original. On average,
+  swapping makes an association somewhat weaker than it was.
+- The difference matters most in small cells and small groups. Draw no conclusion from a handful of
+  records.
+- Standard errors computed in the usual way leave out the uncertainty that swapping adds.
+- A record that is alone in its combination of categories need not describe anybody. Do not try to
+  find out whom a record belongs to: the answer would be unreliable, and the attempt is misuse.
+- {order}Direct identifiers are not part of this file.
+- `codebook.toml` describes the columns: kind, order of the categories, labels, missing codes.
+- How much was swapped, which variables took part and how the records were chosen stays confidential,
+  because it would help to undo the protection. The data provider answers questions about a
+  particular result.
+
+## How to cite
+
+State that the data were treated by data swapping, and cite the software as: Quadrille, version
+{version}.
+
+Literature: Dalenius and Reiss, Data-swapping: a technique for disclosure control, Journal of
+Statistical Planning and Inference. Gomatam and Karr, Distortion measures for categorical data
+swapping, National Institute of Statistical Sciences.
+"""
+
+_WEIGHTED = """\
+The weight, `{weight}`, stayed with its record. Numbers of records are therefore exact for each
+variable, whereas weighted totals by category can differ a little from the original.
+"""
+
+
+@dataclass(frozen=True)
+class Record:
+    """Everything the dossier tells."""
+
+    data: Data
+    public: Data
+    recipe: Recipe
+    plan: Plan
+    account: Account
+    scores: Scores
+    hashes: Mapping[str, str]
+    warnings: tuple[str, ...]
+    shuffled: bool
+    written: datetime
+
+
+def dossier(record: Record) -> str:
+    """Return the readable record of a release, for the confidential folder."""
+    sections = {
+        "Files": _files(record),
+        "Warnings": [f"- {warning}" for warning in record.warnings] or ["None."],
+        "Data": _data(record),
+        "Recipe": _recipe(record.recipe),
+        "What was swapped": _account(record.account, record.plan),
+        "Scores": _scores(record.scores),
+        "What swapping does not protect against": _LIMITS,
+    }
+    head = [
+        "# Release dossier: confidential",
+        "",
+        f"Written by Quadrille {__version__} on {record.written:%Y-%m-%d at %H:%M:%S} UTC.",
+        "Whoever has the seed or the plan in this folder can undo the release. Never publish any part of it.",
+    ]
+    body = [line for title, lines in sections.items() for line in ("", f"## {title}", "", *lines)]
+    return "\n".join((*head, *body)) + "\n"
+
+
+def _files(record: Record) -> list[str]:
+    rows = [(f"`public/{name}`", f"`{digest}`") for name, digest in record.hashes.items()]
+    order = (
+        "The rows of the public file are in random order, by a stream of their own."
+        if record.shuffled
+        else "The rows of the public file are in their original order, as asked."
+    )
+    return [*_table(("file", "SHA-256"), rows), "", order]
+
+
+def _data(record: Record) -> list[str]:
+    data = record.data
+    dropped = [name for name in data.columns if name not in record.public.codebook]
+    weight = data.weight or "none"
+    if data.ticks is not None:
+        weight += ", " + ("represented exactly" if data.ticks.exact else "rounded to the finest binary tick")
+    facts = [
+        f"- Records: {data.n:,}",
+        f"- Weight: {weight}",
+        f"- Key variables: {', '.join(data.keys) or 'none'}",
+        f"- Columns left out of the public file (role id): {', '.join(dropped) or 'none'}",
+        f"- Fingerprint before: `{record.plan.before}`",
+        f"- Fingerprint after, rows in their original order: `{record.plan.after}`",
+        "",
+    ]
+    return facts + _table(("column", "kind", "role", "categories"), [_column(v) for v in data.codebook])
+
+
+def _column(variable: Variable) -> tuple[str, str, str, str]:
+    categories = f"{len(variable.categories):,}" if variable.coded else ""
+    return variable.name, variable.kind, variable.role or "", categories
+
+
+def _recipe(recipe: Recipe) -> list[str]:
+    seed = (
+        "256 secret bits from the operating system"
+        if is_secret(recipe.parameters()["seed"])
+        else "a number that can be guessed: for tests and papers, not for a release"
+    )
+    design: dict[str, object] = json.loads(recipe.identity())
+    rows = [(name, _text(value)) for name, value in design.items()]
+    table = _table(("parameter", "value"), [*rows, ("seed", seed)])
+    return [*table, "", "The seed itself is in `recipe.json`."]
+
+
+def _account(account: Account, plan: Plan) -> list[str]:
+    facts = [
+        f"- Pairs asked for: {_number(account.asked)}, for each group of variables that moves together",
+        f"- Pairs drawn: {_number(account.pairs)}",
+        f"- Records that took part: {account.records:,} of {account.n:,} ({account.records / account.n:.2%})",
+        f"- Records that changed: {account.changed:,} ({account.changed / account.n:.2%})",
+        f"- False swaps (nothing changed): {account.false_swaps:,}",
+        f"- Compensating swaps (changed, yet the table does not show it): {account.compensating:,}",
+        "",
+    ]
+    rows = [
+        (
+            m.variable,
+            _number(m.pairs),
+            _number(m.records),
+            _number(m.changed),
+            _share(m.rate_paired),
+            _share(m.rate_changed),
+        )
+        for m in account.variables
+    ]
+    table = _table(("variable", "pairs", "records", "changed", "share paired", "share changed"), rows)
+    moves = [f"- Move {i} of `plan.parquet`: {', '.join(move.columns)}" for i, move in enumerate(plan.moves)]
+    return [*facts, *table, "", *moves]
+
+
+def _scores(scores: Scores) -> list[str]:
+    rows = [
+        (address, _value(score.value), kind.side, kind.direction, score.note)
+        for address, (kind, score) in scores.results.items()
+    ]
+    kinds = dict.fromkeys(kind for kind, _ in scores.results.values())
+    definitions = [f"- **{kind.name}**: {kind.definition}. Source: {kind.reference}." for kind in kinds]
+    return [*_table(("measure", "value", "side", "better", "note"), rows), "", *definitions]
+
+
+_LIMITS = """\
+- Values that were not swapped stand in the public file as they were. A variable that identifies a
+  person by itself still does.
+- The margins are exact: a rare category or an extreme number is known to exist, though not in which
+  record.
+- Somebody who knows much about a person can notice that a record fits, or that it does not.
+- A second release of the same data by another recipe can be compared with this one. Release once.
+- Tables of the original published elsewhere can show, beside this file, where records were swapped.
+- Swapping gives no formal guarantee such as differential privacy.
+""".splitlines()
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    lines = [head, ["---"] * len(head), *rows]
+    return ["| " + " | ".join(map(_cell, line)) + " |" for line in lines]
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def _value(value: float | None) -> str:
+    return "undefined" if value is None else f"{value:.6g}"
+
+
+def _number(value: int | None) -> str:
+    return "not in pairs" if value is None else f"{value:,}"
+
+
+def _share(value: float) -> str:
+    return f"{value:.4%}"
+
+
+def _text(value: object) -> str:
+    return ", ".join(map(str, cast("list[object]", value))) if isinstance(value, list) else str(value)

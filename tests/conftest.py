@@ -1,0 +1,28 @@
+"""Settings shared by all tests. This folder is on the import path, so `strategies` and `oracles` can be imported."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+import quadrille as qd
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+settings.register_profile(
+    "laws",
+    max_examples=80,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example],
+)
+settings.load_profile("laws")
+
+
+@pytest.fixture(scope="session")
+def cps8d() -> qd.Data:
+    return qd.datasets.cps8d()
