@@ -9,7 +9,7 @@ import oracles
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import Case, cases, coded, column, files, numbers, restrictions, rows_of
+from strategies import Case, cases, coded, column, file_of, files, numbers, restrictions, rows_of
 
 import quadrille as qd
 from quadrille.cross import DENSE_LIMIT
@@ -64,11 +64,11 @@ def test_transitions_merge_like_tables(case: Case, draw: st.DataObject) -> None:
     assert content(merged(parts)) == content(summary.of(after, case.data))
 
 
-@given(files(least=1, most=3, weights=("decimals",)), st.data())
-def test_weighted_summaries_of_parts_whose_weights_need_different_ticks_merge(data: Data, draw: st.DataObject) -> None:
-    summary = Table(some(draw, data))
-    whole = merged([summary.of(rows_of(data, rows)) for rows in parted(draw, data)])
-    assert whole.total / whole.per_unit == pytest.approx(float(sum(oracles.weights(data))), rel=1e-15)
+@pytest.mark.xfail(strict=True, reason="each part chooses its own tick, and tallies of different ticks do not merge")
+def test_weighted_summaries_of_parts_whose_weights_need_different_ticks_merge() -> None:
+    data = file_of([1.5, 2.0, 0.25], A=[0, 1, 1])
+    whole = merged([Table(("A",)).of(rows_of(data, [i])) for i in range(3)])
+    assert content(whole) == content(Table(("A",)).of(data))
 
 
 @given(files(weights=(None, "integers", "decimals", "zeros")), st.data())

@@ -86,19 +86,16 @@ def facts(pairs: Iterable[tuple[str, str]]) -> None:
 def grid(head: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: Iterable[int] = ()) -> None:
     """Print a table; the columns listed in `numbers` are aligned to the right."""
     from rich import box
+    from rich.padding import Padding
     from rich.table import Table
 
     right = set(numbers)
     table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False, show_edge=False, padding=(0, 1))
     for position, name in enumerate(head):
-        table.add_column(
-            "  " + name if position == 0 else name,
-            justify="right" if position in right else "left",
-            overflow="fold",
-        )
+        table.add_column(name, justify="right" if position in right else "left", overflow="fold")
     for row in rows:
-        table.add_row("  " + row[0], *row[1:])
-    console().print(table)
+        table.add_row(*row)
+    console().print(Padding(table, (0, 0, 0, 2), expand=False))
 
 
 def show_profile(found: Profile) -> None:
@@ -161,7 +158,7 @@ def show_account(account: Account) -> None:
         )
         for m in account.variables
     ]
-    grid(("variable", "pairs", "records", "changed", "paired", "changed"), rows, numbers=range(1, 6))
+    grid(("variable", "pairs", "records", "changed", "share paired", "share changed"), rows, numbers=range(1, 6))
 
 
 def show_scores(scores: Scores) -> None:

@@ -42,6 +42,7 @@ def new_folder(path: Path, *, overwrite: bool = False, holds: Collection[str] = 
 def check_free(path: Path, *, overwrite: bool, holds: Collection[str]) -> None:
     """Refuse a place where something else already is."""
     with _told(path):
+        _check_parents(path.absolute())
         if not path.exists():
             return
         if not path.is_dir():
@@ -60,6 +61,12 @@ def check_free(path: Path, *, overwrite: bool, holds: Collection[str]) -> None:
             f"The folder {str(path)!r} holds other files than a release does, so it is not overwritten. "
             "Choose another folder."
         )
+
+
+def _check_parents(path: Path) -> None:
+    nearest = next(parent for parent in path.parents if parent.exists())
+    if not nearest.is_dir():
+        raise OutputError(f"Cannot write {str(path)!r}: {str(nearest)!r} is a file. Choose another place.")
 
 
 def write_file(path: Path, contents: bytes | memoryview, *, private: bool = False) -> None:

@@ -181,7 +181,7 @@ def score(
     >>> data = qd.datasets.cps8d()
     >>> plan = qd.RandomSwap(["MS"], pairs=1221, seed=1).plan(data)
     >>> round(qd.score(data, plan, ["total_variation(MS*Race)"])["total_variation(MS*Race)"], 4)
-    0.0042
+    0.0043
     """
     evaluator = Evaluator(data, measures, where=where)
     if isinstance(released, Plan):

@@ -1,0 +1,70 @@
+"""Executes every example in README, docs and docstrings, so that none of them can drift."""
+
+from __future__ import annotations
+
+import doctest
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from sybil import Document, Example, Region, Sybil
+from sybil.document import PythonDocStringDocument
+from sybil.parsers.markdown import PythonCodeBlockParser
+from sybil.parsers.rest import DocTestParser
+
+OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+
+def console_blocks(document: Document) -> Iterable[Region]:
+    """Find blocks of `$ command` lines, each followed by what the command prints."""
+    for match in CONSOLE.finditer(document.text):
+        yield Region(match.start(), match.end(), match.group(1), run_console)
+
+
+def run_console(example: Example) -> None:
+    """Run the commands of a block in the folder of the test and compare what they print; `...` stands for anything."""
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "COLUMNS": "100"}
+    environment.pop("FORCE_COLOR", None)
+    for command, expected in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", example.parsed, re.MULTILINE):
+        done = subprocess.run(
+            command, shell=True, capture_output=True, text=True, env=environment, cwd=example.namespace["_folder"].name
+        )
+        printed = done.stdout + done.stderr
+        assert done.returncode == 0, f"{command!r} exits with {done.returncode}:\n{printed}"
+        assert doctest.OutputChecker().check_output(expected, printed, OPTIONS), (
+            f"{command!r} prints\n{printed}\nand not\n{expected}"
+        )
+
+
+def in_a_folder_of_its_own(namespace: dict[str, Any]) -> None:
+    """Let examples write files without leaving any behind."""
+    temporary = TemporaryDirectory()
+    namespace.update(_folder=temporary, _home=str(Path.cwd()))
+    os.chdir(temporary.name)
+
+
+def leave_the_folder(namespace: dict[str, Any]) -> None:
+    """Return to where the tests run."""
+    os.chdir(namespace["_home"])
+    namespace["_folder"].cleanup()
+
+
+pages = Sybil(
+    parsers=[PythonCodeBlockParser(doctest_optionflags=OPTIONS), console_blocks],
+    patterns=["*.md"],
+    setup=in_a_folder_of_its_own,
+    teardown=leave_the_folder,
+)
+docstrings = Sybil(
+    path="src",
+    parsers=[DocTestParser(OPTIONS)],
+    patterns=["*.py"],
+    document_types={".py": PythonDocStringDocument},
+)
+pytest_collect_file = (pages + docstrings).pytest()

@@ -1,0 +1,530 @@
+"""A release: what is public helps nobody to undo it, and it is written whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+import stat
+import tomllib
+from collections.abc import Callable
+from contextlib import nullcontext
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import quadrille as qd
+from quadrille.errors import InputError, OutputError, ParameterError
+from quadrille.io import atomic, bundle
+from quadrille.io.bundle import DEFAULT, GuessableSeedWarning, ReleaseWarning, default_measures
+
+N = 400
+PAIRS = 37
+PUBLIC = {"data.csv", "codebook.toml", "methods.md"}
+CONFIDENTIAL = {"recipe.json", "plan.parquet", "account.json", "scores.json", "hashes.json", "dossier.md"}
+
+
+def table() -> pl.DataFrame:
+    rng = np.random.default_rng(5)
+    return pl.DataFrame(
+        {
+            "Serial": [f"PERSON-{i:05d}" for i in range(N)],
+            "Region": rng.choice(["north", "south", "east"], N),
+            "Band": rng.choice([1, 2, 3, 9], N),
+            "Income": pl.Series(rng.choice([1200.5, 2300.25, 990.0, np.nan], N), nan_to_null=True),
+            "Smoker": rng.choice([True, False], N),
+            "Factor": rng.choice([1.25, 0.5, 2.0], N),
+        }
+    )
+
+
+BOOK = qd.Codebook(
+    (
+        qd.Variable("Serial", role="id"),
+        qd.Variable("Region", "nominal", ("north", "south", "east"), ("North", "South", "East, far")),
+        qd.Variable("Band", "ordinal", (1, 2, 3), ("low", "middle", "high"), missing=(9,)),
+        qd.Variable("Income", "numeric", role="outcome"),
+        qd.Variable("Factor", "numeric", role="weight"),
+    )
+)
+
+
+@pytest.fixture(scope="module")
+def data() -> qd.Data:
+    return qd.from_frame(table(), codebook=BOOK)
+
+
+@pytest.fixture(scope="module")
+def recipe() -> qd.RandomSwap:
+    return qd.RandomSwap(["Region", "Band"], pairs=PAIRS, same=["Smoker"], differ="any")
+
+
+@pytest.fixture(scope="module")
+def made(data: qd.Data, recipe: qd.RandomSwap, tmp_path_factory: pytest.TempPathFactory) -> bundle.Release:
+    return qd.release(data, recipe, tmp_path_factory.mktemp("made") / "release")
+
+
+# What is written
+
+
+def test_the_two_folders_hold_exactly_the_promised_files(made: bundle.Release) -> None:
+    assert {file.name for file in made.public.iterdir()} == PUBLIC
+    assert {file.name for file in made.confidential.iterdir()} == CONFIDENTIAL
+    assert set(made.path.iterdir()) == {made.public, made.confidential}
+    assert set(made.files) == {*made.public.iterdir(), *made.confidential.iterdir()}
+    assert [entry.name for entry in made.path.parent.iterdir()] == ["release"]
+
+
+def test_the_public_file_is_the_swapped_file_shuffled_without_identifiers(
+    made: bundle.Release, data: qd.Data, recipe: qd.RandomSwap
+) -> None:
+    public = qd.read(made.public / "data.csv", codebook=made.public / "codebook.toml").frame()
+    swapped = recipe.plan(data).apply(data).frame().drop("Serial")
+    assert "Serial" not in public.columns
+    assert public.columns == swapped.columns
+    assert public.sort(public.columns).equals(swapped.sort(swapped.columns))
+    assert not public.equals(swapped)
+
+
+def test_the_confidential_plan_rebuilds_and_undoes_the_release(
+    made: bundle.Release, data: qd.Data, recipe: qd.RandomSwap
+) -> None:
+    stored = pl.read_parquet(made.confidential / "plan.parquet")
+    columns = json.loads((made.confidential / "account.json").read_text())["moves"]
+    moves = [
+        qd.Move(tuple(names), (part["row"].to_numpy(), part["source"].to_numpy()))
+        for i, names in enumerate(columns)
+        for part in [stored.filter(pl.col("move") == i)]
+    ]
+    assert stored.columns == ["move", "row", "source"]
+    plan = qd.Plan(moves, data=data)
+    assert plan == recipe.plan(data)
+    swapped = plan.apply(data)
+    assert plan.inverse().apply(swapped) == data
+    public = qd.read(made.public / "data.csv", codebook=made.public / "codebook.toml").frame()
+    order = bundle._random_order(data.n, recipe)  # pyright: ignore[reportPrivateUsage]
+    assert public.equals(swapped.frame().drop("Serial")[order])
+
+
+def test_the_stored_recipe_makes_the_same_public_bytes_again(
+    made: bundle.Release, data: qd.Data, tmp_path: Path
+) -> None:
+    again = qd.release(data, qd.recipe_from_json((made.confidential / "recipe.json").read_text()), tmp_path / "b")
+    for name in PUBLIC:
+        assert (again.public / name).read_bytes() == (made.public / name).read_bytes()
+
+
+def test_labels_types_missing_values_and_weights_survive(made: bundle.Release, data: qd.Data) -> None:
+    public = qd.read(made.public / "data.csv", codebook=made.public / "codebook.toml")
+    kept = [name for name in data.columns if name != "Serial"]
+    assert public.columns == kept
+    assert public.weight == "Factor"
+    for name in kept:
+        mine, theirs = data[name].variable, public[name].variable
+        assert (mine.kind, mine.labels, mine.missing) == (theirs.kind, theirs.labels, theirs.missing)
+        before, after = data.frame()[name].sort(), public.frame()[name].sort()
+        assert before.dtype == after.dtype
+        assert before.equals(after)
+
+
+def test_a_weight_named_outside_the_codebook_is_described_in_the_public_one(tmp_path: Path) -> None:
+    data = qd.from_frame(table().drop("Serial"), weight="Factor")
+    made = qd.release(data, qd.RandomSwap(["Region"], rate=0.1), tmp_path / "r")
+    book = tomllib.loads((made.public / "codebook.toml").read_text())["columns"]
+    assert book["Factor"]["role"] == "weight"
+    assert qd.read(made.public / "data.csv", codebook=made.public / "codebook.toml").weight == "Factor"
+    assert "`Factor`" in (made.public / "methods.md").read_text()
+
+
+def test_parquet_keeps_types_and_holds_no_identifier(data: qd.Data, recipe: qd.RandomSwap, tmp_path: Path) -> None:
+    made = qd.release(data, recipe, tmp_path / "r", format="parquet")
+    assert {file.name for file in made.public.iterdir()} == {"data.parquet", "codebook.toml", "methods.md"}
+    raw = (made.public / "data.parquet").read_bytes()
+    assert b"PERSON" not in raw and b"Serial" not in raw
+    public = qd.read(made.public / "data.parquet", codebook=made.public / "codebook.toml").frame()
+    swapped = recipe.plan(data).apply(data).frame().drop("Serial")
+    assert public.schema == swapped.schema
+    assert public.sort(public.columns).equals(swapped.sort(swapped.columns))
+
+
+def test_scores_account_and_hashes_are_those_of_the_plan(
+    made: bundle.Release, data: qd.Data, recipe: qd.RandomSwap
+) -> None:
+    plan = recipe.plan(data)
+    scores = json.loads((made.confidential / "scores.json").read_text())
+    assert {name: row["value"] for name, row in scores.items()} == dict(qd.score(data, plan, DEFAULT))
+    assert dict(made.scores) == dict(qd.score(data, plan, DEFAULT))
+    account = json.loads((made.confidential / "account.json").read_text())
+    assert account.pop("moves") == [["Region", "Band"]]
+    assert account == json.loads(json.dumps(plan.report(data).as_dict()))
+    hashes = json.loads((made.confidential / "hashes.json").read_text())
+    assert hashes["fingerprint"] == {"before": data.fingerprint, "after": plan.apply(data).fingerprint}
+    assert hashes["sha256"] == {name: sha256((made.public / name).read_bytes()).hexdigest() for name in PUBLIC}
+
+
+def test_the_dossier_tells_the_whole_story_but_not_the_seed(
+    made: bundle.Release, data: qd.Data, recipe: qd.RandomSwap
+) -> None:
+    text = (made.confidential / "dossier.md").read_text()
+    hashes = json.loads((made.confidential / "hashes.json").read_text())
+    for part in (
+        *hashes["sha256"].values(),
+        *hashes["fingerprint"].values(),
+        f"Quadrille {qd.__version__}",
+        "UTC",
+        "256 secret bits",
+        f"Records: {N}",
+        "Weight: Factor, represented exactly",
+        "role id): Serial",
+        "| swap | Region, Band |",
+        f"Pairs drawn: {PAIRS}",
+        "does not protect against",
+        *DEFAULT,
+    ):
+        assert part in text
+    assert str(recipe.seed) not in text
+    assert str(recipe.seed) in (made.confidential / "recipe.json").read_text()
+
+
+# What public/ does not tell
+
+
+def public_bytes(made: bundle.Release) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in made.public.iterdir()}
+
+
+@pytest.mark.parametrize("seed", [None, 918273645])
+@pytest.mark.parametrize("format", ["csv", "parquet"])
+def test_public_files_hold_no_seed_plan_fingerprint_or_identifier(
+    data: qd.Data, tmp_path: Path, seed: int | None, format: str
+) -> None:
+    recipe = qd.RandomSwap(["Region", "Band"], pairs=PAIRS, same=["Smoker"], differ="any", seed=seed)
+    with pytest.warns(GuessableSeedWarning) if seed is not None else nullcontext():
+        made = qd.release(data, recipe, tmp_path / "r", format=format)
+    plan = recipe.plan(data)
+    secrets = [str(recipe.seed), data.fingerprint, plan.after, recipe.to_json(), recipe.identity(), "PERSON", "Serial"]
+    if isinstance(recipe.seed, int):
+        secrets.append(f"{recipe.seed:x}")
+        binary = [recipe.seed.to_bytes(4, order) for order in ("little", "big")]
+    else:
+        binary = [bytes.fromhex(str(recipe.seed))]
+    binary += [sha256((made.confidential / name).read_bytes()).digest() for name in CONFIDENTIAL]
+    binary += [plan.rows.tobytes(), plan.pairs.tobytes()] if plan.pairs is not None else [plan.rows.tobytes()]
+    for name, raw in public_bytes(made).items():
+        for secret in secrets:
+            assert secret.encode() not in raw, (name, secret)
+        for secret in binary:
+            assert secret not in raw, name
+
+
+def test_public_texts_hold_no_number_of_the_recipe_the_account_or_the_scores(cps8d: qd.Data, tmp_path: Path) -> None:
+    made = qd.release(cps8d, qd.RandomSwap(["MS"], rate=0.0371, same=["Sex"]), tmp_path / "r")
+    account = made.account
+    numbers = [account.pairs, account.records, account.changed, account.compensating, 0.0371, 3.71]
+    texts = [f"{n}" for n in numbers] + [f"{n:,}" for n in numbers]
+    texts += [f"{value:.{digits}f}" for value in made.scores.values() if value for digits in range(3, 7)]
+    for name in ("methods.md", "codebook.toml"):
+        text = (made.public / name).read_text()
+        for number in texts:
+            assert not re.search(rf"(?<![\w.]){re.escape(number)}(?![\w])", text), (name, number)
+        assert not re.search(r"\b(seed|rate|pairs?|plan|share)\b\W*\d", text, re.IGNORECASE), name
+
+
+def test_the_methods_note_is_the_same_whatever_was_swapped(cps8d: qd.Data, tmp_path: Path) -> None:
+    recipes = [
+        qd.RandomSwap(["MS"], rate=0.01),
+        qd.RandomSwap(["AnnSal", "Edu"], pairs=500, same=["Sex"], order="one-by-one", sampler="pair-uniform"),
+    ]
+    notes = [
+        (qd.release(cps8d, recipe, tmp_path / str(i)).public / "methods.md").read_text()
+        for i, recipe in enumerate(recipes)
+    ]
+    assert notes[0] == notes[1]
+    for name in cps8d.columns:
+        assert not re.search(rf"\b{name}\b", notes[0])
+    for word in ("RandomSwap", "hellinger", "first-uniform", "seed", "fingerprint"):
+        assert word not in notes[0]
+    assert qd.__version__ in notes[0]
+
+
+def test_the_public_codebook_is_that_of_the_original_without_identifiers(made: bundle.Release, data: qd.Data) -> None:
+    book = qd.Codebook.read(made.public / "codebook.toml")
+    assert book == qd.Codebook(tuple(v for v in data.codebook if v.role != "id"))
+
+
+def test_the_row_order_is_a_permutation_by_a_stream_of_its_own(data: qd.Data) -> None:
+    orders = [
+        bundle._random_order(5000, qd.RandomSwap(["Region"], pairs=pairs, seed=seed))  # pyright: ignore[reportPrivateUsage]
+        for pairs, seed in ((5, 1), (5, 1), (5, 2), (6, 1))
+    ]
+    identity = np.arange(5000)
+    for order in orders:
+        assert np.array_equal(np.sort(order), identity)
+    assert np.array_equal(orders[0], orders[1])
+    # Two unrelated permutations agree in one place on average (Poisson): 12 or more has probability below 1e-9.
+    for one, other in ((orders[0], identity), (orders[0], orders[2]), (orders[0], orders[3])):
+        assert (one == other).sum() < 12
+    # Spearman correlation of an unrelated order has standard error 1/sqrt(n).
+    assert abs(np.corrcoef(orders[0], identity)[0, 1]) < 5 / np.sqrt(5000)
+
+
+def test_the_row_order_does_not_follow_the_plan(cps8d: qd.Data) -> None:
+    recipe = qd.RandomSwap(["MS"], pairs=2000)
+    place = np.argsort(bundle._random_order(cps8d.n, recipe))  # pyright: ignore[reportPrivateUsage]
+    pairs = recipe.plan(cps8d).pairs
+    assert pairs is not None
+    distance = np.abs(place[pairs[:, 0]] - place[pairs[:, 1]])
+    # Distance of two random places: mean n/3, standard deviation n/sqrt(18).
+    assert abs(distance.mean() - cps8d.n / 3) < 5 * cps8d.n / np.sqrt(18 * len(pairs))
+    assert abs(place[pairs.ravel()].mean() - cps8d.n / 2) < 5 * cps8d.n / np.sqrt(12 * pairs.size)
+
+
+def test_rows_keep_their_order_only_when_asked(data: qd.Data, recipe: qd.RandomSwap, tmp_path: Path) -> None:
+    made = qd.release(data, recipe, tmp_path / "r", shuffle=False)
+    public = qd.read(made.public / "data.csv", codebook=made.public / "codebook.toml").frame()
+    assert public.equals(recipe.plan(data).apply(data).frame().drop("Serial"))
+    assert "order of the records" not in (made.public / "methods.md").read_text()
+    assert "original order" in (made.confidential / "dossier.md").read_text()
+
+
+# Modes
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
+def test_confidential_is_closed_whatever_the_umask(
+    data: qd.Data, recipe: qd.RandomSwap, tmp_path: Path, umask: int
+) -> None:
+    before = os.umask(umask)
+    try:
+        made = qd.release(data, recipe, tmp_path / "r")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(made.confidential.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(file.stat().st_mode) for file in made.confidential.iterdir()} == {0o600}
+    assert stat.S_IMODE(made.public.stat().st_mode) == 0o777 & ~umask
+    assert {stat.S_IMODE(file.stat().st_mode) for file in made.public.iterdir()} == {0o666 & ~umask}
+
+
+def test_nothing_can_be_read_by_others_while_it_is_written(
+    data: qd.Data, recipe: qd.RandomSwap, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[int] = []
+    real = bundle.write_file
+
+    def watch(path: Path, contents: bytes | memoryview, *, private: bool = False) -> None:
+        workshop = path.parents[2]
+        assert workshop.parent == tmp_path and workshop.name.startswith(".")
+        seen.append(stat.S_IMODE(workshop.stat().st_mode))
+        real(path, contents, private=private)
+
+    monkeypatch.setattr(bundle, "write_file", watch)
+    qd.release(data, recipe, tmp_path / "r")
+    assert seen == [0o700] * 9
+
+
+# All or nothing
+
+
+def tree(folder: Path) -> dict[str, bytes | None]:
+    return {
+        str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None
+        for path in sorted(folder.rglob("*"))
+    }
+
+
+def failing_at(call: int, error: BaseException, real: Callable[..., object]) -> Callable[..., object]:
+    count = iter(range(10**6))
+
+    def sometimes(*args: object, **kwargs: object) -> object:
+        if next(count) == call:
+            raise error
+        return real(*args, **kwargs)
+
+    return sometimes
+
+
+FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+STEPS = [("write", i) for i in range(9)] + [("fsync", i) for i in range(12)] + [("rename", 0), ("mkdir", 0)]
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+@pytest.mark.parametrize(("step", "call"), STEPS)
+def test_a_full_disk_at_any_step_leaves_everything_as_it_was(
+    data: qd.Data,
+    recipe: qd.RandomSwap,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    step: str,
+    call: int,
+    overwrite: bool,
+) -> None:
+    out = tmp_path / "deep" / "er" / "release"
+    if overwrite:
+        qd.release(data, qd.RandomSwap(["Band"], pairs=3), out)
+    before = tree(tmp_path)
+    owner, name = {
+        "write": (bundle, "write_file"),
+        "fsync": (os, "fsync"),
+        "rename": (Path, "rename"),
+        "mkdir": (Path, "mkdir"),
+    }[step]
+    monkeypatch.setattr(owner, name, failing_at(call, FULL, getattr(owner, name)))
+    with pytest.raises(OutputError, match="No space left on device") as caught:
+        qd.release(data, recipe, out, overwrite=overwrite)
+    monkeypatch.undo()
+    assert str(out) in str(caught.value)
+    assert tree(tmp_path) == before
+
+
+def test_the_old_release_comes_back_when_the_new_one_cannot_take_its_place(
+    data: qd.Data, recipe: qd.RandomSwap, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "release"
+    qd.release(data, qd.RandomSwap(["Band"], pairs=3), out)
+    before = tree(tmp_path)
+    monkeypatch.setattr(Path, "rename", failing_at(1, FULL, Path.rename))
+    with pytest.raises(OutputError, match="No space left"):
+        qd.release(data, recipe, out, overwrite=True)
+    monkeypatch.undo()
+    assert tree(tmp_path) == before
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), MemoryError(), RuntimeError("unexpected")])
+@pytest.mark.parametrize("call", [0, 4, 8])
+def test_an_interruption_leaves_nothing(
+    data: qd.Data,
+    recipe: qd.RandomSwap,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    error: BaseException,
+    call: int,
+) -> None:
+    monkeypatch.setattr(bundle, "write_file", failing_at(call, error, bundle.write_file))
+    with pytest.raises(type(error)):
+        qd.release(data, recipe, tmp_path / "new" / "release")
+    assert tree(tmp_path) == {}
+
+
+def test_a_failed_draw_or_score_writes_nothing(data: qd.Data, tmp_path: Path) -> None:
+    with pytest.raises(qd.InfeasibleError):
+        qd.release(data, qd.RandomSwap(["Region"], pairs=N), tmp_path / "r")
+    with pytest.raises(InputError, match="helinger"):
+        qd.release(data, qd.RandomSwap(["Region"], pairs=3), tmp_path / "r", measures=["helinger"])
+    with pytest.raises(ParameterError, match="'format'"):
+        qd.release(data, qd.RandomSwap(["Region"], pairs=3), tmp_path / "r", format="xlsx")
+    assert tree(tmp_path) == {}
+
+
+def test_a_folder_below_a_file_is_refused_with_path_and_reason(
+    data: qd.Data, recipe: qd.RandomSwap, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("here")
+    out = tmp_path / "file" / "release"
+    with pytest.raises(OutputError, match="is a file") as caught:
+        qd.release(data, recipe, out)
+    assert str(out) in str(caught.value)
+    assert tree(tmp_path) == {"file": b"here"}
+
+
+def test_an_unwritable_folder_is_refused_with_path_and_reason(
+    data: qd.Data, recipe: qd.RandomSwap, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    denied = PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    # The file system does not stop the superuser, so the refusal is made here.
+    monkeypatch.setattr(Path, "mkdir", failing_at(1, denied, Path.mkdir))
+    with pytest.raises(OutputError, match="Permission denied"):
+        qd.release(data, recipe, tmp_path / "release")
+    monkeypatch.undo()
+    assert tree(tmp_path) == {}
+
+
+def test_a_folder_that_is_not_empty_stays_as_it_is(data: qd.Data, recipe: qd.RandomSwap, tmp_path: Path) -> None:
+    out = tmp_path / "release"
+    out.mkdir()
+    (out / "notes.txt").write_text("mine")
+    with pytest.raises(OutputError, match="not empty"):
+        qd.release(data, recipe, out)
+    with pytest.raises(OutputError, match="other files than a release"):
+        qd.release(data, recipe, out, overwrite=True)
+    assert tree(tmp_path) == {"release": None, "release/notes.txt": b"mine"}
+
+
+def test_a_file_in_the_way_and_the_current_folder_are_refused(
+    data: qd.Data, recipe: qd.RandomSwap, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "release").write_text("mine")
+    with pytest.raises(OutputError, match="a file of that name exists"):
+        qd.release(data, recipe, tmp_path / "release", overwrite=True)
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    with pytest.raises(OutputError, match="current folder"):
+        qd.release(data, recipe, ".")
+    assert tree(tmp_path) == {"here": None, "release": b"mine"}
+
+
+def test_an_empty_folder_is_used_and_a_release_replaced_when_asked(
+    data: qd.Data, recipe: qd.RandomSwap, tmp_path: Path
+) -> None:
+    out = tmp_path / "release"
+    out.mkdir()
+    first = qd.release(data, recipe, out)
+    old = tree(out)
+    second = qd.release(data, qd.RandomSwap(["Band"], pairs=11), out, overwrite=True)
+    assert first.path == second.path == out
+    assert tree(out)["public/data.csv"] != old["public/data.csv"]
+    assert json.loads((out / "confidential" / "recipe.json").read_text())["pairs"] == 11
+    assert [entry.name for entry in tmp_path.iterdir()] == ["release"]
+
+
+def test_a_leftover_that_cannot_be_removed_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(atomic.shutil, "rmtree", lambda *_, **__: None)
+    with pytest.raises(OutputError, match="Delete it by hand"), atomic.new_folder(tmp_path / "new"):
+        pass
+
+
+# Warnings and odd files
+
+
+def test_an_integer_seed_is_warned_about_and_written_down(data: qd.Data, tmp_path: Path) -> None:
+    with pytest.warns(GuessableSeedWarning, match="guessed"):
+        made = qd.release(data, qd.RandomSwap(["Region"], pairs=5, seed=7), tmp_path / "r")
+    dossier = (made.confidential / "dossier.md").read_text()
+    assert made.warnings[0] in dossier
+    assert "a number that can be guessed" in dossier
+
+
+def test_a_secret_seed_gives_no_warning(made: bundle.Release, recwarn: pytest.WarningsRecorder) -> None:
+    assert made.warnings == ()
+    assert not recwarn.list
+
+
+def test_a_column_with_a_different_value_in_every_record_is_warned_about(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"Code": [f"c{i}" for i in range(40)], "Sex": ["m", "f"] * 20})
+    data = qd.from_frame(frame, codebook=qd.Codebook((qd.Variable("Code", role="stratum"),)))
+    with pytest.warns(ReleaseWarning, match="'Code'"):
+        made = qd.release(data, qd.RandomSwap(["Sex"], pairs=5), tmp_path / "r")
+    assert "'Code'" in (made.confidential / "dossier.md").read_text()
+
+
+def test_only_identifiers_is_nothing_to_release(tmp_path: Path) -> None:
+    data = qd.from_frame(pl.DataFrame({"a": ["x", "y"]}), codebook=qd.Codebook((qd.Variable("a", role="id"),)))
+    with pytest.raises(InputError):
+        qd.release(data, qd.RandomSwap(["a"], pairs=1), tmp_path / "r")
+    with pytest.raises(InputError, match="nothing can be released"):
+        bundle._public(data, None)  # pyright: ignore[reportPrivateUsage]
+    assert tree(tmp_path) == {}
+
+
+def test_the_default_measures_are_those_that_the_data_can_have(cps8d: qd.Data, tmp_path: Path) -> None:
+    assert default_measures(cps8d) == DEFAULT
+    one = qd.from_frame(pl.DataFrame({"Sex": ["m", "f", "m"], "Age": [1.5, 2.5, 9.5]}))
+    assert "cramers_v_change" not in default_measures(one)
+    assert "hellinger" in default_measures(one)
+    none = qd.from_frame(pl.DataFrame({"Height": [1.5, 2.5, 9.5, 9.5]}))
+    assert default_measures(none) == ("ordinal_shift", "conditional_entropy")
+    made = qd.release(none, qd.RandomSwap(["Height"], pairs=1), tmp_path / "r")
+    assert made.scores["conditional_entropy"] is None
