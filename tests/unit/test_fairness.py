@@ -19,7 +19,7 @@ from quadrille.data import Data
 from quadrille.randomness import Stream
 
 SAMPLERS = ("first-uniform", "pair-uniform")
-DRAWS = 12_000
+DRAWS = 20_000
 PlanSet = frozenset[frozenset[int]]
 
 
@@ -91,7 +91,7 @@ def test_the_two_samplers_differ_where_theory_says_so() -> None:
     data, options, k = FAIR["one variable, uneven levels"]
     allowed = admissible(data, qd.RandomSwap("A", pairs=k, seed=0, **options), ["A"])
     first, pair = (sequential(allowed, k, sampler) for sampler in SAMPLERS)
-    assert max(abs(first[plan] - pair[plan]) for plan in first) > 0.05
+    assert max(abs(first[plan] - pair[plan]) for plan in first) > 0.04
 
 
 def largest(allowed: np.ndarray) -> int:
