@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from functools import cache
+from itertools import combinations
 from math import fsum, isnan, log, sqrt
 
 import numpy as np
@@ -12,6 +14,7 @@ import numpy as np
 from quadrille.data import Data
 
 Keep = Sequence[bool] | np.ndarray | None
+PlanSet = frozenset[frozenset[int]]
 
 
 def values(data: Data, name: str) -> list[object]:
@@ -133,9 +136,7 @@ def ordinal_shift(before: Data, after: Data, name: str, keep: Keep = None) -> fl
     scale = before[name].variable.categories
     place = {value: i for i, value in enumerate(scale)}
     moved, total = [], Fraction(0)
-    for i, (was, now, w) in enumerate(
-        zip(values(before, name), values(after, name), weights(before), strict=True)
-    ):
+    for i, (was, now, w) in enumerate(zip(values(before, name), values(after, name), weights(before), strict=True)):
         if was in place and now in place and (keep is None or keep[i]):
             moved.append(w * abs(place[now] - place[was]))
             total += w
@@ -148,9 +149,7 @@ def conditional_entropy(before: Data, after: Data, names: Sequence[str], keep: K
     """H(original | released) = - sum p(o, r) ln( p(o, r) / p(r) )."""
     joint: Counter[object] = Counter()
     margin: Counter[object] = Counter()
-    for i, (o, r, w) in enumerate(
-        zip(records(before, names), records(after, names), weights(before), strict=True)
-    ):
+    for i, (o, r, w) in enumerate(zip(records(before, names), records(after, names), weights(before), strict=True)):
         if keep is None or keep[i]:
             joint[o, r] += w
             margin[r] += w
@@ -185,6 +184,47 @@ def admissible(data: Data, recipe: object, columns: Sequence[str]) -> np.ndarray
     elif recipe.differ == "any":
         allowed &= ~agreeing.all(axis=0)
     return allowed
+
+
+def sequential(allowed: np.ndarray, k: int, sampler: str) -> dict[PlanSet, float]:
+    """Probability of every plan of k pairs when pairs are drawn one after the other; no draw may dead-end."""
+    reached: dict[PlanSet, float] = {frozenset(): 1.0}
+    for _ in range(k):
+        following: dict[PlanSet, float] = defaultdict(float)
+        for plan, chance in reached.items():
+            used = set().union(*plan)
+            free = [i for i in range(len(allowed)) if i not in used]
+            partners = {i: [j for j in free if allowed[i, j]] for i in free}
+            able = [i for i in free if partners[i]]
+            assert able, "this file has a dead end"
+            ordered = sum(len(partners[i]) for i in able)
+            for i in able:
+                for j in partners[i]:
+                    share = 1 / ordered if sampler == "pair-uniform" else 1 / len(able) / len(partners[i])
+                    following[plan | {frozenset((i, j))}] += chance * share
+        reached = following
+    return reached
+
+
+def largest(allowed: np.ndarray) -> int:
+    """Size of a maximum matching, by trying everything."""
+
+    @cache
+    def best(free: int) -> int:
+        if not free:
+            return 0
+        i = free.bit_length() - 1
+        rest = free & ~(1 << i)
+        partners = [j for j in range(i) if rest >> j & 1 and allowed[i, j]]
+        return max([best(rest), *(1 + best(rest & ~(1 << j)) for j in partners)])
+
+    return best((1 << len(allowed)) - 1)
+
+
+def matchings(allowed: np.ndarray, k: int) -> set[PlanSet]:
+    """All sets of k disjoint admissible pairs."""
+    pairs = [frozenset(pair) for pair in combinations(range(len(allowed)), 2) if allowed[pair]]
+    return {frozenset(some) for some in combinations(pairs, k) if len(frozenset().union(*some)) == 2 * k}
 
 
 def close(one: float | None, other: float | None, scale: float = 1.0, tolerance: float = 1e-12) -> bool:

@@ -85,7 +85,7 @@ def files(
     numeric: bool = True,
     largest: int = 60,
 ) -> Data:
-    """A file of 2 to `largest` records and `least` to `most` categorical columns, at times a numeric one and a weight."""
+    """2 to `largest` records, `least` to `most` categorical columns, at times a numeric one and a weight."""
     n = draw(st.integers(2, largest))
     count = draw(st.integers(least, most))
     random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))

@@ -70,13 +70,18 @@ def account(plan: Plan, data: Data) -> Account:
     return Account(
         n=data.n,
         asked=plan.asked,
-        pairs=sum(len(move.pairs) for move in plan.moves if move.pairs is not None) if plan.moves else 0,
+        pairs=_pairs(plan),
         records=len(plan.rows),
         changed=int(differs.sum()),
         false_swaps=sum(_false(move, data) for move in plan.moves),
         compensating=_compensating(old, new),
         variables=tuple(_moved(move, name, plan, data) for move in plan.moves for name in move.columns),
     )
+
+
+def _pairs(plan: Plan) -> int | None:
+    listed = [move.pairs for move in plan.moves if move.pairs is not None]
+    return sum(map(len, listed)) if len(listed) == len(plan.moves) else None
 
 
 def _moved(move: Move, name: str, plan: Plan, data: Data) -> Moved:

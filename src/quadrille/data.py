@@ -58,9 +58,12 @@ def code_dtype(size: int) -> type[np.unsignedinteger[Any]]:
 
 
 class Data:
-    """An immutable microdata file. Build it with `read`, `from_frame` or a bundled data set."""
+    """An immutable microdata file. Build it with `read`, `from_frame` or a bundled data set.
 
-    def __init__(self, columns: Iterable[Column], *, weight: str | None = None) -> None:
+    `ticks` are the weights in ticks where they are known already.
+    """
+
+    def __init__(self, columns: Iterable[Column], *, weight: str | None = None, ticks: Ticks | None = None) -> None:
         self._columns = tuple(columns)
         self.codebook = Codebook(tuple(column.variable for column in self._columns))
         self._by_name = {column.variable.name: column for column in self._columns}
@@ -74,7 +77,7 @@ class Data:
         if self.n > MOST_ROWS:
             raise InputError(f"The file has {self.n:,} records; at most {MOST_ROWS:,} are supported.")
         self.weight = weight if weight is not None else self._declared_weight()
-        self._ticks = self._make_ticks()
+        self._ticks = ticks or self._make_ticks()
         self._body: int | None = None
         self.prepared: dict[str, object] = {}
         """Preparations of recipes for these data, kept for the next seed; never part of the data."""
@@ -156,6 +159,12 @@ class Data:
 
         return frames.to_frame(self)
 
+    def take(self, rows: Rows) -> Data:
+        """Return some of the records, in this order; categories and ticks stay the same."""
+        columns = [replace(column, values=column.values[rows]) for column in self._columns]
+        ticks = None if self._ticks is None else replace(self._ticks, values=self._ticks.values[rows])
+        return Data(columns, weight=self.weight, ticks=ticks)
+
     def with_values(self, changed: Mapping[str, tuple[Rows, Codes]]) -> Data:
         """Return a copy in which `changed[name] = (rows, values)` holds; the fingerprint follows the change."""
         body = self._body_hash
@@ -170,7 +179,7 @@ class Data:
                 columns.append(replace(column, values=fresh))
             else:
                 columns.append(column)
-        data = Data(columns, weight=self.weight)
+        data = Data(columns, weight=self.weight, ticks=None if self.weight in changed else self._ticks)
         data._body = body & _MASK
         return data
 

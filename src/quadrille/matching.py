@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from quadrille.codebook import Value, Variable
+from quadrille.codebook import Variable
 from quadrille.data import Column, Data, code_dtype, require_columns, unequal
 from quadrille.errors import InputError
 
@@ -51,19 +51,16 @@ def _match(mine: Column, theirs: Column) -> tuple[Column, Column]:
     if mine.variable == theirs.variable and mine.nullable == theirs.nullable:
         return mine, theirs
     labels = _labels(mine.variable)
-    known = set(labels)
-    extra = [v for v, label in zip(theirs.variable.values, _labels(theirs.variable), strict=True) if label not in known]
-    extra_labels = [label for label in _labels(theirs.variable) if label not in known]
-    valid, all_labels = mine.valid, labels[: mine.valid] + extra_labels + labels[mine.valid :]
-    values: list[Value] = [*mine.variable.categories, *extra, *mine.variable.missing]
+    extra = [label for label in _labels(theirs.variable) if label not in set(labels)]
+    taken = set(map(str, mine.variable.values))
     variable = replace(
         mine.variable,
-        categories=tuple(map(str, values[: valid + len(extra)])),
-        missing=tuple(map(str, values[valid + len(extra) :])),
-        labels=(),
+        categories=tuple(map(str, mine.variable.categories)) + tuple(_free(label, taken) for label in extra),
+        labels=tuple(labels[: mine.valid] + extra),
+        missing=tuple(map(str, mine.variable.missing)),
     )
     nullable = mine.nullable or theirs.nullable
-    place = {label: code for code, label in enumerate(all_labels)}
+    place = {label: code for code, label in enumerate(labels[: mine.valid] + extra + labels[mine.valid :])}
     return _recoded(mine, variable, place, nullable), _recoded(theirs, variable, place, nullable)
 
 
@@ -71,6 +68,11 @@ def _recoded(column: Column, variable: Variable, place: dict[str, int], nullable
     size = len(place) + nullable
     lookup: NDArray[np.int64] = np.array([*(place[label] for label in _labels(column.variable)), len(place)])
     return Column(variable, lookup.astype(code_dtype(size))[column.values], column.dtype, nullable)
+
+
+def _free(label: str, taken: set[str]) -> str:
+    """Return a value for a category that only the second file has: its label, marked where a code is spelled alike."""
+    return label if label not in taken else f"{label} (second file)"
 
 
 def _labels(variable: Variable) -> list[str]:

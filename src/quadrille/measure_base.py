@@ -167,7 +167,7 @@ def combine(scores: list[tuple[Part, Score]], call: Call, measure: Measure) -> S
     missing = len(scores) - len(values)
     if not values:
         return Score(None, note=scores[0][1].note, parts=parts)
-    if all(score.note == NOTHING_CHANGED for _, score in scores):
+    if all(score.note == NOTHING_CHANGED for _, score in scores if score.value is not None):
         return Score(0.0, note=NOTHING_CHANGED, parts=parts)
     note = f"{missing} of {len(scores)} undefined and left out of the mean" if missing else ""
     return Score(sum(values) / len(values), note=note, parts=parts)

@@ -246,10 +246,20 @@ class Tally:
             ticks[place] = change.new_ticks
         return replace(self, keys=keys, count=count, ticks=ticks, per_unit=per_unit)
 
+    def _in_ticks(self, per_unit: float) -> Tally:
+        """Return the same tally in finer ticks, exactly."""
+        factor = per_unit / self.per_unit
+        if self.ticks is None or factor != int(factor) or self.total * int(factor) >= 1 << 62:
+            raise MismatchError("The weights of these tallies have no common tick. Tally all records together.")
+        return replace(self, ticks=self.ticks * int(factor), per_unit=per_unit)
+
     def merge(self, other: Tally) -> Tally:
-        """Add the tally of other records, counted in the same cells and the same ticks."""
-        if self.summary != other.summary or self.cross != other.cross or self.per_unit != other.per_unit:
+        """Add the tally of other records, counted in the same cells."""
+        if self.summary != other.summary or self.cross != other.cross or self.weighted != other.weighted:
             raise MismatchError("Only tallies of the same table, with the same categories and weight, can be merged.")
+        if self.per_unit != other.per_unit:
+            finest = max(self.per_unit, other.per_unit)
+            return self._in_ticks(finest).merge(other._in_ticks(finest))
         keys = None if self.keys is None or other.keys is None else np.union1d(self.keys, other.keys)
         cells = np.arange(self.cross.possible) if keys is None else keys
         mine, my_ticks = self.at(cells)

@@ -7,11 +7,11 @@ import pickle
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import records
-from strategies import Case, cases, feasible, file_of, recipes
 
 import quadrille as qd
+from oracles import records
 from quadrille.errors import MismatchError
+from strategies import Case, cases, feasible, file_of, recipes
 
 
 def second(draw: st.DataObject, case: Case) -> tuple[qd.Data, qd.Plan]:

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import PAIR_MEASURES, TABLE_MEASURES, close
-from strategies import Case, cases, coded, file_of, files, numbers, rows_of
 
 import quadrille as qd
+from oracles import PAIR_MEASURES, TABLE_MEASURES, close
 from quadrille.data import Data
 from quadrille.measure_base import NOTHING_CHANGED
+from strategies import Case, cases, coded, file_of, files, numbers, rows_of
 
 
 def addresses(data: Data, moved: tuple[str, ...]) -> list[str]:

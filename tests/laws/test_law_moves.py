@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from hypothesis import given
+
 from oracles import admissible, counts, records
 from strategies import Case, cases
 

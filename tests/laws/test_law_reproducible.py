@@ -11,9 +11,9 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import Case, cases, feasible, recipes
 
 import quadrille as qd
+from strategies import Case, cases, feasible, recipes
 
 RECIPES = [
     qd.RandomSwap("Edu", pairs=700, seed=11),

@@ -7,7 +7,7 @@ import json
 import secrets
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
@@ -42,7 +42,9 @@ def test_default_seeds_never_repeat_and_use_all_their_bits() -> None:
     seeds = [qd.RandomSwap("Edu", pairs=1).seed for _ in range(2000)]
     assert len(set(seeds)) == len(seeds)
     assert all(is_secret(seed) and len(bytes.fromhex(seed)) == 32 for seed in seeds)
-    ones = np.unpackbits(np.array([list(bytes.fromhex(seed)) for seed in seeds], dtype=np.uint8), axis=1).sum(axis=0, dtype=np.int64)
+    ones = np.unpackbits(np.array([list(bytes.fromhex(seed)) for seed in seeds], dtype=np.uint8), axis=1).sum(
+        axis=0, dtype=np.int64
+    )
     # 256 positions, within 7 standard errors each: chance of a false alarm below 1e-9
     assert (np.abs(ones - 1000) < 7 * 500**0.5).all()
 
@@ -166,10 +168,12 @@ def test_words_that_run_out_are_drawn_again_from_the_start_with_twice_as_many() 
 
     assert draw_until_enough(attempt, BASE.stream(), guess=100) >= 500
     assert [len(words) for words in seen] == [100, 200, 400, 800]
-    assert all(longer[: len(words)] == words for words, longer in zip(seen, seen[1:], strict=False))
+    assert all(longer[: len(words)] == words for words, longer in pairwise(seen))
 
 
-@pytest.mark.parametrize("seed", [-1, 1.0, 1.5, True, "7", "", "0" * 63, "0" * 65, "g" * 64, b"0" * 64, [1], np.float64(3)])
+@pytest.mark.parametrize(
+    "seed", [-1, 1.0, 1.5, True, "7", "", "0" * 63, "0" * 65, "g" * 64, b"0" * 64, [1], np.float64(3)]
+)
 def test_a_seed_that_is_no_seed_is_refused_without_showing_text(seed: object) -> None:
     with pytest.raises(ParameterError, match="'seed' parameter of RandomSwap") as caught:
         qd.RandomSwap("Edu", pairs=1, seed=seed)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ParamSpec
 
@@ -13,10 +13,13 @@ import typer
 from quadrille import __version__
 from quadrille.cli import options as opt
 from quadrille.cli import show
-from quadrille.cli.guard import flush_quietly, guarded, prepare_process, tell
+from quadrille.cli.guard import flush_quietly, guarded, prepare_process, tell, warnings_told
 from quadrille.cli.inputs import Design, addresses, check_new, load, load_after, read_recipe, seed_of
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from quadrille.data import Data
     from quadrille.io.bundle import Release
     from quadrille.recipe import Recipe
@@ -141,8 +144,7 @@ def swap(
     """Try a swap and score it. Writes nothing without --out."""
     import quadrille as qd
 
-    for path in (out, save_recipe):
-        check_new(path, overwrite=overwrite, source=file)
+    check_new(out, save_recipe, overwrite=overwrite, source=file)
     with show.working("Reading, swapping and scoring"):
         made = Design(swap, rate, pairs, same, different, differ, order, sampler, seed, recipe).recipe()
         data = load(file, codebook, weight)
@@ -162,19 +164,14 @@ def swap(
 
 
 def _save(out: Path | None, save_recipe: Path | None, recipe: Recipe, swapped: Callable[[], Data]) -> None:
-    """Write the recipe first, because it is small, and take it back if the data cannot be written."""
+    """Write both files or neither."""
     import quadrille as qd
-    from quadrille.io.atomic import write_private
+    from quadrille.io.atomic import private_file
 
-    if save_recipe is not None:
-        write_private(save_recipe, (recipe.to_json() + "\n").encode())
-    try:
+    text = (recipe.to_json() + "\n").encode()
+    with nullcontext() if save_recipe is None else private_file(save_recipe, text):
         if out is not None:
             qd.write(swapped(), out)
-    except BaseException:
-        if save_recipe is not None:
-            save_recipe.unlink(missing_ok=True)
-        raise
 
 
 def _warn_not_a_release(*, seed_lost: bool) -> None:
@@ -212,8 +209,10 @@ def score(
         show.show_scores(scores)
 
 
-def _swapped_records(recipe: Recipe, data: Data, other: Data) -> list[bool]:
+def _swapped_records(recipe: Recipe, data: Data, other: Data) -> NDArray[np.bool_]:
     """Tell which records the recipe swaps, after checking that it made the second file."""
+    import numpy as np
+
     from quadrille.errors import MismatchError
     from quadrille.matching import changed_columns
 
@@ -223,8 +222,9 @@ def _swapped_records(recipe: Recipe, data: Data, other: Data) -> list[bool]:
             "The second file is not what the recipe makes of the first, row by row. "
             "Use the recipe that made it, on the same file, and do not shuffle the rows."
         )
-    taking_part = set(plan.rows.tolist())
-    return [row in taking_part for row in range(data.n)]
+    swapped = np.zeros(data.n, dtype=bool)
+    swapped[plan.rows] = True
+    return swapped
 
 
 @command
@@ -251,16 +251,12 @@ def release(
 ) -> None:
     """Swap a file and write what to publish and to keep."""
     import quadrille as qd
-    from quadrille.io.bundle import ReleaseWarning
 
-    with show.working("Reading, swapping, scoring and writing"), warnings.catch_warnings():
-        warnings.simplefilter("ignore", ReleaseWarning)  # told below, in this program's own form
+    with warnings_told(), show.working("Reading, swapping, scoring and writing"):
         made = Design(swap, rate, pairs, same, different, differ, order, sampler, seed, recipe).recipe()
         data = load(file, codebook, weight)
         wanted = addresses(measures, data)
         done = qd.release(data, made, out, measures=wanted, format=format, shuffle=not keep_order, overwrite=overwrite)
-    for warning in done.warnings:
-        tell(f"warning: {warning}")
     if as_json:
         show.emit(done.as_dict())
     else:
@@ -282,9 +278,7 @@ def _show_release(done: Release) -> None:
 @command
 def reproduce(
     paper: opt.Paper,
-    seeds: Annotated[
-        int, typer.Option(metavar="NUMBER", help="Number of draws to compare with the paper.", min=2)
-    ] = 100,
+    seeds: Annotated[int, typer.Option(metavar="NUMBER", help="Number of draws to compare with the paper.")] = 100,
     sampler: Annotated[str, typer.Option(metavar="WORD", help="first-uniform or pair-uniform.")] = "first-uniform",
     as_json: opt.Json = False,
 ) -> None:

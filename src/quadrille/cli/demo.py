@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quadrille.cli import show
+from quadrille.cli.guard import warnings_told
 
 if TYPE_CHECKING:
     from quadrille.io.bundle import Release
@@ -32,7 +33,7 @@ def run(out: Path, seed: int | str | None, *, as_json: bool) -> None:
     others = [name for name in data.keys if name != SWAPPED]
     tables = [f"{name}({SWAPPED}*{other})" for other in others for name in MEASURES]
     whole = [name for name in MEASURES if not name.endswith(("_v_change", "contingency_change"))]
-    with show.working("Swapping, scoring and writing the release"):
+    with warnings_told(), show.working("Swapping, scoring and writing the release"):
         made = qd.release(data, recipe, out / "release", measures=[*whole, *tables], overwrite=True)
     if as_json:
         show.emit({"inspect": found.as_dict(), "release": made.as_dict()})

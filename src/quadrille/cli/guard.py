@@ -6,7 +6,9 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from functools import wraps
 from io import TextIOWrapper
 from pathlib import Path
@@ -48,6 +50,19 @@ def guarded(command: Callable[P, None]) -> Callable[P, None]:
 def tell(message: str) -> None:
     """Say something on stderr, in one line."""
     typer.echo("quadrille: " + " ".join(message.split()), err=True)
+
+
+@contextmanager
+def warnings_told() -> Generator[None]:
+    """Say what a release warns of in this program's own form."""
+    from quadrille.io.bundle import ReleaseWarning
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for warning in caught:
+        if issubclass(warning.category, ReleaseWarning):
+            tell(f"warning: {warning.message}")
 
 
 def _internal(error: Exception) -> str:

@@ -115,11 +115,19 @@ def seed_of(text: str) -> int | str:
         return text
 
 
-def check_new(path: Path | None, *, overwrite: bool, source: str = "") -> None:
-    """Refuse to write over a file, unless told to; over the original, always."""
-    if path is None or not path.exists():
-        return
-    if source and not source.startswith(BUNDLED) and path.resolve() == Path(source).resolve():
-        raise OutputError(f"{str(path)!r} is the original file. Write to another one.")
-    if not overwrite:
-        raise OutputError(f"The file {str(path)!r} exists. Choose another name, or add --overwrite.")
+def check_new(*paths: Path | None, overwrite: bool, source: str) -> None:
+    """Refuse to write over a file, unless told to; over the original or two results into one, always."""
+    given = [path for path in paths if path is not None]
+    if len({path.absolute() for path in given}) < len(given):
+        raise OutputError(f"Two results would go to the same file {str(given[0])!r}. Name two files.")
+    for path in given:
+        try:
+            exists, folder = path.exists(), path.is_dir()
+        except OSError as error:
+            raise OutputError(f"Cannot write the file {str(path)!r}: {error.strerror}.") from None
+        if folder:
+            raise OutputError(f"Cannot write the file {str(path)!r}: it is a folder. Choose another name.")
+        if exists and not source.startswith(BUNDLED) and path.resolve() == Path(source).resolve():
+            raise OutputError(f"{str(path)!r} is the original file. Write to another one.")
+        if exists and not overwrite:
+            raise OutputError(f"The file {str(path)!r} exists. Choose another name, or add --overwrite.")

@@ -80,12 +80,15 @@ def write_file(path: Path, contents: bytes | memoryview, *, private: bool = Fals
         os.fsync(handle)
 
 
-def write_private(path: Path, contents: bytes) -> None:
-    """Write a secret file, in place of one of the same name, that only its owner can read."""
+@contextmanager
+def private_file(path: Path, contents: bytes) -> Generator[None]:
+    """Write a secret file for its owner alone; it takes its place when the block ends well, and else disappears."""
     temporary = path.parent / f".quadrille-{secrets.token_hex(8)}"
     try:
         with _told(path):
             write_file(temporary, contents, private=True)
+        yield
+        with _told(path):
             temporary.replace(path)
     finally:
         with suppress(OSError):

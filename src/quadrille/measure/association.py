@@ -8,6 +8,7 @@ from math import sqrt
 import numpy as np
 
 from quadrille import kernels
+from quadrille.cross import Cells
 from quadrille.measure_base import EMPTY, NOTHING_CHANGED, Measure, Score, undefined
 from quadrille.summary import Change, Tally
 
@@ -23,17 +24,23 @@ def chi_square_share(tally: Tally) -> tuple[float, int, int]:
     if tally.keys is None:
         share, rows, columns = kernels.chi_square(tally.value.reshape(tally.cross.sizes).astype(np.float64))
         return float(share), int(rows), int(columns)
-    value = tally.value.astype(np.float64)
+    value, total = tally.value, float(tally.total)
     first, second = (tally.cross.codes(tally.keys, name) for name in tally.cross.variables)
-    row = np.bincount(first, weights=value)
-    column = np.bincount(second, weights=value)
-    total = value.sum()
-    expected = row[first] * column[second] / total
+    row, column = _margin(first, value), _margin(second, value)
+    expected = row[first] * column[second].astype(np.float64) / total
     kept = expected > 0
     inside = float((((value - expected)[kept]) ** 2 / expected[kept]).sum())
-    rows, columns = int((row > 0).sum()), int((column > 0).sum())
-    outside = 0.0 if (value > 0).sum() == rows * columns else max(0.0, total - float(expected.sum()))
-    return (inside + outside) / total, rows, columns
+    # What is expected in empty cells: whole numbers are subtracted, so that nothing cancels.
+    empty_columns = tally.total - _margin(first, column[second])
+    outside = float((row * empty_columns.astype(np.float64)).sum()) / total
+    return (inside + outside) / total, int((row > 0).sum()), int((column > 0).sum())
+
+
+def _margin(codes: Cells, value: Cells) -> Cells:
+    """Add up whole numbers by code, exactly."""
+    out = np.zeros(int(codes.max(initial=-1)) + 1, dtype=np.int64)
+    kernels.add_ticks(codes, value, out)
+    return out
 
 
 def cramers_v(share: float, rows: int, columns: int) -> float | None:

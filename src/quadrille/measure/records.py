@@ -24,7 +24,8 @@ def _ordinal_shift(before: Tally, change: Change) -> Score:
         return undefined("no record has a value before and after")
     distance = np.abs(original - released)[known]
     shift = float((value[known] * distance).sum()) / (valid - 1) / total
-    note = NOTHING_CHANGED if shift == 0 else "" if known.all() else "records with a missing value are left out"
+    note = "" if known.all() else "records with a missing value are left out"
+    note = NOTHING_CHANGED if (original == released).all() else note
     return Score(shift, {"moved_share": float(value[known][distance > 0].sum()) / total}, note)
 
 

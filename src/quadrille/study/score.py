@@ -122,13 +122,16 @@ class Evaluator:
             results[call.text] = kind, combine(scores, call, kind)
         return Scores(results)
 
-    def compare(self, other: Data, swapped: ArrayLike | None = None) -> Scores:
-        """Score a second file, summarised by itself; record-by-record measures need aligned rows."""
+    def compare(self, other: Data, swapped: ArrayLike | None = None, moved: tuple[str, ...] | None = None) -> Scores:
+        """Score a second file, summarised by itself; record-by-record measures need aligned rows.
+
+        `moved` are the columns that were swapped; without it, those that differ.
+        """
         other, _ = _with_mask(other, self._data[_MASK].values == 1 if _MASK in self._data.codebook else None)
-        moved = changed_columns(self._data, other)
-        aligned = moved is not None or _is_mask(swapped, self._data.n, other.n)
+        changed = changed_columns(self._data, other)
+        aligned = changed is not None or _is_mask(swapped, self._data.n, other.n)
         if moved is None:
-            moved = tuple(name for name in self._data.keys if name in other.codebook)
+            moved = self._data.keys if changed is None else changed
         results: dict[str, tuple[Measure, Score]] = {}
         for call, parts in zip(self._calls, self._parts_for(moved), strict=True):
             kind = self._kinds[call.text]

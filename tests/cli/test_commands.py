@@ -1,0 +1,251 @@
+"""What each command shows, as a table and as JSON, and what it writes."""
+
+from __future__ import annotations
+
+import json
+import stat
+import tomllib
+from pathlib import Path
+
+import pytest
+from cli_files import RECORDS, SECRET, Run
+from typer.testing import Result
+
+import quadrille as qd
+
+GOOD_CALLS = {
+    "inspect": "inspect good.csv --weight Weight",
+    "inspect with codebook": "inspect good.parquet --codebook book.toml",
+    "inspect a data set": "inspect dataset:cps8d",
+    "codebook": "codebook good.csv",
+    "codebook to a file": "codebook good.csv --out new.toml",
+    "measures": "measures",
+    "swap": "swap good.csv --swap Sex,Region --pairs 5 --seed 3",
+    "swap to a file": "swap good.csv.gz --swap Sex --rate 0.2 --out new.csv --save-recipe new.json --weight Weight",
+    "score": "score good.csv good.parquet --measures hellinger,ordinal_shift(Age)",
+    "release": "release good.csv --swap Sex --pairs 5 --out new --codebook book.toml",
+    "release by number": "release good.csv --swap Sex --pairs 5 --out new --seed 3 --format parquet --keep-order",
+    "reproduce": "reproduce gomatam-karr-2003 --seeds 2",
+    "demo": "demo --out new",
+}
+
+
+def shown(result: Result) -> str:
+    assert result.exit_code == 0, result.output
+    return " ".join(result.stdout.split())
+
+
+def document(result: Result) -> dict[str, object]:
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+@pytest.mark.parametrize("name", GOOD_CALLS)
+def test_json_is_one_document_and_the_only_thing_on_stdout(name: str, run: Run) -> None:
+    result = run(GOOD_CALLS[name] + " --json")
+    assert result.exit_code == 0, result.output
+    parsed = json.loads(result.stdout, parse_constant=lambda word: pytest.fail(f"{word} is not JSON"))
+    assert parsed
+
+
+@pytest.mark.parametrize("name", GOOD_CALLS)
+def test_tables_fit_80_columns_and_show_no_values(name: str, run: Run) -> None:
+    result = run(GOOD_CALLS[name])
+    assert result.exit_code == 0, result.output
+    if not name.startswith(("codebook", "reproduce")):
+        assert max(map(len, result.stdout.splitlines())) <= 80
+    if name not in ("codebook",):
+        assert SECRET not in result.output
+    assert "Traceback" not in result.output
+
+
+def test_version_and_help_name_the_program(run: Run) -> None:
+    assert shown(run("--version")) == f"quadrille {qd.__version__}"
+    help_text = shown(run("--help"))
+    for command in ("inspect", "codebook", "measures", "swap", "score", "release", "reproduce", "demo"):
+        assert command in help_text
+        assert "--json" in shown(run(f"{command} --help"))
+    assert "--install-completion" in help_text
+
+
+def test_inspect_counts_columns_missing_values_cells_and_weight(run: Run, folder: Path) -> None:
+    (folder / "gaps.csv").write_text("Id,A,B,W\n1,x,1,0.5\n2,,1,1.5\n3,x,2,1\n4,y,2,1\n")
+    found = document(run("inspect gaps.csv --weight W --json"))
+    assert found["records"] == 4
+    assert found["weight"] == {"column": "W", "total": 4.0, "exact": True}
+    assert found["keys"] == ["Id", "A", "B"]
+    assert found["cells"] == {"possible": 4 * 3 * 2, "occupied": 4, "ones": 4, "twos": 0}
+    columns = {column["name"]: column for column in found["columns"]}  # type: ignore[index, attr-defined]
+    assert columns["A"]["missing"] == 0.25
+    assert columns["A"]["categories"] == 2
+    assert columns["A"]["labels"] is None
+    assert columns["W"]["role"] == "weight"
+    hints = " ".join(found["hints"])  # type: ignore[arg-type]
+    assert "Column 'Id' looks like an identifier" in hints
+    assert "'A'" not in hints
+
+
+def test_inspect_shows_the_known_counts_of_cps8d(run: Run) -> None:
+    text = shown(run("inspect dataset:cps8d"))
+    for part in ("48,842", "2,880 possible, 1,695 occupied", "361 of one record, 186 of two"):
+        assert part in text
+
+
+def test_inspect_lists_category_labels_only_when_asked_and_never_identifiers(run: Run) -> None:
+    assert "Female" not in shown(run("inspect good.csv --codebook book.toml"))
+    text = shown(run("inspect good.csv --codebook book.toml --categories"))
+    assert "Male, Female" in text
+    assert "ZQname" not in text
+
+
+def test_codebook_is_toml_that_reads_back(run: Run, folder: Path) -> None:
+    text = run("codebook good.csv --weight Weight").stdout
+    assert tomllib.loads(text)["columns"]["Weight"]["role"] == "weight"
+    assert run("codebook good.csv --weight Weight --out new.toml").exit_code == 0
+    assert (folder / "new.toml").read_text() == text
+    assert qd.Codebook.read(folder / "new.toml") == qd.read(folder / "good.csv", weight="Weight").codebook
+    assert run("codebook good.csv --out new.toml --overwrite").exit_code == 0
+
+
+def test_measures_lists_every_measure(run: Run) -> None:
+    listed = json.loads(run("measures --json").stdout)
+    assert [row["name"] for row in listed] == qd.measures()["name"].to_list()
+    text = shown(run("measures"))
+    for row in listed:
+        assert row["name"] in text
+
+
+def test_swap_without_out_writes_nothing(run: Run, folder: Path) -> None:
+    before = sorted(folder.rglob("*"))
+    assert "5 asked, 5 drawn" in shown(run("swap good.csv --swap Sex --pairs 5"))
+    assert sorted(folder.rglob("*")) == before
+
+
+def test_swap_writes_the_file_in_its_order_and_a_private_recipe_that_repeats_it(run: Run, folder: Path) -> None:
+    result = run("swap good.csv --swap Sex,Age --swap Region --pairs 5 --out new.csv --save-recipe new.json")
+    assert result.exit_code == 0
+    assert "not a release" in result.stderr
+    assert "cannot be repeated" not in result.stderr
+    assert stat.S_IMODE((folder / "new.json").stat().st_mode) == 0o600
+    recipe = qd.recipe_from_json((folder / "new.json").read_text())
+    data = qd.read(folder / "good.csv")
+    assert recipe.parameters()["swap"] == ("Sex", "Age", "Region")
+    assert recipe.plan(data).apply(data).frame().equals(qd.read(folder / "new.csv").frame())
+    assert run("swap good.csv --recipe new.json --out again.csv").exit_code == 0
+    assert (folder / "again.csv").read_bytes() == (folder / "new.csv").read_bytes()
+
+
+def test_swap_says_when_the_secret_seed_is_lost(run: Run) -> None:
+    assert "cannot be repeated" in run("swap good.csv --swap Sex --pairs 5 --out new.csv").stderr
+
+
+def test_swap_passes_every_option_to_the_recipe(run: Run, folder: Path) -> None:
+    words = (
+        "swap good.csv --swap Sex --swap Age --pairs 4 --same Region --different Name --differ any --order one-by-one"
+        " --sampler pair-uniform --seed 11 --save-recipe new.json"
+    )
+    assert run(words).exit_code == 0
+    assert qd.recipe_from_json((folder / "new.json").read_text()) == qd.RandomSwap(
+        ["Sex", "Age"],
+        pairs=4,
+        same=["Region"],
+        different=["Name"],
+        differ="any",
+        order="one-by-one",
+        sampler="pair-uniform",
+        seed=11,
+    )
+
+
+def test_a_hexadecimal_seed_is_taken_as_it_is(run: Run, folder: Path) -> None:
+    seed = "12" * 32
+    assert run(f"swap good.csv --swap Sex --pairs 4 --seed {seed} --save-recipe new.json").exit_code == 0
+    assert qd.recipe_from_json((folder / "new.json").read_text()).parameters()["seed"] == seed
+
+
+def test_json_of_swap_holds_the_design_and_the_scores_but_no_seed(run: Run, folder: Path) -> None:
+    words = ["swap", "good.csv", "--swap", "Sex", "--pairs", "5", "--save-recipe", "new.json", "--json"]
+    result = run([*words, "--measures", "hellinger(Sex*Age, where=Region!=ZQr0),total_variation"])
+    found = document(result)
+    assert found["recipe"] == {"method": "RandomSwap", "version": 1, "swap": ["Sex"], "pairs": 5}
+    data, recipe = qd.read(folder / "good.csv"), qd.recipe_from_json((folder / "new.json").read_text())
+    addresses = ["hellinger(Sex*Age, where=Region!=ZQr0)", "total_variation"]
+    expected = qd.score(data, recipe.plan(data), addresses)
+    assert {name: row["value"] for name, row in found["scores"].items()} == dict(expected)  # type: ignore[attr-defined]
+    assert str(recipe.parameters()["seed"]) not in result.output
+
+
+def test_column_names_with_commas_are_quoted(run: Run, folder: Path) -> None:
+    (folder / "comma.csv").write_text('"Income, total",Sex\n1,a\n2,b\n3,a\n1,b\n')
+    found = document(run(["swap", "comma.csv", "--swap", "'Income, total',Sex", "--pairs", "1", "--json"]))
+    assert found["recipe"]["swap"] == ["Income, total", "Sex"]  # type: ignore[index]
+
+
+def test_score_equals_the_library_and_takes_a_condition_and_a_recipe(run: Run, folder: Path) -> None:
+    run("swap good.csv --swap Age,Region --pairs 9 --out new.csv --save-recipe new.json")
+    words = "score good.csv new.csv --measures hellinger,ordinal_shift --where Sex=ZQm --recipe new.json --json"
+    scores = document(run(words))["scores"]
+    data, other = qd.read(folder / "good.csv"), qd.read(folder / "new.csv")
+    expected = qd.score(data, other, ["hellinger", "ordinal_shift"], where="Sex=ZQm")
+    assert {name: row["value"] for name, row in scores.items()} == dict(expected)  # type: ignore[attr-defined]
+    assert expected["ordinal_shift"]
+
+
+def test_score_reads_a_public_file_with_the_codebook_of_the_original(run: Run) -> None:
+    assert run("release good.csv --swap Sex --pairs 5 --out new --codebook book.toml --seed 3").exit_code == 0
+    words = "score good.csv new/public/data.csv --codebook book.toml --measures hellinger(Sex*Age) --json"
+    found = document(run(words))
+    assert found["scores"]["hellinger(Sex*Age)"]["value"] > 0  # type: ignore[index]
+    own = document(run(words + " --codebook-after new/public/codebook.toml"))
+    assert own == found
+
+
+def test_release_writes_both_folders_and_warns_about_numbers_as_seeds(run: Run, folder: Path) -> None:
+    result = run("release good.csv --swap Sex --pairs 5 --out new --codebook book.toml --seed 12345")
+    assert result.exit_code == 0
+    assert result.stderr.startswith("quadrille: warning: The seed is a number that can be guessed")
+    assert "12345" not in result.output
+    assert {path.name for path in (folder / "new").iterdir()} == {"public", "confidential"}
+    header = (folder / "new" / "public" / "data.csv").read_text().splitlines()[0]
+    assert header == "Sex,Age,Region,Weight"
+    assert run("release good.csv --swap Sex --pairs 5 --out new --codebook book.toml --overwrite").exit_code == 0
+
+
+def test_release_by_a_secret_seed_is_silent_on_stderr(run: Run) -> None:
+    assert run("release good.csv --swap Sex --pairs 5 --out new --codebook book.toml").stderr == ""
+
+
+def test_reproduce_passes_its_options_on(run: Run) -> None:
+    found = document(run("reproduce gomatam-karr-2003 --seeds 2 --sampler pair-uniform --json"))
+    assert found["paper"] == "gomatam-karr-2003"
+    assert found["setting"]["seeds"] == 2  # type: ignore[index]
+    assert found["setting"]["sampler"] == "pair-uniform"  # type: ignore[index]
+
+
+def test_demo_shows_five_measures_for_seven_tables_and_where_the_release_is(run: Run, folder: Path) -> None:
+    text = shown(run("demo --out new"))
+    for other in ("Age", "EmpTyp", "Edu", "Race", "Sex", "AvgHrs", "AnnSal"):
+        assert f"MS x {other} 0.0" in text
+    assert "new/release/public/" in text
+    assert (folder / "new" / "release" / "confidential" / "dossier.md").exists()
+    assert run("demo --out new").exit_code == 0, "a second demo replaces the first"
+
+
+def test_demo_with_a_number_as_seed_repeats_itself_and_warns_in_one_line(run: Run, folder: Path) -> None:
+    first, second = (run(f"demo --out {name} --seed 5") for name in ("one", "two"))
+    assert first.stderr.startswith("quadrille: warning: The seed") and first.stderr.count("\n") == 1
+    assert first.stdout.replace("one/", "two/") == second.stdout
+    name = "release/public/data.csv"
+    assert (folder / "one" / name).read_bytes() == (folder / "two" / name).read_bytes()
+
+
+def test_names_that_look_like_markup_are_printed_as_they_are(run: Run, folder: Path) -> None:
+    (folder / "markup.csv").write_text("[bold]x[/bold],:smile:\na,b\nc,d\n")
+    text = shown(run("inspect markup.csv"))
+    assert "[bold]x[/bold]" in text
+    assert ":smile:" in text
+
+
+def test_records_are_counted_the_same_in_every_format(run: Run) -> None:
+    for name in ("good.csv", "good.csv.gz", "good.parquet"):
+        assert document(run(f"inspect {name} --json"))["records"] == RECORDS

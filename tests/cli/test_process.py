@@ -1,0 +1,143 @@
+"""The program as a process: exit codes, pipes, signals, how fast it answers and what it loads."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+PROGRAM = [sys.executable, "-m", "quadrille"]
+
+
+def start(*words: str, cwd: Path | None = None, **env: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*PROGRAM, *words], cwd=cwd, env={**os.environ, **env}, capture_output=True, text=True, check=False
+    )
+
+
+def python(code: str) -> str:
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+
+
+def best_of_5(*command: str) -> float:
+    times: list[float] = []
+    for _ in range(5):
+        begin = time.perf_counter()
+        subprocess.run(command, capture_output=True, check=True)
+        times.append(time.perf_counter() - begin)
+    return min(times)
+
+
+def test_import_loads_nothing_heavy() -> None:
+    heavy = ["polars", "numba", "altair", "pyarrow", "numpy", "pandas", "rich", "typer"]
+    assert python(f"import sys, quadrille; print([m for m in {heavy} if m in sys.modules])").strip() == "[]"
+
+
+def test_the_command_line_loads_nothing_heavy_before_a_command_needs_it() -> None:
+    heavy = ["polars", "numba", "altair", "pyarrow", "numpy", "pandas", "rich"]
+    assert python(f"import sys, quadrille.cli; print([m for m in {heavy} if m in sys.modules])").strip() == "[]"
+
+
+def test_help_takes_at_most_twice_the_import_of_numpy() -> None:
+    ours = best_of_5(*PROGRAM, "--help")
+    numpy = best_of_5(sys.executable, "-c", "import numpy")
+    assert ours <= 2 * numpy, f"{ours:.3f} s against {numpy:.3f} s"
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [(["--version"], 0), (["inspect", "nowhere.csv"], 2), (["inspect", "--nonsense"], 2), (["reproduce", "x"], 2)],
+)
+def test_exit_codes(words: list[str], code: int, tmp_path: Path) -> None:
+    done = start(*words, cwd=tmp_path)
+    assert done.returncode == code
+    assert "Traceback" not in done.stderr
+    assert (done.stdout == "") == (code == 2)
+
+
+def test_the_console_script_is_the_same_program() -> None:
+    script = Path(sys.executable).with_name("quadrille")
+    done = subprocess.run([str(script), "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == start("--version").stdout
+
+
+def test_a_pipe_gets_plain_text_and_no_progress() -> None:
+    done = start("reproduce", "gomatam-karr-2003", "--seeds", "2", "--json")
+    assert done.returncode == 0
+    assert done.stderr == ""
+    assert json.loads(done.stdout)["paper"] == "gomatam-karr-2003"
+    shown = start("inspect", "dataset:cps8d")
+    assert "\x1b" not in shown.stdout
+    assert shown.stderr == ""
+
+
+def test_a_terminal_sees_progress_on_stderr_and_json_stays_clean_on_stdout(tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    words = [*PROGRAM, "reproduce", "gomatam-karr-2003", "--seeds", "2", "--json"]
+    with (tmp_path / "out").open("wb") as out, subprocess.Popen(words, stdout=out, stderr=theirs) as process:
+        os.close(theirs)
+        seen = b""
+        while chunk := _read(ours):
+            seen += chunk
+        process.wait()
+    os.close(ours)
+    assert process.returncode == 0
+    assert b"Reproducing" in seen
+    assert json.loads((tmp_path / "out").read_text())["paper"] == "gomatam-karr-2003"
+
+
+def _read(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 65536)
+    except OSError:  # Linux tells the end of a terminal by an error.
+        return b""
+
+
+def test_a_reader_that_goes_away_is_no_error() -> None:
+    with subprocess.Popen([*PROGRAM, "measures"], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None and process.stderr is not None
+        process.stdout.close()
+        told = process.stderr.read()
+    assert told == b""
+
+
+def test_a_terminal_without_unicode_still_gets_its_answer() -> None:
+    done = start("measures", PYTHONIOENCODING="ascii")
+    assert done.returncode == 0
+    assert "hellinger" in done.stdout
+
+
+SLOW_RELEASE = """
+import sys, time
+from quadrille.io import bundle
+real = bundle.write_file
+def slow(path, contents, *, private=False):
+    real(path, contents, private=private)
+    print("writing", flush=True, file=sys.stderr)
+    time.sleep(0.5)
+bundle.write_file = slow
+sys.argv = ["quadrille", "release", "dataset:cps8d", "--swap", "MS", "--pairs", "5"]
+from quadrille.cli import main
+main()
+"""
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_release_that_is_stopped_leaves_nothing(tmp_path: Path, number: signal.Signals, code: int) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", SLOW_RELEASE], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline() == b"writing\n"
+        assert [path.name[:11] for path in tmp_path.iterdir()] == [".quadrille-"]
+        process.send_signal(number)
+        process.communicate()
+    assert process.returncode == code
+    assert list(tmp_path.iterdir()) == []

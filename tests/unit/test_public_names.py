@@ -1,0 +1,38 @@
+"""The public names exist, and importing the package is light."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import quadrille as qd
+
+
+@pytest.mark.parametrize("name", qd.__all__)
+def test_every_public_name_can_be_imported(name: str) -> None:
+    assert getattr(qd, name) is not None
+    assert name in dir(qd)
+
+
+def test_every_name_with_a_home_is_listed() -> None:
+    assert sorted({*qd._HOME, "datasets"}) == sorted(qd.__all__)
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no_such_name"):
+        qd.no_such_name  # type: ignore[attr-defined]
+
+
+def test_import_quadrille_loads_nothing_heavy() -> None:
+    script = "import sys, quadrille; print([m for m in ('polars','numba','altair','pyarrow','numpy') if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_every_measure_is_documented() -> None:
+    frame = qd.measures()
+    assert {"hellinger", "total_variation", "entropy_change", "cramers_v_change", "contingency_change"} <= set(frame["name"])
+    assert {"ordinal_shift", "conditional_entropy"} <= set(frame["name"])
+    for column in ("side", "better", "range", "definition", "reference"):
+        assert all(frame[column].str.len_chars() > 2)

@@ -1,0 +1,164 @@
+"""A release is written whole or not at all, whatever fails and whatever was there before."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from pathlib import Path
+
+import pytest
+from release_case import N, failing_at, make_data, make_recipe, tree
+
+import quadrille as qd
+from quadrille.errors import InputError, OutputError, ParameterError
+from quadrille.io import atomic, bundle
+
+
+@pytest.fixture(scope="module")
+def data() -> qd.Data:
+    return make_data()
+
+
+@pytest.fixture(scope="module")
+def recipe() -> qd.RandomSwap:
+    return make_recipe()
+
+
+FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+STEPS = [("write", i) for i in range(9)] + [("fsync", i) for i in range(12)] + [("rename", 0), ("mkdir", 0)]
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+@pytest.mark.parametrize(("step", "call"), STEPS)
+def test_a_full_disk_at_any_step_leaves_everything_as_it_was(
+    data: qd.Data,
+    recipe: qd.RandomSwap,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    step: str,
+    call: int,
+    overwrite: bool,
+) -> None:
+    out = tmp_path / "deep" / "er" / "release"
+    if overwrite:
+        qd.release(data, qd.RandomSwap(["Band"], pairs=3), out)
+    before = tree(tmp_path)
+    owner, name = {
+        "write": (bundle, "write_file"),
+        "fsync": (os, "fsync"),
+        "rename": (Path, "rename"),
+        "mkdir": (Path, "mkdir"),
+    }[step]
+    monkeypatch.setattr(owner, name, failing_at(call, FULL, getattr(owner, name)))
+    with pytest.raises(OutputError, match="No space left on device") as caught:
+        qd.release(data, recipe, out, overwrite=overwrite)
+    monkeypatch.undo()
+    assert str(out) in str(caught.value)
+    assert tree(tmp_path) == before
+
+
+def test_the_old_release_comes_back_when_the_new_one_cannot_take_its_place(
+    data: qd.Data, recipe: qd.RandomSwap, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "release"
+    qd.release(data, qd.RandomSwap(["Band"], pairs=3), out)
+    before = tree(tmp_path)
+    monkeypatch.setattr(Path, "rename", failing_at(1, FULL, Path.rename))
+    with pytest.raises(OutputError, match="No space left"):
+        qd.release(data, recipe, out, overwrite=True)
+    monkeypatch.undo()
+    assert tree(tmp_path) == before
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), MemoryError(), RuntimeError("unexpected")])
+@pytest.mark.parametrize("call", [0, 4, 8])
+def test_an_interruption_leaves_nothing(
+    data: qd.Data,
+    recipe: qd.RandomSwap,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    error: BaseException,
+    call: int,
+) -> None:
+    monkeypatch.setattr(bundle, "write_file", failing_at(call, error, bundle.write_file))
+    with pytest.raises(type(error)):
+        qd.release(data, recipe, tmp_path / "new" / "release")
+    assert tree(tmp_path) == {}
+
+
+def test_a_failed_draw_or_score_writes_nothing(data: qd.Data, tmp_path: Path) -> None:
+    with pytest.raises(qd.InfeasibleError):
+        qd.release(data, qd.RandomSwap(["Region"], pairs=N), tmp_path / "r")
+    with pytest.raises(InputError, match="helinger"):
+        qd.release(data, qd.RandomSwap(["Region"], pairs=3), tmp_path / "r", measures=["helinger"])
+    with pytest.raises(ParameterError, match="'format'"):
+        qd.release(data, qd.RandomSwap(["Region"], pairs=3), tmp_path / "r", format="xlsx")
+    assert tree(tmp_path) == {}
+
+
+def test_a_folder_below_a_file_is_refused_with_path_and_reason(
+    data: qd.Data, recipe: qd.RandomSwap, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("here")
+    out = tmp_path / "file" / "release"
+    with pytest.raises(OutputError, match="is a file") as caught:
+        qd.release(data, recipe, out)
+    assert str(out) in str(caught.value)
+    assert tree(tmp_path) == {"file": b"here"}
+
+
+def test_an_unwritable_folder_is_refused_with_path_and_reason(
+    data: qd.Data, recipe: qd.RandomSwap, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    denied = PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    # The file system does not stop the superuser, so the refusal is made here.
+    monkeypatch.setattr(Path, "mkdir", failing_at(1, denied, Path.mkdir))
+    with pytest.raises(OutputError, match="Permission denied"):
+        qd.release(data, recipe, tmp_path / "release")
+    monkeypatch.undo()
+    assert tree(tmp_path) == {}
+
+
+def test_a_folder_that_is_not_empty_stays_as_it_is(data: qd.Data, recipe: qd.RandomSwap, tmp_path: Path) -> None:
+    out = tmp_path / "release"
+    out.mkdir()
+    (out / "notes.txt").write_text("mine")
+    with pytest.raises(OutputError, match="not empty"):
+        qd.release(data, recipe, out)
+    with pytest.raises(OutputError, match="other files than a release"):
+        qd.release(data, recipe, out, overwrite=True)
+    assert tree(tmp_path) == {"release": None, "release/notes.txt": b"mine"}
+
+
+def test_a_file_in_the_way_and_the_current_folder_are_refused(
+    data: qd.Data, recipe: qd.RandomSwap, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "release").write_text("mine")
+    with pytest.raises(OutputError, match="a file of that name exists"):
+        qd.release(data, recipe, tmp_path / "release", overwrite=True)
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    with pytest.raises(OutputError, match="current folder"):
+        qd.release(data, recipe, ".")
+    assert tree(tmp_path) == {"here": None, "release": b"mine"}
+
+
+def test_an_empty_folder_is_used_and_a_release_replaced_when_asked(
+    data: qd.Data, recipe: qd.RandomSwap, tmp_path: Path
+) -> None:
+    out = tmp_path / "release"
+    out.mkdir()
+    first = qd.release(data, recipe, out)
+    old = tree(out)
+    second = qd.release(data, qd.RandomSwap(["Band"], pairs=11), out, overwrite=True)
+    assert first.path == second.path == out
+    assert tree(out)["public/data.csv"] != old["public/data.csv"]
+    assert json.loads((out / "confidential" / "recipe.json").read_text())["pairs"] == 11
+    assert [entry.name for entry in tmp_path.iterdir()] == ["release"]
+
+
+def test_a_leftover_that_cannot_be_removed_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(atomic.shutil, "rmtree", lambda *_, **__: None)
+    with pytest.raises(OutputError, match="Delete it by hand"), atomic.new_folder(tmp_path / "new"):
+        pass

@@ -1,0 +1,63 @@
+"""Conditions choose records, in measures and in `score`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import quadrille as qd
+from quadrille.errors import InputError
+from quadrille.where import Condition, Where
+
+
+def test_conditions_are_read_with_signs_alternatives_and_quotes() -> None:
+    where = Where.parse("Sex=Male & Age!=<25|25-55 & `a=b`='x & y'")
+    assert where.conditions == (
+        Condition("Sex", ("Male",)),
+        Condition("Age", ("<25", "25-55"), negated=True),
+        Condition("a=b", ("x & y",)),
+    )
+
+
+@pytest.mark.parametrize("text", ["", "Sex", "=Male", "Sex=", "Sex=Male &"])
+def test_a_condition_that_is_not_one_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match="not understood"):
+        Where.parse(text)
+
+
+def test_an_unknown_category_is_refused_without_naming_any(cps8d: qd.Data) -> None:
+    plan = qd.RandomSwap(["MS"], pairs=10, seed=1).plan(cps8d)
+    with pytest.raises(InputError, match="does not have") as caught:
+        qd.score(cps8d, plan, ["hellinger(MS*Race)"], where="Sex=Mail")
+    assert "Female" not in str(caught.value)
+
+
+def test_where_equals_scoring_the_two_files_cut_down_to_the_condition(cps8d: qd.Data) -> None:
+    plan = qd.RandomSwap(["MS", "Sex"], pairs=2000, seed=1).plan(cps8d)
+    after = plan.apply(cps8d)
+    frames = [
+        frame.filter((frame["Sex"] == "Male") & (frame["Age"] != "<25")) for frame in (cps8d.frame(), after.frame())
+    ]
+    small = [qd.from_frame(frame) for frame in frames]
+    for measure in ("hellinger", "entropy_change", "cramers_v_change"):
+        address = f"{measure}(MS*Race, where=Sex=Male & Age!=<25)"
+        cut = qd.score(small[0], small[1], [f"{measure}(MS*Race)"])[f"{measure}(MS*Race)"]
+        assert qd.score(cps8d, plan, [address])[address] == pytest.approx(cut, abs=1e-12)
+
+
+def test_a_mask_and_the_condition_it_stands_for_agree_when_its_variable_stays(cps8d: qd.Data) -> None:
+    plan = qd.RandomSwap(["MS"], pairs=2000, seed=1).plan(cps8d)
+    mask = cps8d["Sex"].values == 0
+    by_mask = qd.score(cps8d, plan, ["hellinger", "conditional_entropy"], where=mask)
+    by_text = qd.score(cps8d, plan, ["hellinger", "conditional_entropy"], where="Sex=Male")
+    assert by_mask["hellinger"] == pytest.approx(by_text["hellinger"], abs=1e-15)
+    assert by_mask["conditional_entropy"] == pytest.approx(by_text["conditional_entropy"], abs=1e-15)
+    again = qd.score(cps8d, plan.apply(cps8d), ["hellinger"], where=mask)
+    assert again["hellinger"] == pytest.approx(by_mask["hellinger"], abs=1e-15)
+
+
+@pytest.mark.parametrize("mask", [np.ones(3, dtype=bool), np.ones(48_842), [1, 0]])
+def test_a_mask_of_the_wrong_length_or_type_is_refused(cps8d: qd.Data, mask: object) -> None:
+    plan = qd.RandomSwap(["MS"], pairs=10, seed=1).plan(cps8d)
+    with pytest.raises(InputError, match="true or false for each"):
+        qd.score(cps8d, plan, ["hellinger"], where=mask)  # type: ignore[arg-type]
