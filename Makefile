@@ -25,7 +25,7 @@ imports: $(READY)
 	@$(BIN)/lint-imports
 
 unit: $(READY)
-	@$(BIN)/pytest -n 2
+	@$(BIN)/pytest -n 2 --dist loadfile
 
 # Set up once; again when the project's needs change.
 $(READY): pyproject.toml constraints.txt

@@ -33,7 +33,13 @@ def run_console(example: Example) -> None:
     environment.pop("FORCE_COLOR", None)
     for command, expected in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", example.parsed, re.MULTILINE):
         done = subprocess.run(
-            command, shell=True, capture_output=True, text=True, env=environment, cwd=example.namespace["_folder"].name
+            command,
+            shell=True,
+            capture_output=True,
+            text=True,
+            check=False,
+            env=environment,
+            cwd=example.namespace["_folder"].name,
         )
         printed = done.stdout + done.stderr
         assert done.returncode == 0, f"{command!r} exits with {done.returncode}:\n{printed}"

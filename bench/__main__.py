@@ -21,15 +21,13 @@ def main() -> int:
     for heading in ("what", "measured", "target", "met", "remark"):
         table.add_column(heading, justify="right" if heading == "measured" else "left")
     for result in results:
-        table.add_row(
-            result.name, f"{result.value:.2f}", result.target, "yes" if result.met else "NO", result.remark
-        )
+        table.add_row(result.name, f"{result.value:.2f}", result.target, "yes" if result.met else "NO", result.remark)
     console.print(table)
     return 0 if all(result.met for result in results) else 1
 
 
 def _reading(name: str, ratio: float, target: str) -> Result:
-    return Result(name, ratio, target, ratio <= float(target.split()[-1]))
+    return Result(name, ratio, target, ratio <= float(target.rsplit(maxsplit=1)[-1]))
 
 
 if __name__ == "__main__":

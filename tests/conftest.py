@@ -12,14 +12,12 @@ import quadrille as qd
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+PATIENT = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
 settings.register_profile(
-    "laws",
-    max_examples=80,
-    deadline=None,
-    derandomize=True,
-    database=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example],
+    "laws", max_examples=80, deadline=None, derandomize=True, database=None, suppress_health_check=PATIENT
 )
+# pytest --hypothesis-profile=search looks further, each time elsewhere
+settings.register_profile("search", max_examples=1000, deadline=None, database=None, suppress_health_check=PATIENT)
 settings.load_profile("laws")
 
 

@@ -47,6 +47,13 @@ class Column:
         return len(self.variable.values) + self.nullable
 
     @property
+    def labels(self) -> tuple[str, ...]:
+        """The label of each code: that of the codebook, else the value as text."""
+        variable = self.variable
+        named = variable.labels or tuple(map(str, variable.categories))
+        return (*named, *map(str, variable.missing), *(("(empty)",) if self.nullable else ()))
+
+    @property
     def valid(self) -> int:
         """Number of codes that are not missing; they come first."""
         return len(self.variable.categories)

@@ -64,6 +64,10 @@ class Delta:
             self._cells[cross] = self._gather_fused(cross) if cross in self.fused else self._gather(cross)
         return self._cells[cross]
 
+    def fused_with(self, variables: tuple[str, ...]) -> Fused | None:
+        """Return a fused cross that has all of these variables, if there is one."""
+        return next((fused for fused in self.fused.values() if fused.contains(variables)), None)
+
     def net(self, cross: Cross) -> tuple[Cells, Cells]:
         """Return the cells of a fused cross that change, and the net changes of count and ticks, (2, m)."""
         if cross not in self._nets:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import combinations
 from typing import Literal
 
 from quadrille.data import Data, require_columns
 from quadrille.errors import InputError, bad_parameter, unknown_name
-from quadrille.summary import Change, Summary, Table, Tally, Transition
+from quadrille.summary import Participation, Summary, Table, Transition
 from quadrille.where import Where, split_outside_quotes, unquoted
 
 Side = Literal["risk", "loss"]
 Direction = Literal["lower", "higher", "nearer 0"]
-Layout = Literal["table", "pair", "each", "joint"]
+Layout = Literal["table", "pair", "each", "joint", "participation"]
 
 ALL_PAIRS = "2-way"
 NOTHING_CHANGED = "nothing changed"
@@ -25,13 +26,15 @@ EMPTY = "no record, or no weight, in the table"
 class Score:
     """A measure's value, None when it is undefined, with details and a note that says why.
 
-    A value that is the mean over several tables has those of the tables in `parts`, by variables.
+    A value that is the mean over several tables has those of the tables in `parts`, by variables. `explain` makes
+    the rows of a detail that is only worked out when somebody looks.
     """
 
     value: float | None
     detail: Mapping[str, float] = field(default_factory=dict[str, float])
     note: str = ""
     parts: Mapping[tuple[str, ...], float | None] = field(default_factory=dict[tuple[str, ...], float | None])
+    explain: Callable[[], list[dict[str, object]]] | None = None
 
 
 def undefined(reason: str) -> Score:
@@ -44,9 +47,11 @@ class Measure:
     """One measure: `score(before, change)` for one summary.
 
     `layout` says what it is computed on: "table" (one table of any margin; without a margin the cross of the key
-    variables), "pair" (two variables at a time), "each" (one variable at a time, record by record) or "joint"
-    (several variables together, record by record). `direction` says which values are better: "lower", "higher" or
-    "nearer 0". `weight_linear`: a record of weight 2 counts as the record twice.
+    variables), "pair" (two variables at a time), "each" (one variable at a time, record by record), "joint"
+    (several variables together, record by record) or "participation" (a table that knows who was swapped).
+    `direction` says which values are better: "lower", "higher" or "nearer 0". `options` are whole numbers of 1 or
+    more that `score` takes by name, with their defaults. `weight_linear`: a record of weight 2 counts as the
+    record twice.
     """
 
     name: str
@@ -56,9 +61,20 @@ class Measure:
     definition: str
     reference: str
     layout: Layout
-    score: Callable[[Tally, Change], Score]
+    score: Callable[..., Score]
+    options: Mapping[str, int] = field(default_factory=dict[str, int], hash=False)
     weight_linear: bool = True
     ordinal: bool = False
+
+    def bound(self, call: Call) -> Measure:
+        """Return the measure with the options of a call filled in."""
+        for name, value in call.options:
+            if name not in self.options:
+                raise unknown_name("option", name, ["where", *self.options], where=f"the measure {call.text!r}")
+            if not value.isdecimal() or int(value) < 1:
+                raise bad_parameter(f"the measure {self.name}", name, "a whole number of 1 or more", value)
+        options = {**self.options, **{name: int(value) for name, value in call.options}}
+        return replace(self, score=partial(self.score, **options), options=options) if options else self
 
     @property
     def by_record(self) -> bool:
@@ -68,12 +84,13 @@ class Measure:
 
 @dataclass(frozen=True)
 class Call:
-    """A measure as addressed: `name`, `name(A*B)`, `name(2-way)`, `name(A*B, where=...)`."""
+    """A measure as addressed: `name`, `name(A*B)`, `name(2-way)`, `name(A*B, n=5, where=...)`."""
 
     text: str
     name: str
     margin: tuple[str, ...] | None
     where: Where | None
+    options: tuple[tuple[str, str], ...] = ()
 
     @classmethod
     def parse(cls, text: str) -> Call:
@@ -85,19 +102,20 @@ class Call:
             )
         margin: tuple[str, ...] | None = None
         where: Where | None = None
+        options: list[tuple[str, str]] = []
         for part in split_outside_quotes(rest[:-1], ",") if bracket else ():
-            option, sign, value = part.partition("=")
-            if sign and option.strip() == "where":
+            option, sign, value = (piece.strip() for piece in part.partition("="))
+            if sign and option == "where":
                 where = Where.parse(value)
-            elif sign and option.strip().isidentifier() and margin is not None:
-                raise unknown_name("option", option.strip(), ["where"], where=f"the measure {text!r}")
+            elif sign and option.isidentifier():
+                options.append((option, value))
             elif margin is not None or not part.strip():
                 raise InputError(
                     f"The measure {text!r} is not understood. Write one margin, then options after commas."
                 )
             else:
                 margin = tuple(unquoted(variable) for variable in split_outside_quotes(part, "*"))
-        return cls(text, name.strip(), margin, where)
+        return cls(text, name.strip(), margin, where, tuple(options))
 
 
 @dataclass(frozen=True)
@@ -127,7 +145,8 @@ def parts_of(call: Call, measure: Measure, data: Data, moved: tuple[str, ...]) -
         return _pairs(call, margin or data.keys)
     if pairs:
         return _pairs(call, data.keys)
-    return [Part(margin or data.keys, Table(margin or data.keys, call.where))]
+    table = Participation if measure.layout == "participation" else Table
+    return [Part(margin or data.keys, table(margin or data.keys, call.where))]
 
 
 def _pairs(call: Call, variables: tuple[str, ...]) -> list[Part]:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import cast
 
@@ -24,6 +24,7 @@ from quadrille.errors import MismatchError
 from quadrille.where import Where
 
 Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
 OUTSIDE = -1
 _NONE = np.empty(0, dtype=np.int64)
@@ -46,16 +47,19 @@ class Summary(ABC):
         """Return the cells."""
 
     @abstractmethod
-    def cells(self, data: Data, original: Data | None = None) -> Cells:
-        """Return the cell of every record, -1 outside; `original` holds the same records before."""
+    def cells(self, data: Data, original: Data | None = None, swapped: Flags | None = None) -> Cells:
+        """Return the cell of every record, -1 outside.
+
+        `original` holds the same records before, `swapped` who took part in a swap.
+        """
 
     @abstractmethod
     def net(self, delta: Delta, cross: Cross) -> tuple[Cells, Ints]:
         """Return the cells of its cross whose counts or ticks change, ascending, and by how much, (2, m)."""
 
-    def of(self, data: Data, original: Data | None = None) -> Tally:
+    def of(self, data: Data, original: Data | None = None, swapped: Flags | None = None) -> Tally:
         """Count."""
-        return Tally.count_cells(self, data, original)
+        return Tally.count_cells(self, data, self.cells(data, original, swapped))
 
 
 @dataclass(frozen=True)
@@ -66,7 +70,7 @@ class Table(Summary):
         """Return the cross of the variables."""
         return Cross.of(data, self.variables)
 
-    def cells(self, data: Data, original: Data | None = None) -> Cells:
+    def cells(self, data: Data, original: Data | None = None, swapped: Flags | None = None) -> Cells:
         """Return the cell of every record."""
         cells = self.cross(data).cells(data)
         if self.where:
@@ -76,11 +80,20 @@ class Table(Summary):
 
     def net(self, delta: Delta, cross: Cross) -> tuple[Cells, Ints]:
         """Return the net change, from a fused cross that contains the table if there is one."""
-        fused = next((fused for fused in delta.fused.values() if fused.contains(self.needs)), None)
+        fused = delta.fused_with(self.needs)
         if fused:
             cells, net = delta.net(fused.cross)
             lookup = fused.lookup(self, lambda: self._lookup(fused, delta.data))
             return kernels.net_of_cells(cells, net, lookup, scratch(cross.possible), cross.possible)
+        return net_of_rows(cross, *self.rows(delta, cross), delta.ticks)
+
+    def rows(self, delta: Delta, cross: Cross) -> tuple[Codes, Codes]:
+        """Return the cells of the touched rows, before and after."""
+        fused = delta.fused_with(self.needs)
+        if fused:
+            old, new = delta.cells(fused.cross)
+            lookup = fused.lookup(self, lambda: self._lookup(fused, delta.data))
+            return lookup[old], lookup[new]
         old, new = delta.cells(cross)
         if self.where:
             old, new = old.copy(), new.copy()
@@ -89,7 +102,7 @@ class Table(Summary):
                 was, now = delta.values(condition.variable)
                 old[~allowed[was]] = OUTSIDE
                 new[~allowed[now]] = OUTSIDE
-        return net_of_rows(cross, old, new, delta.ticks)
+        return old, new
 
     def _lookup(self, fused: Fused, data: Data) -> NDArray[np.int32]:
         """Return the table's cell for every cell of a fused cross that contains it."""
@@ -99,6 +112,29 @@ class Table(Summary):
             for condition in self.where.conditions:
                 cells[~condition.allowed(data)[fused.cross.codes(every, condition.variable)]] = OUTSIDE
         return cells.astype(np.int32)
+
+
+@dataclass(frozen=True)
+class Participation(Summary):
+    """Counts of a table, apart for records that took part in no swap (last variable 0) and in some (1)."""
+
+    def cross(self, data: Data) -> Cross:
+        """Return the cross of the variables and of taking part."""
+        table = Cross.of(data, self.variables)
+        return Cross((*table.variables, "(swapped)"), (*table.sizes, 2))
+
+    def cells(self, data: Data, original: Data | None = None, swapped: Flags | None = None) -> Cells:
+        """Return the cell of every record; without a mask nobody has taken part yet."""
+        return self._join(Table(self.variables, self.where).cells(data), 0 if swapped is None else swapped)
+
+    def net(self, delta: Delta, cross: Cross) -> tuple[Cells, Ints]:
+        """Return the net change: every touched row leaves those that took no part."""
+        old, new = Table(self.variables, self.where).rows(delta, Cross.of(delta.data, self.variables))
+        return net_of_rows(cross, self._join(old, 0), self._join(new, 1), delta.ticks)
+
+    def _join(self, cells: Cells, swapped: Flags | int) -> Cells:
+        joined = cells.astype(np.int64) * 2 + swapped
+        return joined if self.where is None else np.where(cells == OUTSIDE, OUTSIDE, joined)
 
 
 @dataclass(frozen=True)
@@ -113,7 +149,7 @@ class Transition(Summary):
         half = Cross.of(data, self.variables)
         return Cross(tuple(f"{name} before" for name in half.variables) + half.variables, half.sizes * 2)
 
-    def cells(self, data: Data, original: Data | None = None) -> Cells:
+    def cells(self, data: Data, original: Data | None = None, swapped: Flags | None = None) -> Cells:
         """Return the cell of every record; without an original nothing has changed yet."""
         first = original or data
         cells = self._join(data, [(first[v].values, data[v].values) for v in self.variables])
@@ -144,7 +180,7 @@ class Tally:
     """A counted table: all cells where `keys` is None, else the occupied cells in ascending order of their keys.
 
     `count` are records, `ticks` their weights; weight = ticks / per_unit. `valid` are the numbers of categories of
-    the summary's variables that are not missing.
+    the summary's variables that are not missing, `labels` the labels of all their codes.
     """
 
     summary: Summary
@@ -154,11 +190,19 @@ class Tally:
     ticks: Ints | None
     per_unit: float
     valid: tuple[int, ...]
+    labels: tuple[tuple[str, ...], ...] = ()
+    _known: dict[str, int] = field(default_factory=dict[str, int])
+
+    def known(self, name: str, work_out: Callable[[], int]) -> int:
+        """Return a sum over the whole table that measures start from, worked out once."""
+        if name not in self._known:
+            self._known[name] = work_out()
+        return self._known[name]
 
     @classmethod
-    def count_cells(cls, summary: Summary, data: Data, original: Data | None) -> Tally:
+    def count_cells(cls, summary: Summary, data: Data, cells: Cells) -> Tally:
         """Count the records of each cell."""
-        cross, cells = summary.cross(data), summary.cells(data, original)
+        cross = summary.cross(data)
         weights, per_unit = (data.ticks.values, data.ticks.per_unit) if data.ticks else (None, 1.0)
         inside = cells if summary.where is None else cells[cells != OUTSIDE]
         if cross.dense:
@@ -171,8 +215,9 @@ class Tally:
         if weights is not None:
             ticks = np.zeros(len(count), dtype=np.int64)
             kernels.add_ticks(cells, weights, ticks)
-        valid = tuple(data[name].valid for name in summary.variables)
-        return cls(summary, cross, keys, count.astype(np.int64, copy=False), ticks, per_unit, valid)
+        columns = [data[name] for name in summary.variables]
+        valid, labels = tuple(column.valid for column in columns), tuple(column.labels for column in columns)
+        return cls(summary, cross, keys, count.astype(np.int64, copy=False), ticks, per_unit, valid, labels)
 
     @cached_property
     def total(self) -> int:
@@ -203,7 +248,7 @@ class Tally:
 
     def change(self, delta: Delta) -> Change:
         """Return what a plan does to the table, at a cost in proportion to the touched rows."""
-        if not set(self.summary.needs) & set(delta.moved):
+        if not isinstance(self.summary, Participation) and not set(self.summary.needs) & set(delta.moved):
             return Change.nothing(self)
         cells, net = self.summary.net(delta, self.cross)
         count, ticks = self.at(cells)
@@ -237,21 +282,21 @@ class Tally:
             ticks = None if self.ticks is None else self.ticks.copy()
             if ticks is not None and change.new_ticks is not None:
                 ticks[change.cells] = change.new_ticks
-            return replace(self, count=count, ticks=ticks, per_unit=per_unit)
+            return replace(self, _known={}, count=count, ticks=ticks, per_unit=per_unit)
         keys = np.union1d(self.keys, change.cells)
         count, ticks = self.at(keys)
         place = np.searchsorted(keys, change.cells)
         count[place] = change.new_count
         if ticks is not None and change.new_ticks is not None:
             ticks[place] = change.new_ticks
-        return replace(self, keys=keys, count=count, ticks=ticks, per_unit=per_unit)
+        return replace(self, _known={}, keys=keys, count=count, ticks=ticks, per_unit=per_unit)
 
     def _in_ticks(self, per_unit: float) -> Tally:
         """Return the same tally in finer ticks, exactly."""
         factor = per_unit / self.per_unit
         if self.ticks is None or factor != int(factor) or self.total * int(factor) >= 1 << 62:
             raise MismatchError("The weights of these tallies have no common tick. Tally all records together.")
-        return replace(self, ticks=self.ticks * int(factor), per_unit=per_unit)
+        return replace(self, _known={}, ticks=self.ticks * int(factor), per_unit=per_unit)
 
     def merge(self, other: Tally) -> Tally:
         """Add the tally of other records, counted in the same cells."""
@@ -265,7 +310,7 @@ class Tally:
         mine, my_ticks = self.at(cells)
         theirs, their_ticks = other.at(cells)
         ticks = None if my_ticks is None or their_ticks is None else my_ticks + their_ticks
-        return replace(self, keys=keys, count=mine + theirs, ticks=ticks)
+        return replace(self, _known={}, keys=keys, count=mine + theirs, ticks=ticks)
 
 
 @dataclass(frozen=True, eq=False)

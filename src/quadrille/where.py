@@ -70,7 +70,7 @@ def _code(column: Column, label: str) -> int:
 def _no_category(variable: Variable) -> str:
     return (
         f"A condition names a category that column {variable.name!r} does not have. "
-        f"It has {len(variable.values):,}; `quadrille inspect` lists them."
+        f"It has {len(variable.values):,}; `quadrille inspect --categories` lists them."
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import KW_ONLY, dataclass, replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import quadrille as qd
@@ -27,6 +27,7 @@ def test_random_swapping_passes_the_battery_for_recipes(case: Case) -> None:
     assert qd.check_recipe(case.recipe, case.data) == case.plan
 
 
+@settings(max_examples=40)
 @given(cases(least=2, largest=30), st.data())
 def test_every_measure_passes_the_battery_for_measures(case: Case, draw: st.DataObject) -> None:
     names = draw.draw(st.lists(st.sampled_from(coded(case.data)), min_size=1, max_size=4, unique=True))
@@ -142,10 +143,10 @@ def says_nothing_when_nothing_changed(before: Tally, change: Change) -> Score:
     return Score(float(np.abs(change.new - change.old).sum()) / change.total_new)
 
 
-def grows_with_the_file(before: Tally, change: Change) -> Score:
+def ignores_the_weight(before: Tally, change: Change) -> Score:
     if change.nothing_changed:
         return Score(0.0, note="nothing changed")
-    return Score(float(np.abs(change.new - change.old).sum()))
+    return Score(float(np.abs(change.new_count - change.old_count).sum()) / before.count.sum() / 2)
 
 
 def out_of_range(before: Tally, change: Change) -> Score:
@@ -162,7 +163,7 @@ def undefined_without_reason(before: Tally, change: Change) -> Score:
         (ignores_the_change, "range|outside|not scored 0"),
         (looks_at_listed_cells_only, "different scores"),
         (says_nothing_when_nothing_changed, "not scored 0"),
-        (grows_with_the_file, "twice|outside"),
+        (ignores_the_weight, "twice"),
         (out_of_range, "outside"),
         (undefined_without_reason, "say why"),
     ],
@@ -172,10 +173,6 @@ def test_a_measure_that_breaks_a_law_is_caught(formula: object, law: str, data: 
     broken = replace(MEASURES["total_variation"], name="broken", score=formula)
     with pytest.raises(LawError, match=law):
         qd.check_measure(broken, data, plan)
-    wide = replace(broken, range=(0.0, 1e9)) if formula is grows_with_the_file else None
-    if wide is not None:
-        with pytest.raises(LawError, match="twice"):
-            qd.check_measure(wide, data, plan)
 
 
 def test_a_measure_that_depends_on_the_order_of_rows_is_caught(data: Data) -> None:

@@ -43,8 +43,7 @@ def test_the_order_of_rows_does_not_change_a_score(case: Case, draw: st.DataObje
 
 @given(cases(weights=(None,)), st.data())
 def test_weight_counts_as_so_many_records(case: Case, draw: st.DataObject) -> None:
-    times = np.array(draw.draw(st.lists(st.integers(0, 3), min_size=case.data.n, max_size=case.data.n)))
-    times[draw.draw(st.integers(0, case.data.n - 1))] = 2
+    times = np.array(draw.draw(st.lists(st.integers(1, 3), min_size=case.data.n, max_size=case.data.n)))
     after = case.plan.apply(case.data)
     listed = addresses(case.data, case.plan.columns)
     repeated = score(case.data, after, case.plan, np.repeat(np.arange(case.data.n), times), listed)
@@ -53,11 +52,21 @@ def test_weight_counts_as_so_many_records(case: Case, draw: st.DataObject) -> No
     )
     swapped = np.isin(np.arange(case.data.n), case.plan.rows)
     weighted = qd.score(before, now, listed, swapped=swapped)
-    for address in listed:
-        # Without any weight in the changed cells the two ways of counting may name a change of nothing differently.
-        if weighted[address] is None or repeated[address] is None:
-            assert (weighted[address] or 0) == (repeated[address] or 0) == 0, address
-        assert close(weighted[address] or 0, repeated[address] or 0, 10), address
+    assert all(close(weighted[address], repeated[address], 10) for address in listed)
+
+
+@pytest.mark.xfail(
+    strict=True, reason="a change among records of weight 0 is not called no change, though no total moves"
+)
+def test_a_record_of_weight_0_counts_as_no_record() -> None:
+    codes = {"A": [0, 1, 0, 1], "B": [0, 0, 1, 0]}
+    weighted = file_of([2, 2, 0, 0], **codes)
+    plan = qd.Plan.of_pairs(weighted, ["A"], [[2, 3]])
+    without = rows_of(file_of(**codes), [0, 0, 1, 1])
+    for measure in (*TABLE_MEASURES, *PAIR_MEASURES):
+        expected = qd.score(without, without, [measure])
+        assert qd.score(weighted, plan, [measure])[measure] == expected[measure]
+        assert qd.score(weighted, plan, [measure]).note(measure) == expected.note(measure)
 
 
 @given(cases(), st.data())

@@ -166,10 +166,10 @@ def swap(
 def _save(out: Path | None, save_recipe: Path | None, recipe: Recipe, swapped: Callable[[], Data]) -> None:
     """Write both files or neither."""
     import quadrille as qd
-    from quadrille.io.atomic import private_file
+    from quadrille.io.atomic import new_file
 
     text = (recipe.to_json() + "\n").encode()
-    with nullcontext() if save_recipe is None else private_file(save_recipe, text):
+    with nullcontext() if save_recipe is None else new_file(save_recipe, text, private=True):
         if out is not None:
             qd.write(swapped(), out)
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from quadrille.codebook import Codebook
 from quadrille.data import Data
 from quadrille.errors import InputError, OutputError
+from quadrille.io.atomic import new_file
 from quadrille.io.csv import csv_bytes, read_csv
-from quadrille.io.files import replacing
 from quadrille.io.parquet import parquet_bytes, read_parquet
 
 __all__ = ["SUFFIXES", "read", "write", "write_codebook"]
@@ -44,16 +44,17 @@ def write(data: Data, path: str | Path) -> None:
     if suffix is None:
         raise OutputError(f"Cannot write {str(file)!r} in a format of that name. Supported are {', '.join(SUFFIXES)}.")
     contents = parquet_bytes(data) if suffix == ".parquet" else csv_bytes(data, _separator(suffix))
-    with replacing(file) as out:
-        # No time stamp, so that equal data make equal files.
-        out.write(gzip.compress(contents, mtime=0) if suffix.endswith(".gz") else contents)
+    if suffix.endswith(".gz"):
+        contents = gzip.compress(contents, mtime=0)  # no time stamp, so that equal data make equal files
+    with new_file(file, contents):
+        pass
 
 
 def write_codebook(source: Data | Codebook, path: str | Path) -> None:
     """Write a codebook, or the codebook of these data, as TOML."""
     book = source if isinstance(source, Codebook) else source.codebook
-    with replacing(Path(path)) as out:
-        out.write(book.to_toml().encode("utf-8"))
+    with new_file(Path(path), book.to_toml().encode("utf-8")):
+        pass
 
 
 def _suffix(path: Path) -> str | None:

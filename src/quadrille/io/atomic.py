@@ -1,4 +1,4 @@
-"""Folders and secret files that appear whole or not at all, whatever happens on the way."""
+"""Files and folders that appear whole or not at all, whatever happens on the way."""
 
 from __future__ import annotations
 
@@ -81,18 +81,20 @@ def write_file(path: Path, contents: bytes | memoryview, *, private: bool = Fals
 
 
 @contextmanager
-def private_file(path: Path, contents: bytes) -> Generator[None]:
-    """Write a secret file for its owner alone; it takes its place when the block ends well, and else disappears."""
+def new_file(path: Path, contents: bytes | memoryview, *, private: bool = False) -> Generator[None]:
+    """Write a file that takes the place of `path` when the block ends well, and else disappears."""
     temporary = path.parent / f".quadrille-{secrets.token_hex(8)}"
     try:
         with _told(path):
-            write_file(temporary, contents, private=True)
+            write_file(temporary, contents, private=private)
         yield
         with _told(path):
             temporary.replace(path)
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
+    with suppress(OSError):  # The file stands already; some file systems cannot sync a folder.
+        _sync(path.parent)
 
 
 def private_folder(path: Path) -> Path:
@@ -116,7 +118,7 @@ def _told(path: Path) -> Generator[None]:
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise OutputError(
-            f"Cannot write {str(path)!r}: {reason}. Nothing was changed there; choose another place."
+            f"Cannot write {str(path)!r}: {reason}. Nothing was changed there; make room or choose another place."
         ) from None
 
 

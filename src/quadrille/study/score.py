@@ -18,13 +18,14 @@ from quadrille.errors import InputError, bad_parameter
 from quadrille.matching import changed_columns, matched
 from quadrille.measure_base import ALL_PAIRS, Call, Measure, Part, Score, combine, parts_of, undefined
 from quadrille.plan import Plan
-from quadrille.summary import Change, Summary, Table, Tally
+from quadrille.summary import Change, Participation, Summary, Table, Tally
 from quadrille.where import Condition, Where
 
 if TYPE_CHECKING:
     import polars as pl
 
 _MASK = "(where)"
+NOT_KNOWN = "needs to know who was swapped: give the plan, or swapped= with the two files"
 NOT_ALIGNED = "needs the plan or aligned rows: no column agrees row by row; give swapped= if the rows are aligned"
 
 
@@ -75,11 +76,14 @@ class Scores(Mapping[str, float | None]):
 
 def _plain_detail(score: Score) -> dict[str, object]:
     parts = [{"variables": list(variables), "value": value} for variables, value in score.parts.items()]
-    return {**score.detail, **({"parts": parts} if parts else {})}
+    rows = score.explain() if score.explain else []
+    return {**score.detail, **({"parts": parts} if parts else {}), **({"rows": rows} if rows else {})}
 
 
 def detail_rows(score: Score) -> list[dict[str, object]]:
     """Lay the detail of a score out as rows; pairs of variables as a symmetric matrix."""
+    if score.explain:
+        return score.explain()
     if not score.parts:
         return [dict(score.detail)]
     value = dict(score.parts)
@@ -98,8 +102,9 @@ class Evaluator:
     def __init__(self, data: Data, measures: Sequence[str | Measure], *, where: str | ArrayLike | None = None) -> None:
         self._given = data
         self._data, condition = _with_mask(data, where)
-        self._calls = [_narrowed(call, condition) for call in _calls(measures)]
-        self._kinds = {call.text: kind for call, kind in _calls(measures).items()}
+        calls = _calls(measures)
+        self._calls = [_narrowed(call, condition) for call in calls]
+        self._kinds = {call.text: kind.bound(call) for call, kind in calls.items()}
         self._parts: dict[tuple[str, ...], list[list[Part]]] = {}
         self._before: dict[Summary, Tally] = {}
         fixed = [part for parts in self._parts_for(()) for part in parts]
@@ -133,19 +138,21 @@ class Evaluator:
         if moved is None:
             moved = self._data.keys if changed is None else changed
         results: dict[str, tuple[Measure, Score]] = {}
+        mask = None if swapped is None else np.asarray(swapped, dtype=np.bool_)
         for call, parts in zip(self._calls, self._parts_for(moved), strict=True):
             kind = self._kinds[call.text]
-            if kind.by_record and not aligned:
-                results[call.text] = kind, undefined(NOT_ALIGNED)
+            reason = _not_possible(kind, aligned=aligned, known=mask is not None)
+            if reason:
+                results[call.text] = kind, undefined(reason)
                 continue
-            scores = [(part, self._compare(part.summary, kind, other)) for part in parts]
+            scores = [(part, self._compare(part.summary, kind, other, mask)) for part in parts]
             results[call.text] = kind, combine(scores, call, kind)
         return Scores(results)
 
-    def _compare(self, summary: Summary, kind: Measure, other: Data) -> Score:
+    def _compare(self, summary: Summary, kind: Measure, other: Data, swapped: NDArray[np.bool_] | None) -> Score:
         mine, theirs = matched(self._data, other, summary.needs)
         before = summary.of(mine)
-        after = summary.of(theirs, mine if kind.by_record else None)
+        after = summary.of(theirs, mine if kind.by_record else None, swapped)
         return kind.score(before, before.against(after))
 
     def _parts_for(self, moved: tuple[str, ...]) -> list[list[Part]]:
@@ -236,6 +243,13 @@ def _with_mask(data: Data, where: str | ArrayLike | None) -> tuple[Data, Where |
     return Data(columns, weight=data.weight), Where((Condition(_MASK, ("1",)),))
 
 
+def _not_possible(kind: Measure, *, aligned: bool, known: bool) -> str:
+    """Say why a measure cannot be computed from two files, if it cannot."""
+    if kind.by_record and not aligned:
+        return NOT_ALIGNED
+    return NOT_KNOWN if kind.layout == "participation" and not known else ""
+
+
 def _is_mask(mask: ArrayLike | None, *lengths: int) -> bool:
     if mask is None:
         return False
@@ -248,7 +262,7 @@ def _is_mask(mask: ArrayLike | None, *lengths: int) -> bool:
 def _fuse(data: Data, summaries: Sequence[Summary]) -> dict[Cross, Fused]:
     """Fuse as many variables as fit a dense cross, those of the largest tables first."""
     chosen: tuple[str, ...] = ()
-    tables = {summary for summary in summaries if isinstance(summary, Table)}
+    tables = {summary for summary in summaries if isinstance(summary, Table | Participation)}
     for table in sorted(tables, key=lambda table: (-len(table.needs), table.needs)):
         union = tuple(dict.fromkeys(chosen + table.needs))
         if Cross.of(data, union).possible <= DENSE_LIMIT:

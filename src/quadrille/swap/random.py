@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from math import floor
 from typing import Literal
 
@@ -51,7 +51,7 @@ class RandomSwap(Recipe):
     differ: Differ = "all"
     order: Literal["together", "one-by-one"] = "together"
     sampler: Sampler = "first-uniform"
-    seed: Seed = None
+    seed: Seed = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         owner = "RandomSwap"

@@ -1,0 +1,139 @@
+"""Risk: who is still in a small cell, and how many of the small cells in the release are genuine."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quadrille.measure_base import EMPTY, Measure, Score, undefined
+from quadrille.summary import Change, Tally
+
+Ints = NDArray[np.int64]
+_PAPER = "Gomatam, Karr & Sanil (2003), NISS Technical Report 132; Journal of Official Statistics 21(4), 2005"
+ALL_SWAPPED = "every record is swapped: no unswapped record is left to be at risk"
+
+
+def _small_cells(before: Tally, change: Change, *, n: int) -> Score:
+    """Share of the unswapped records that lie in cells of 1 to n - 1 records after the swap."""
+    if not before.count.any():
+        return undefined(EMPTY)
+    old, new = _split(before, change)
+    unswapped = before.known("unswapped", lambda: _unswapped(before)) + int((new[:, 0] - old[:, 0]).sum())
+    if not unswapped:
+        return undefined(ALL_SWAPPED)
+    at_risk = before.known(f"at risk {n}", lambda: _at_risk(_split(before, before.against(before))[0], n))
+    at_risk += _at_risk(new, n) - _at_risk(old, n)
+    detail = {"at_risk": at_risk, "unswapped": unswapped}
+    return Score(at_risk / unswapped, detail, explain=partial(_who, before, change, n))
+
+
+def _split(before: Tally, change: Change) -> tuple[Ints, Ints]:
+    """Return, for every touched cell of the table, how many records were not and were swapped, old and new."""
+    cell = change.cells >> 1
+    first = cell[np.concatenate(([True], cell[1:] != cell[:-1]))] if len(cell) else cell
+    both = (2 * first[:, None] + np.array([0, 1])).ravel()
+    old, _ = before.at(both)
+    new = old.copy()
+    place = np.searchsorted(both, change.cells)
+    old[place] = change.old_count
+    new[place] = change.new_count
+    return old.reshape(-1, 2), new.reshape(-1, 2)
+
+
+def _at_risk(cells: Ints, n: int) -> int:
+    size = cells.sum(axis=1)
+    return int(cells[(size > 0) & (size < n), 0].sum())
+
+
+def _unswapped(before: Tally) -> int:
+    return int(_split(before, before.against(before))[0][:, 0].sum())
+
+
+def _who(before: Tally, change: Change, n: int) -> list[dict[str, object]]:
+    """Break the risk down: by size of cell, and by category of each variable."""
+    complete = before.complete(change)
+    cell, (_, new) = np.unique(complete.cells >> 1), _split(before, complete)
+    size, unswapped = new.sum(axis=1), new[:, 0]
+    rows: list[dict[str, object]] = []
+    for s in range(1, n):
+        rows.append(_row("cell size", str(s), int(unswapped[size == s].sum()), int(unswapped.sum())))
+    for name, labels in zip(before.summary.variables, before.labels, strict=True):
+        code = before.cross.codes(2 * cell, name) if before.cross.exact else None
+        for k, label in enumerate(labels if code is not None else ()):
+            inside = code == k
+            small = inside & (size > 0) & (size < n)
+            rows.append(_row(name, label, int(unswapped[small].sum()), int(unswapped[inside].sum())))
+    return rows
+
+
+def _row(variable: str, category: str, at_risk: int, unswapped: int) -> dict[str, object]:
+    share = at_risk / unswapped if unswapped else None
+    return {"variable": variable, "category": category, "at_risk": at_risk, "unswapped": unswapped, "risk": share}
+
+
+def _exposed(before: Tally, change: Change, *, n: int) -> Score:
+    """Released records in small cells that match a true record of the same combination, as a share of all."""
+    if not before.count.any():
+        return undefined(EMPTY)
+    genuine, shown = _genuine(before, change, n)
+    total = int(before.count.sum()) + int((change.new_count - change.old_count).sum())
+    return Score(genuine / total, {"genuine": genuine, "in_small_cells": shown}) if total else undefined(EMPTY)
+
+
+def _confidence(before: Tally, change: Change, *, n: int) -> Score:
+    """Of the released records in small cells, the share that is genuine."""
+    genuine, shown = _genuine(before, change, n)
+    if not shown:
+        return undefined(f"no cell of the release has 1 to {n - 1} records")
+    return Score(genuine / shown, {"genuine": genuine, "in_small_cells": shown})
+
+
+def _genuine(before: Tally, change: Change, n: int) -> tuple[int, int]:
+    """Return the sum of min(f, g) and of g over the cells with 0 < g < n."""
+    f, g = change.old_count, change.new_count
+    same = before.known(f"small {n}", lambda: int(before.count[before.count < n].sum()))
+    untouched = same - int(f[f < n].sum())
+    small = g < n
+    return untouched + int(np.minimum(f, g)[small].sum()), untouched + int(g[small].sum())
+
+
+MEASURES = (
+    Measure(
+        name="small_cells",
+        side="risk",
+        direction="lower",
+        range=(0.0, 1.0),
+        definition="unswapped records in cells of 1 to n−1 records after the swap / all unswapped records (the n-rule)",
+        reference=_PAPER,
+        layout="participation",
+        score=_small_cells,
+        options={"n": 3},
+        weight_linear=False,
+    ),
+    Measure(
+        name="exposed",
+        side="risk",
+        direction="lower",
+        range=(0.0, 1.0),
+        definition="Σ min(f, g) over cells with 0 < g < n / N: released records in small cells that match a true one",
+        reference="n = 2: replicated uniques of the synthetic-data literature; unlike the n-rule no swap can fool it",
+        layout="table",
+        score=_exposed,
+        options={"n": 3},
+        weight_linear=False,
+    ),
+    Measure(
+        name="confidence",
+        side="risk",
+        direction="lower",
+        range=(0.0, 1.0),
+        definition="Σ min(f, g) / Σ g over cells with 0 < g < n: how sure one may be that a small cell is genuine",
+        reference="companion of exposed; 1 before any swap",
+        layout="table",
+        score=_confidence,
+        options={"n": 3},
+        weight_linear=False,
+    ),
+)
