@@ -39,7 +39,17 @@ class Column:
     nullable: bool = False
 
     def __post_init__(self) -> None:
-        self.values.setflags(write=False)
+        self._freeze()
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        self.__dict__.update(state)
+        self._freeze()
+
+    def _freeze(self) -> None:
+        """Look at the values through a view that cannot be written to."""
+        values = self.values.view()
+        values.setflags(write=False)
+        object.__setattr__(self, "values", values)
 
     @property
     def size(self) -> int:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping
 from functools import cached_property
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,9 +73,9 @@ class Delta:
     def net(self, cross: Cross) -> tuple[Cells, Cells]:
         """Return the cells of a fused cross that change, and the net changes of count and ticks, (2, m)."""
         if cross not in self._nets:
-            fused = self.fused[cross]
             ticks = _NONE if self.ticks is None else self.ticks
-            self._nets[cross] = kernels.net_of_rows(*self.cells(cross), ticks, fused.scratch, cross.possible)
+            memory = scratch(cross.possible)
+            self._nets[cross] = kernels.net_of_rows(*self.cells(cross), ticks, memory, cross.possible)
         return self._nets[cross]
 
     def _gather(self, cross: Cross) -> tuple[Cells, Cells]:
@@ -113,7 +115,6 @@ class Fused:
     def __init__(self, data: Data, cross: Cross) -> None:
         self.cross = cross
         self.cells = cross.cells(data).astype(np.int32)
-        self.scratch = np.zeros((3, cross.possible), dtype=np.int64)
         self._parts: dict[tuple[str, ...], NDArray[np.int32] | None] = {}
         self._lookups: dict[object, NDArray[np.int32]] = {}
 
@@ -137,3 +138,15 @@ class Fused:
                 part += (self.cross.codes(every, name) * self.cross.stride(name)).astype(np.int32)
             self._parts[columns] = part if inside else None
         return self._parts[columns]
+
+
+_SCRATCH = threading.local()
+
+
+def scratch(possible: int) -> Cells:
+    """Return zeroed working memory for the counting kernels, which leave it zeroed."""
+    memory = cast("Cells | None", getattr(_SCRATCH, "memory", None))
+    if memory is None or memory.shape[1] < possible:
+        memory = np.zeros((3, possible), dtype=np.int64)
+        _SCRATCH.memory = memory
+    return memory

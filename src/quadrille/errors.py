@@ -14,6 +14,10 @@ class ParameterError(QuadrilleError):
     """A parameter of a recipe, a measure or a function is out of its range."""
 
 
+class OverlapError(ParameterError):
+    """A column has two parts in a recipe, such as swapped and kept the same; a grid leaves such combinations out."""
+
+
 class InputError(QuadrilleError):
     """A file, a frame or a codebook cannot be used as it is."""
 

@@ -6,12 +6,10 @@ touches, with old and new values, at a cost in proportion to the touched rows. A
 
 from __future__ import annotations
 
-import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +17,7 @@ from numpy.typing import NDArray
 from quadrille import kernels
 from quadrille.cross import Cells, Cross
 from quadrille.data import Codes, Data
-from quadrille.delta import Delta, Fused
+from quadrille.delta import Delta, Fused, scratch
 from quadrille.errors import MismatchError
 from quadrille.where import Where
 
@@ -347,7 +345,7 @@ class Change:
     def nothing_changed(self) -> bool:
         """Whether every listed cell is as before."""
         same_unit = self.per_unit_after is None or self.per_unit_after == self.per_unit
-        return same_unit and bool((self.old_count == self.new_count).all()) and bool((self.old == self.new).all())
+        return same_unit and bool((self.old == self.new).all())
 
 
 def net_of_rows(cross: Cross, old: Cells, new: Cells, ticks: Ints | None) -> tuple[Cells, Ints]:
@@ -369,15 +367,3 @@ def net_of_rows(cross: Cross, old: Cells, new: Cells, ticks: Ints | None) -> tup
     net = np.add.reduceat(step[:, order], first, axis=1)
     kept = net.any(axis=0)
     return ordered[first][kept], net[:, kept]
-
-
-_SCRATCH = threading.local()
-
-
-def scratch(possible: int) -> Ints:
-    """Return zeroed working memory for the counting kernels, which leave it zeroed."""
-    memory = cast("Ints | None", getattr(_SCRATCH, "memory", None))
-    if memory is None or memory.shape[1] < possible:
-        memory = np.zeros((3, possible), dtype=np.int64)
-        _SCRATCH.memory = memory
-    return memory

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import quadrille as qd
+from quadrille.study.score import Evaluator
 from strategies import Case, cases, feasible, recipes
 
 RECIPES = [
@@ -93,3 +94,11 @@ def test_scores_in_threads_equal_scores_one_after_the_other(cps8d: qd.Data) -> N
     expected = [dict(qd.score(cps8d, plan, measures)) for plan in plans]
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(lambda plan: dict(qd.score(cps8d, plan, measures)), plans)) == expected
+
+
+def test_one_evaluator_scores_in_threads_as_one_after_the_other(cps8d: qd.Data) -> None:
+    evaluator = Evaluator(cps8d, ["hellinger", "total_variation(2-way)"])
+    plans = [qd.RandomSwap("Age", pairs=2000, seed=seed).plan(cps8d) for seed in range(100)]
+    expected = [dict(evaluator.score(plan)) for plan in plans]
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(lambda plan: dict(evaluator.score(plan)), plans)) == expected

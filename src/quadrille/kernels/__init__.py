@@ -1,7 +1,9 @@
 """The compiled loops. The only package that imports numba; each kernel has a plain numpy twin in the tests."""
 
 from quadrille.kernels.augment import augment
+from quadrille.kernels.counting import count_dominating
 from quadrille.kernels.draw import draw_pairs, has_partner, put_back, take_any
+from quadrille.kernels.exchange import part_pairs
 from quadrille.kernels.pool import Dice, Pool, dice
 from quadrille.kernels.tables import add_ticks, chi_square, net_of_cells, net_of_rows, sort_into_groups
 from quadrille.kernels.words import below, shuffle
@@ -13,11 +15,13 @@ __all__ = [
     "augment",
     "below",
     "chi_square",
+    "count_dominating",
     "dice",
     "draw_pairs",
     "has_partner",
     "net_of_cells",
     "net_of_rows",
+    "part_pairs",
     "put_back",
     "shuffle",
     "sort_into_groups",

@@ -38,8 +38,11 @@ def mark_blossom(v: Whole, top: Whole, child: Whole, base: Ints, mate: Ints, par
 
 
 @kernel
-def search_from(root: Whole, group: Ints, mate: Ints, parent: Ints, pool: Pool) -> Whole:
-    """Search an augmenting path from an unmatched vertex; return its other end or -1. `parent` tells the way back."""
+def search_from(root: Whole, group: Ints, mate: Ints, parent: Ints, frozen: Flags, pool: Pool) -> Whole:
+    """Search an augmenting path from an unmatched vertex; return its other end or -1. `parent` tells the way back.
+
+    What a search without success has reached can be on no augmenting path: it is frozen for the searches after it.
+    """
     count = len(group)
     base = np.arange(count)
     reached = np.zeros(count, dtype=np.bool_)
@@ -51,7 +54,7 @@ def search_from(root: Whole, group: Ints, mate: Ints, parent: Ints, pool: Pool) 
         v = queue[head]
         head += 1
         for to in range(count):
-            if base[v] == base[to] or mate[v] == to or not admissible(group[v], group[to], pool):
+            if frozen[to] or base[v] == base[to] or mate[v] == to or not admissible(group[v], group[to], pool):
                 continue
             if to == root or (mate[to] >= 0 and parent[mate[to]] >= 0):
                 top = common_base(v, to, base, mate, parent)
@@ -72,6 +75,9 @@ def search_from(root: Whole, group: Ints, mate: Ints, parent: Ints, pool: Pool) 
                 reached[mate[to]] = True
                 queue[tail] = mate[to]
                 tail += 1
+    for v in range(count):
+        if reached[v] or parent[v] >= 0:
+            frozen[v] = True
     return np.int64(-1)
 
 
@@ -79,10 +85,13 @@ def search_from(root: Whole, group: Ints, mate: Ints, parent: Ints, pool: Pool) 
 def augment(group: Ints, mate: Ints, pool: Pool) -> bool:
     """Match one pair more if possible: change `mate` along a path and tell whether there was one."""
     parent = np.empty(len(group), dtype=np.int64)
+    frozen = np.zeros(len(group), dtype=np.bool_)
+    tried = np.zeros(len(pool.unused), dtype=np.bool_)
     for root in range(len(group)):
-        if mate[root] >= 0:
+        if mate[root] >= 0 or frozen[root] or tried[group[root]]:
             continue
-        v = search_from(root, group, mate, parent, pool)
+        tried[group[root]] = True
+        v = search_from(root, group, mate, parent, frozen, pool)
         if v >= 0:
             while v >= 0:
                 before = parent[v]

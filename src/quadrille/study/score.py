@@ -127,6 +127,13 @@ class Evaluator:
             results[call.text] = kind, combine(scores, call, kind)
         return Scores(results)
 
+    def values(self, plan: Plan) -> tuple[tuple[float | None, ...], str]:
+        """Return the bare values of a plan, in the order of the measures, and why any of them is undefined."""
+        scores = self.score(plan)
+        values = tuple(scores.values())
+        missing = [f"{name}: {scores.note(name)}" for name, value in scores.items() if value is None]
+        return values, "; ".join(missing)
+
     def compare(self, other: Data, swapped: ArrayLike | None = None, moved: tuple[str, ...] | None = None) -> Scores:
         """Score a second file, summarised by itself; record-by-record measures need aligned rows.
 
@@ -173,6 +180,7 @@ def score(
     measures: Sequence[str | Measure],
     *,
     swapped: ArrayLike | None = None,
+    moved: Sequence[str] | None = None,
     where: str | ArrayLike | None = None,
 ) -> Scores:
     """Score a plan, or a second file, by some measures.
@@ -183,6 +191,7 @@ def score(
     released : the plan, or the released file; the latter is summarised by itself, categories matched by label.
     measures : addresses such as "hellinger", "total_variation(Age*Sex)", "cramers_v_change(2-way)".
     swapped : with a second file whose rows are aligned, which records were swapped (true or false per row).
+    moved : with a second file, the columns that were swapped; without it, those that differ.
     where : which records count: "Sex=Male & Age!=<25", or true or false per row.
 
     Example
@@ -196,7 +205,7 @@ def score(
     evaluator = Evaluator(data, measures, where=where)
     if isinstance(released, Plan):
         return evaluator.score(released)
-    return evaluator.compare(released, swapped)
+    return evaluator.compare(released, swapped, None if moved is None else tuple(moved))
 
 
 def measures() -> pl.DataFrame:

@@ -49,7 +49,7 @@ class Pairing:
     def __init__(self, data: Data, rule: Rule, sampler: Sampler) -> None:
         self.rule = rule
         self._pair_uniform = sampler == "pair-uniform"
-        self._pool = make_pool(data, rule)
+        self._pool = make_pool(data, rule, pair_uniform=self._pair_uniform)
         self.bound, self._bound_is_exact = most_pairs(self._pool)
 
     def draw(self, count: int, stream: Stream) -> Pairs:
@@ -87,7 +87,7 @@ class Pairing:
         return pairs, drawn
 
 
-def make_pool(data: Data, rule: Rule) -> kernels.Pool:
+def make_pool(data: Data, rule: Rule, *, pair_uniform: bool = False) -> kernels.Pool:
     """Sort the records that have any admissible partner by class and group."""
     columns = {name: _codes(data, name) for name in (*rule.same, *rule.swap, *rule.different)}
     class_id, classes = _group_ids([columns[name] for name in rule.same], data.n)
@@ -98,21 +98,27 @@ def make_pool(data: Data, rule: Rule) -> kernels.Pool:
     kernels.sort_into_groups(group_id, groups, start, order)
     leader = order[start[:-1]]
     types = np.stack([codes[leader] for codes, _ in decisive], axis=1).astype(np.int32)
-    pool = _pool(order, np.diff(start), class_id[leader], types, rule)
+    pool = _pool(order, np.diff(start), class_id[leader], types, rule, pair_uniform=pair_uniform)
     alive = kernels.has_partner(pool)
     if alive.all():
         return pool
     kept = np.repeat(alive, pool.unused)
-    return _pool(order[kept], pool.unused[alive], class_id[leader][alive], types[alive], rule)
+    return _pool(
+        order[kept], pool.unused[alive], class_id[leader][alive], types[alive], rule, pair_uniform=pair_uniform
+    )
 
 
-def _pool(order: NDArray[np.int32], counts: Ints, class_id: Ints, types: NDArray[np.int32], rule: Rule) -> kernels.Pool:
+def _pool(
+    order: NDArray[np.int32], counts: Ints, class_id: Ints, types: NDArray[np.int32], rule: Rule, *, pair_uniform: bool
+) -> kernels.Pool:
     class_of, classes = _ranks(class_id, int(class_id.max(initial=-1)) + 1)
     groups_in = np.bincount(class_of, minlength=classes)
     records_in = np.bincount(class_of, weights=counts, minlength=classes)
     start = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
     shift = max(0, (len(order) // max(_HINTS, 4 * len(counts))).bit_length())
-    work = int((groups_in.astype(np.float64) ** 2).sum()) if len(rule.swap) + len(rule.different) > 1 else len(counts)
+    # Counting what is left costs a pass over the groups; for pairs, over the pairs of groups in a class.
+    conditions = len(rule.swap) + len(rule.different)
+    work = int((groups_in.astype(np.float64) ** 2).sum()) if pair_uniform and conditions > 1 else len(counts)
     return kernels.Pool(
         order=order,
         start=start,

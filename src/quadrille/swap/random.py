@@ -8,7 +8,7 @@ from math import floor
 from typing import Literal
 
 from quadrille.data import Data, require_columns
-from quadrille.errors import InputError, ParameterError
+from quadrille.errors import InputError, OverlapError, ParameterError
 from quadrille.plan import Move, Plan
 from quadrille.randomness import Seed, Stream, checked_seed
 from quadrille.recipe import Drawer, Recipe, names, one_of, settle, share, whole
@@ -115,7 +115,7 @@ def _refuse_overlap(lists: dict[str, tuple[str, ...]]) -> None:
     for one, other in (("swap", "same"), ("swap", "different"), ("same", "different")):
         both = [name for name in lists[one] if name in lists[other]]
         if both:
-            raise ParameterError(
+            raise OverlapError(
                 f"Column {both[0]!r} is in both '{one}' and '{other}' of RandomSwap. "
                 "A column can be swapped, kept the same or kept different, not two of these."
             )

@@ -22,14 +22,18 @@ Kind = tuple[int, int]
 Ints = NDArray[np.int64]
 _FREE = -1
 _WORDS = 256
+_PARTING_WORDS = 40_000
 _AT_ONCE = 8
 """Of the pairs still missing, one in this many may follow the same path."""
 
 
 def repair(pool: kernels.Pool, log: Ints, pairs: Pairs, drawn: int, stream: Stream) -> int:
     """Extend the first `drawn` pairs to all of `pairs`, or as far as possible; return how many there are."""
+    places = np.empty_like(pairs)
+    places[:drawn] = log[: 2 * drawn].reshape(-1, 2)
+    drawn = _part_pairs(pool, log, pairs, places, drawn, Chooser(stream.sub("parting")))
     chooser = Chooser(stream.sub("choices"))
-    classes = _classes(pool, log, pairs, drawn)
+    classes = _classes(pool, places, pairs, drawn) if drawn < len(pairs) else {}
     turn = 0
     while drawn < len(pairs) and classes:
         number = list(classes)[chooser.below(len(classes))]
@@ -44,11 +48,21 @@ def repair(pool: kernels.Pool, log: Ints, pairs: Pairs, drawn: int, stream: Stre
     return drawn
 
 
-def _classes(pool: kernels.Pool, log: Ints, pairs: Pairs, drawn: int) -> dict[int, dict[Kind, list[int]]]:
+def _part_pairs(pool: kernels.Pool, log: Ints, pairs: Pairs, places: Ints, drawn: int, chooser: Chooser) -> int:
+    """Take the shortest paths first, which part one pair only, as long as they are easily found."""
+    before = -1
+    while before < drawn < len(pairs):
+        before = drawn
+        words = chooser.words(_PARTING_WORDS + 80 * min(len(pairs) - drawn, 1 << 16))
+        drawn = int(kernels.part_pairs(pairs, places, drawn, pool, log, kernels.dice(words)))
+    return drawn
+
+
+def _classes(pool: kernels.Pool, places: Ints, pairs: Pairs, drawn: int) -> dict[int, dict[Kind, list[int]]]:
     """Sort the pairs drawn by class and kind; only classes with two unused records can gain a pair."""
     left = np.bincount(pool.class_of, weights=pool.unused)
     classes: dict[int, dict[Kind, list[int]]] = {int(c): defaultdict(list) for c in np.flatnonzero(left >= 2)}
-    groups = (np.searchsorted(pool.start, log[: 2 * drawn], side="right") - 1).reshape(-1, 2)
+    groups = np.searchsorted(pool.start, places[:drawn], side="right") - 1
     for i, (g, h) in enumerate(groups.tolist()):
         number = int(pool.class_of[g])
         if number in classes:
