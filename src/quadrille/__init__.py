@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from quadrille.io.bundle import release
     from quadrille.plan import Move, Plan
     from quadrille.recipe import Recipe
+    from quadrille.study.grid import grid
+    from quadrille.study.results import Study
+    from quadrille.study.run import search
     from quadrille.study.score import Scores, measures, score
     from quadrille.swap import recipe_from_json
     from quadrille.swap.random import RandomSwap
@@ -32,15 +35,18 @@ _HOME = {
     "RandomSwap": "swap.random",
     "Recipe": "recipe",
     "Scores": "study.score",
+    "Study": "study.results",
     "Variable": "codebook",
     "check_measure": "checks",
     "check_recipe": "checks",
     "from_frame": "frames",
+    "grid": "study.grid",
     "measures": "study.score",
     "read": "io",
     "recipe_from_json": "swap",
     "release": "io.bundle",
     "score": "study.score",
+    "search": "study.run",
     "write": "io",
     "write_codebook": "io",
 }
@@ -55,16 +61,19 @@ __all__ = [  # sorted as in _HOME; a test keeps the two lists equal
     "RandomSwap",
     "Recipe",
     "Scores",
+    "Study",
     "Variable",
     "check_measure",
     "check_recipe",
     "datasets",
     "from_frame",
+    "grid",
     "measures",
     "read",
     "recipe_from_json",
     "release",
     "score",
+    "search",
     "write",
     "write_codebook",
 ]

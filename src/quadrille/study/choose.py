@@ -1,0 +1,205 @@
+"""Choosing one candidate from the frontier, with the reasons."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quadrille.errors import ParameterError, QuadrilleError
+from quadrille.recipe import Recipe, one_of
+from quadrille.study.frontier import knee, linear_winners, nearest_ideal, non_dominated
+
+if TYPE_CHECKING:
+    from quadrille.study.results import Study
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+RULES = ("knee", "least loss", "least risk", "linear", "ideal", "lexicographic")
+
+
+@dataclass(frozen=True)
+class Option:
+    """A candidate with its two scores, lower is better."""
+
+    candidate: int
+    risk: float
+    loss: float
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The candidate chosen: its recipe, why it was chosen, what it dominates and what its neighbours would cost."""
+
+    candidate: int
+    recipe: Recipe
+    axes: tuple[str, str]
+    rule: str
+    risk: float
+    loss: float
+    reason: str
+    dominates: int
+    candidates: int
+    left_out: int
+    frontier: int
+    safer: Option | None
+    gentler: Option | None
+    trades: tuple[float, float] | None
+
+    def explain(self) -> str:
+        """Say in plain words why this one, what it dominates, and what the next ones would cost."""
+        risk, loss = self.axes
+        lines = [
+            f"Candidate {self.candidate}: {risk} {self.risk:.6g}, {loss} {self.loss:.6g}.",
+            f"Why: {self.reason}.",
+            f"It dominates {self.dominates:,} of the other {self.candidates - 1:,} candidates; "
+            f"the frontier has {self.frontier:,}.",
+        ]
+        lines += [self._safer(), self._gentler()]
+        if self.trades:
+            low, high = self.trades
+            lines.append(f"It minimises {risk} + t * {loss} for every t from {low:.3g} to {high:.3g}.")
+        if self.left_out:
+            lines.append(f"{self.left_out:,} candidates without both scores were left out.")
+        return "\n".join(lines)
+
+    def _safer(self) -> str:
+        if self.safer is None:
+            return "No candidate is safer."
+        less, more = self.risk - self.safer.risk, self.safer.loss - self.loss
+        risk, loss = self.axes
+        return (
+            f"The next safer one, {self.safer.candidate}, lowers {risk} by {less:.3g} and costs {more:.3g} in {loss}."
+        )
+
+    def _gentler(self) -> str:
+        if self.gentler is None:
+            return "No candidate is gentler."
+        less, more = self.loss - self.gentler.loss, self.gentler.risk - self.risk
+        risk, loss, other = *self.axes, self.gentler.candidate
+        return f"The next gentler one, {other}, saves {less:.3g} in {loss} and raises {risk} by {more:.3g}."
+
+    def as_dict(self) -> dict[str, object]:
+        """Return plain values, for JSON; the seed stays out."""
+        hidden = {"recipe", "trades"}
+        values = {k: v for k, v in self.__dict__.items() if k not in hidden}
+        for name in ("safer", "gentler"):
+            values[name] = None if values[name] is None else dict(values[name].__dict__)
+        trades = None if self.trades is None else [t if np.isfinite(t) else None for t in self.trades]
+        return {**values, "design": self.recipe.identity(), "trades": trades, "explanation": self.explain()}
+
+
+def choose(
+    study: Study,
+    axes: tuple[str, str],
+    points: Floats,
+    rows: Ints,
+    rule: str | None,
+    max_risk: float | None,
+    max_loss: float | None,
+    trade: float | None,
+    weights: tuple[float, float] | None,
+) -> Choice:
+    """Choose by a rule among the candidates that have both scores and keep the limits."""
+    rule = rule or _implied(max_risk, max_loss, trade, weights)
+    one_of("pick", "rule", rule, RULES)
+    if not len(points):
+        raise QuadrilleError(f"No candidate of the study has both {axes[0]} and {axes[1]}. Finish the search first.")
+    allowed = np.ones(len(points), dtype=bool)
+    for column, limit in ((0, max_risk), (1, max_loss)):
+        if limit is not None:
+            allowed &= points[:, column] <= limit
+    if not allowed.any():
+        least = [f"the least {axis} is {points[:, i].min():.6g}" for i, axis in enumerate(axes)]
+        raise QuadrilleError(
+            f"No candidate keeps the limits; {' and '.join(least)}. Raise the limits or search further."
+        )
+    inside = np.flatnonzero(allowed)
+    place = int(inside[_apply(rule, points[inside], trade, weights)])
+    return _described(study, axes, points, rows, place, rule, _reason(rule, axes, max_risk, max_loss, trade, weights))
+
+
+def _implied(
+    max_risk: float | None, max_loss: float | None, trade: float | None, weights: tuple[float, float] | None
+) -> str:
+    if trade is not None:
+        return "linear"
+    if weights is not None:
+        return "ideal"
+    if max_risk is not None:
+        return "least loss"
+    return "least risk" if max_loss is not None else "knee"
+
+
+def _apply(rule: str, points: Floats, trade: float | None, weights: tuple[float, float] | None) -> int:
+    if rule == "knee":
+        return knee(points)
+    if rule == "ideal":
+        return nearest_ideal(points, np.array(weights or (1.0, 1.0)))
+    if rule == "linear":
+        if trade is None or trade < 0:
+            raise ParameterError("The rule 'linear' needs 'trade', a number of 0 or more: risk + trade * loss.")
+        order = np.lexsort((points[:, 1], points[:, 0] + trade * points[:, 1]))
+        return int(order[0])
+    first, second = (1, 0) if rule == "least loss" else (0, 1)
+    return int(np.lexsort((points[:, second], points[:, first]))[0])
+
+
+def _reason(
+    rule: str,
+    axes: tuple[str, str],
+    max_risk: float | None,
+    max_loss: float | None,
+    trade: float | None,
+    weights: tuple[float, float] | None,
+) -> str:
+    risk, loss = axes
+    limits = [f"{axis} at most {limit:g}" for axis, limit in ((risk, max_risk), (loss, max_loss)) if limit is not None]
+    within = f" with {' and '.join(limits)}" if limits else ""
+    reasons = {
+        "knee": "the knee of the frontier, farthest from the line between its two ends after scaling both to 0-1",
+        "ideal": f"closest to the ideal point, weights {weights or (1.0, 1.0)}, after scaling the frontier to 0-1",
+        "linear": f"least {risk} + {trade} * {loss}",
+        "least loss": f"least {loss}",
+        "least risk": f"least {risk}",
+        "lexicographic": f"least {risk}, and among equals least {loss}",
+    }
+    return reasons[rule] + within
+
+
+def _described(
+    study: Study, axes: tuple[str, str], points: Floats, rows: Ints, place: int, rule: str, reason: str
+) -> Choice:
+    front = np.flatnonzero(non_dominated(points))
+    front = front[np.lexsort((points[front, 1], points[front, 0]))]
+    here = points[place]
+    safer = [i for i in front if points[i, 0] < here[0]]
+    gentler = [i for i in front if points[i, 1] < here[1]]
+    worse = (points >= here).all(axis=1) & (points > here).any(axis=1)
+    wins = [w for w in linear_winners(points[:, 0], points[:, 1]) if (points[w.point] == here).all()]
+    ids = study.ids[rows]
+
+    def option(found: list[int], last: bool) -> Option | None:
+        if not found:
+            return None
+        i = found[-1 if last else 0]
+        return Option(int(ids[i]), float(points[i, 0]), float(points[i, 1]))
+
+    return Choice(
+        candidate=int(ids[place]),
+        recipe=study.recipe(int(ids[place])),
+        axes=axes,
+        rule=rule,
+        risk=float(here[0]),
+        loss=float(here[1]),
+        reason=reason,
+        dominates=int(worse.sum()),
+        candidates=len(points),
+        left_out=len(study) - len(points),
+        frontier=len(front),
+        safer=option(safer, last=True),
+        gentler=option(gentler, last=False),
+        trades=(wins[0].low, wins[0].high) if wins else None,
+    )

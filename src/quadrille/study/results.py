@@ -1,0 +1,190 @@
+"""A study as something to look at: a table of candidates, its frontier, seed clouds, and the choice of one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from contextlib import closing
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quadrille import frames
+from quadrille.errors import InputError, unknown_name
+from quadrille.measure_base import Side
+from quadrille.recipe import Recipe
+from quadrille.study.axes import kind_of, orient
+from quadrille.study.choose import Choice, choose
+from quadrille.study.clouds import Cloud, clouds
+from quadrille.study.frontier import dominated_by, non_dominated
+from quadrille.study.store import STATUS, Header, Store
+from quadrille.swap import recipe_from_json
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Floats = NDArray[np.float64]
+_NEAR = 10
+"""A candidate dominated by at most this many others is next to the frontier."""
+
+
+class Study:
+    """The results of a search. Reads its file; never holds the data."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        with closing(Store.open(self.path)) as store:
+            self.header: Header = store.header
+
+    def __repr__(self) -> str:
+        return f"Study({str(self.path)!r}, {len(self):,} candidates)"
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """The measures of the study, costly ones last."""
+        return self.header.measures + self.header.then
+
+    @cached_property
+    def _loaded(self) -> tuple[list[tuple[Any, ...]], dict[int, str]]:
+        with closing(Store.open(self.path)) as store:
+            return list(store.rows()), store.designs()
+
+    @property
+    def _rows(self) -> list[tuple[Any, ...]]:
+        return self._loaded[0]
+
+    @cached_property
+    def _designs(self) -> dict[int, dict[str, Any]]:
+        return {number: json.loads(text) for number, text in self._loaded[1].items()}
+
+    @cached_property
+    def scores(self) -> Floats:
+        """Scores, one row per candidate and one column per measure; NaN where there is none."""
+        values = [[np.nan if v is None else v for v in row[7:]] for row in self._rows]
+        return np.array(values, dtype=np.float64).reshape(len(self._rows), len(self.measures))
+
+    @cached_property
+    def ids(self) -> NDArray[np.int64]:
+        """The numbers of the candidates."""
+        return np.array([row[0] for row in self._rows], dtype=np.int64)
+
+    def frame(self) -> pl.DataFrame:
+        """Return one row per candidate: number, design, seed (a number, never the seed itself), status, scores."""
+        rows: list[dict[str, object]] = []
+        for (number, design, seed, status, reason, seconds, note, *_), scores in zip(
+            self._rows, self.scores.tolist(), strict=True
+        ):
+            rows.append(
+                {
+                    "id": number,
+                    **self.design(design),
+                    "seed": seed,
+                    "status": "pending" if status is None else STATUS[status],
+                    "reason": reason,
+                    **{m: None if s != s else s for m, s in zip(self.measures, scores, strict=True)},  # noqa: PLR0124
+                    "seconds": seconds,
+                    "note": note,
+                }
+            )
+        return frames.tidy(rows)
+
+    def design(self, number: int) -> dict[str, object]:
+        """Return a design as columns of a table: method, swap variables, rate and pairs, constraints."""
+        parameters = dict(self._designs[number])
+        shown: dict[str, object] = {"design": number, "method": parameters.pop("method")}
+        parameters.pop("version")
+        for name in ("swap", "same", "different"):
+            shown[name] = " + ".join(parameters.pop(name, []))
+        pairs = parameters.pop("pairs", None)
+        rate = parameters.pop("rate", None)
+        n = self.header.records
+        shown["rate"] = 2 * pairs / n if rate is None and pairs is not None else rate
+        shown["pairs"] = pairs
+        shown["other"] = ", ".join(f"{name} {value}" for name, value in sorted(parameters.items()))
+        return shown
+
+    def axis(self, side: Side, given: str | None) -> str:
+        """Return the measure of an axis: the one named, or the first of that side."""
+        if given is not None:
+            if given not in self.measures:
+                raise unknown_name("measure", given, self.measures, where=f"the study {str(self.path)!r}")
+            return given
+        for address in self.measures:
+            if kind_of(address).side == side:
+                return address
+        raise InputError(f"The study {str(self.path)!r} has no {side} measure. Search with one, or name the axes.")
+
+    def objectives(self, addresses: Sequence[str]) -> tuple[Floats, NDArray[np.int64]]:
+        """Return the oriented scores of the candidates that have all of them, and their rows; others are left out."""
+        columns = [self.measures.index(address) for address in addresses]
+        finite = np.flatnonzero(np.isfinite(self.scores[:, columns]).all(axis=1))
+        points = np.stack(
+            [[orient(a, v) for v in self.scores[finite, c].tolist()] for a, c in zip(addresses, columns, strict=True)],
+            axis=1,
+        ).reshape(len(finite), len(addresses))
+        return points.astype(np.float64), finite
+
+    def frontier(self, risk: str | None = None, loss: str | None = None, *more: str) -> pl.DataFrame:
+        """Return the candidates that no other dominates, in order of risk; any number of further objectives."""
+        addresses = [self.axis("risk", risk), self.axis("loss", loss), *(self.axis("loss", each) for each in more)]
+        points, rows = self.objectives(addresses)
+        kept = rows[non_dominated(points)] if len(rows) else rows
+        frame = self.frame()[kept.tolist()]
+        return frame.sort([addresses[0], addresses[1]]) if len(frame) else frame
+
+    def near_frontier(self) -> list[int]:
+        """Return the numbers of the candidates on the frontier or dominated by few others."""
+        points, rows = self.objectives([self.axis("risk", None), self.axis("loss", None)])
+        return self.ids[rows[dominated_by(points) <= _NEAR]].tolist()
+
+    def pick(
+        self,
+        rule: str | None = None,
+        *,
+        risk: str | None = None,
+        loss: str | None = None,
+        max_risk: float | None = None,
+        max_loss: float | None = None,
+        trade: float | None = None,
+        weights: tuple[float, float] | None = None,
+    ) -> Choice:
+        """Choose a candidate and say why.
+
+        rule : "knee" (default), "least loss" (with `max_risk`), "least risk" (with `max_loss`), "linear" (least risk +
+        trade * loss), "ideal" (least weighted distance to the ideal point), "lexicographic" (risk first, then loss).
+        """
+        axes = (self.axis("risk", risk), self.axis("loss", loss))
+        points, rows = self.objectives(axes)
+        return choose(self, axes, points, rows, rule, max_risk, max_loss, trade, weights)
+
+    def clouds(self, risk: str | None = None, loss: str | None = None) -> list[Cloud]:
+        """Return, per design, mean and spread over its seeds and the share of seeds on the frontier."""
+        axes = (self.axis("risk", risk), self.axis("loss", loss))
+        points, rows = self.objectives(axes)
+        designs = np.array([self._rows[row][1] for row in rows], dtype=np.int64)
+        seeds = np.array([self._rows[row][2] for row in rows], dtype=np.int64)
+        return clouds(points, designs, seeds)
+
+    def recipe(self, candidate: int) -> Recipe:
+        """Return the recipe of a candidate, with its seed."""
+        with closing(Store.open(self.path)) as store:
+            design, seed = store.recipe_parts(candidate)
+        return recipe_from_json(json.dumps({**json.loads(design), "seed": seed}))
+
+    def note(self, candidate: int, text: str) -> None:
+        """Pin a note to a candidate."""
+        with closing(Store.open(self.path)) as store:
+            store.recipe_parts(candidate)
+            store.note(candidate, text)
+        self.__dict__.pop("_loaded", None)
+
+    def counts(self) -> dict[str, int]:
+        """Count the candidates by status."""
+        found = [row[3] for row in self._rows]
+        return {"pending": found.count(None), **{name: found.count(code) for code, name in enumerate(STATUS)}}

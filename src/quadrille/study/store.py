@@ -1,0 +1,302 @@
+"""A study on disk: one SQLite file with the candidates, filled first, and their results, appended.
+
+It survives being killed at any moment: what is committed is kept, what is not is computed again on resume. Only its
+owner can read it, because it holds the seeds.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import sqlite3
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple, cast
+
+from quadrille.errors import InputError, MismatchError, OutputError
+
+FORMAT = 1
+DONE, INFEASIBLE, FAILED = 0, 1, 2
+STATUS = ("done", "infeasible", "failed")
+
+_SCHEMA = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE designs (id INTEGER PRIMARY KEY, json TEXT NOT NULL UNIQUE);
+CREATE TABLE seeds (id INTEGER PRIMARY KEY, seed TEXT NOT NULL UNIQUE);
+CREATE TABLE grids (identity TEXT PRIMARY KEY, seeds TEXT NOT NULL);
+CREATE TABLE candidates (
+    id INTEGER PRIMARY KEY, design INTEGER NOT NULL, seed INTEGER NOT NULL, UNIQUE (design, seed)
+);
+CREATE TABLE results (id INTEGER PRIMARY KEY, status INTEGER NOT NULL, reason TEXT, seconds REAL{values});
+CREATE TABLE later (id INTEGER PRIMARY KEY, reason TEXT{later});
+CREATE TABLE notes (id INTEGER PRIMARY KEY, note TEXT NOT NULL);
+"""
+
+
+class Pending(NamedTuple):
+    """A candidate without a result."""
+
+    id: int
+    design: int
+    seed: str
+
+
+class Result(NamedTuple):
+    """What became of a candidate: scores in the order of the measures, None where undefined."""
+
+    id: int
+    status: int
+    reason: str
+    seconds: float
+    values: tuple[float | None, ...]
+
+
+class Header(NamedTuple):
+    """What a study is about."""
+
+    fingerprint: str
+    records: int
+    measures: tuple[str, ...]
+    then: tuple[str, ...]
+
+
+def seed_text(seed: int | str) -> str:
+    """Write a seed so that numbers and secrets cannot be confused."""
+    return f"number {seed}" if isinstance(seed, int) else seed
+
+
+def seed_of(text: str) -> int | str:
+    """Read a seed back."""
+    return int(text.removeprefix("number ")) if text.startswith("number ") else text
+
+
+@contextmanager
+def locked(path: Path) -> Generator[None]:
+    """Keep a second search out while this one runs."""
+    lock = path.with_name(f".{path.name}.lock")
+    try:
+        handle = _lock(lock)
+    except BlockingIOError:
+        raise OutputError(f"Another search is working on the study {str(path)!r}. Wait for it or stop it.") from None
+    except OSError as error:
+        raise _cannot_write(path, error) from None
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            lock.unlink()
+        os.close(handle)
+
+
+def _lock(lock: Path) -> int:
+    """Lock a file; start again if the holder before us removed it in the meantime."""
+    while True:
+        handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if lock.exists() and os.fstat(handle).st_ino == lock.stat().st_ino:
+                return handle
+        except BaseException:
+            os.close(handle)
+            raise
+        os.close(handle)
+
+
+class Store:
+    """An open study. Writing is for one search at a time; reading is for anybody with access to the file."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection, header: Header) -> None:
+        self.path = path
+        self.header = header
+        self._db = connection
+
+    @classmethod
+    def create_or_open(cls, path: Path, header: Header) -> Store:
+        """Open the study for writing, or make it; refuse one of other data or other measures."""
+        if not path.exists() or path.stat().st_size == 0:
+            return cls(path, _create(path, header), header)
+        db = _connect(path)
+        found = _header(path, db)
+        if found.fingerprint != header.fingerprint:
+            raise MismatchError(
+                f"The study {str(path)!r} was made for other data. Use the file, codebook and weight it was made with, "
+                "or another name for the study."
+            )
+        if (found.measures, found.then) != (header.measures, header.then):
+            asked = ", ".join(found.measures + tuple(f"then {m}" for m in found.then))
+            raise MismatchError(f"The study {str(path)!r} has other measures: {asked}. Use these, or another name.")
+        db.execute("PRAGMA journal_mode=WAL")
+        db.execute("PRAGMA synchronous=NORMAL")
+        return cls(path, db, header)
+
+    @classmethod
+    def open(cls, path: Path) -> Store:
+        """Open a study for reading."""
+        if not path.is_file():
+            raise InputError(f"There is no study {str(path)!r}. Check the path, or make one with `quadrille search`.")
+        db = _connect(path)
+        return cls(path, db, _header(path, db))
+
+    def close(self) -> None:
+        """Leave one file behind, without a journal beside it."""
+        with suppress(sqlite3.Error):
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            self._db.execute("PRAGMA journal_mode=DELETE")
+        self._db.close()
+
+    def add(self, candidates: Iterable[tuple[str, int | str]]) -> int:
+        """Register designs with their seeds, in order, each once; return how many there are in all."""
+        designs = {text: number for number, text in self._db.execute("SELECT id, json FROM designs")}
+        seeds = {text: number for number, text in self._db.execute("SELECT id, seed FROM seeds")}
+
+        def numbered() -> Iterator[tuple[int, int]]:
+            for design, seed in candidates:
+                yield (
+                    self._number("designs", "json", design, designs),
+                    self._number("seeds", "seed", seed_text(seed), seeds),
+                )
+
+        with self.writing():
+            self._db.executemany("INSERT OR IGNORE INTO candidates (design, seed) VALUES (?, ?)", numbered())
+        return self.count()
+
+    def _number(self, table: str, column: str, text: str, known: dict[str, int]) -> int:
+        if text not in known:
+            done = self._db.execute(f"INSERT INTO {table} ({column}) VALUES (?)", (text,))
+            known[text] = cast("int", done.lastrowid)
+        return known[text]
+
+    def seeds_of_grid(self, identity: str, fresh: Sequence[int | str]) -> list[int | str]:
+        """Return the secret seeds that this grid has in the study, storing fresh ones when it is new."""
+        row = self._db.execute("SELECT seeds FROM grids WHERE identity = ?", (identity,)).fetchone()
+        if row is not None:
+            return [seed_of(text) for text in json.loads(row[0])]
+        with self.writing():
+            texts = json.dumps([seed_text(seed) for seed in fresh])
+            self._db.execute("INSERT INTO grids (identity, seeds) VALUES (?, ?)", (identity, texts))
+        return list(fresh)
+
+    def designs(self) -> dict[int, str]:
+        """Return all designs by number."""
+        return dict(self._db.execute("SELECT id, json FROM designs"))
+
+    def pending(self) -> Iterator[Pending]:
+        """Return the candidates without a result, in order, without holding them all."""
+        with closing(_connect(self.path)) as reader:
+            query = (
+                "SELECT c.id, c.design, s.seed FROM candidates c JOIN seeds s ON s.id = c.seed "
+                "WHERE NOT EXISTS (SELECT 1 FROM results r WHERE r.id = c.id) ORDER BY c.id"
+            )
+            for row in reader.execute(query):
+                yield Pending(*row)
+
+    def write(self, results: Sequence[Result]) -> None:
+        """Append results and commit."""
+        slots = ", ".join("?" * (4 + len(self.header.measures)))
+        rows = [(r.id, r.status, r.reason or None, r.seconds, *r.values) for r in results]
+        with self.writing():
+            self._db.executemany(f"INSERT INTO results VALUES ({slots})", rows)
+
+    def write_later(self, rows: Sequence[tuple[int, str, tuple[float | None, ...]]]) -> None:
+        """Append the scores of the costly measures and commit."""
+        slots = ", ".join("?" * (2 + len(self.header.then)))
+        with self.writing():
+            values = [(number, reason or None, *scores) for number, reason, scores in rows]
+            self._db.executemany(f"INSERT OR REPLACE INTO later VALUES ({slots})", values)
+
+    def has_later(self, candidate: int) -> bool:
+        """Tell whether the costly measures of a candidate are there."""
+        return self._db.execute("SELECT 1 FROM later WHERE id = ?", (candidate,)).fetchone() is not None
+
+    def note(self, candidate: int, text: str) -> None:
+        """Pin a note to a candidate."""
+        with self.writing():
+            self._db.execute("INSERT OR REPLACE INTO notes VALUES (?, ?)", (candidate, text))
+
+    @contextmanager
+    def writing(self) -> Generator[None]:
+        """Commit what the block writes, or nothing of it."""
+        try:
+            with self._db:
+                yield
+        except sqlite3.Error as error:
+            raise OutputError(
+                f"Cannot write to the study {str(self.path)!r}: {error}. What was stored before is intact; "
+                "make room and search again to go on."
+            ) from None
+
+    def count(self, table: str = "candidates") -> int:
+        """Count the rows of a table."""
+        return cast("int", self._db.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0])
+
+    def rows(self) -> Iterator[tuple[object, ...]]:
+        """Return id, design, seed number, status, reason, seconds, note, the scores and the later scores."""
+        values = "".join(f", r.m{i}" for i in range(len(self.header.measures)))
+        later = "".join(f", l.m{i}" for i in range(len(self.header.then)))
+        query = (
+            f"SELECT c.id, c.design, c.seed, r.status, r.reason, r.seconds, n.note{values}{later} FROM candidates c "
+            "LEFT JOIN results r ON r.id = c.id LEFT JOIN later l ON l.id = c.id LEFT JOIN notes n ON n.id = c.id "
+            "ORDER BY c.id"
+        )
+        yield from self._db.execute(query)
+
+    def recipe_parts(self, candidate: int) -> tuple[str, int | str]:
+        """Return the design and the seed of a candidate."""
+        row = self._db.execute(
+            "SELECT d.json, s.seed FROM candidates c JOIN designs d ON d.id = c.design JOIN seeds s ON s.id = c.seed "
+            "WHERE c.id = ?",
+            (candidate,),
+        ).fetchone()
+        if row is None:
+            raise InputError(f"The study {str(self.path)!r} has no candidate {candidate}.")
+        return row[0], seed_of(row[1])
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    try:
+        return sqlite3.connect(path, timeout=30)
+    except sqlite3.Error as error:
+        raise InputError(f"Cannot open the study {str(path)!r}: {error}.") from None
+
+
+def _create(path: Path, header: Header) -> sqlite3.Connection:
+    """Make the file for its owner alone before anything is written to it."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
+        path.chmod(0o600)
+    except OSError as error:
+        raise _cannot_write(path, error) from None
+    db = _connect(path)
+    try:
+        db.execute("PRAGMA journal_mode=WAL")
+        db.execute("PRAGMA synchronous=NORMAL")
+        values = "".join(f", m{i} REAL" for i in range(len(header.measures)))
+        later = "".join(f", m{i} REAL" for i in range(len(header.then)))
+        meta = {"format": FORMAT, **header._asdict()}
+        with db:
+            db.execute("BEGIN")
+            for statement in _SCHEMA.format(values=values, later=later).split(";"):
+                db.execute(statement)
+            db.executemany("INSERT INTO meta VALUES (?, ?)", [(k, json.dumps(v)) for k, v in meta.items()])
+    except sqlite3.Error as error:
+        db.close()
+        raise OutputError(f"Cannot write the study {str(path)!r}: {error}. Choose another place.") from None
+    return db
+
+
+def _header(path: Path, db: sqlite3.Connection) -> Header:
+    try:
+        meta = {key: json.loads(value) for key, value in db.execute("SELECT key, value FROM meta")}
+    except sqlite3.Error:
+        raise InputError(f"The file {str(path)!r} is not a study of Quadrille.") from None
+    if meta.get("format") != FORMAT:
+        raise InputError(f"The study {str(path)!r} was written by another version of Quadrille. Search again.")
+    measures, then = tuple(meta["measures"]), tuple(meta["then"])
+    return Header(meta["fingerprint"], meta["records"], measures, then)
+
+
+def _cannot_write(path: Path, error: OSError) -> OutputError:
+    return OutputError(f"Cannot write the study {str(path)!r}: {error.strerror}. Choose another place.")

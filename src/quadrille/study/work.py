@@ -1,0 +1,92 @@
+"""Scoring candidates: in this process, or in workers that hold the data and watch their parent."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from quadrille.data import Data
+from quadrille.errors import InfeasibleError, QuadrilleError
+from quadrille.randomness import Stream
+from quadrille.recipe import Drawer
+from quadrille.study.score import Evaluator
+from quadrille.study.store import DONE, FAILED, INFEASIBLE, Pending, Result, seed_of
+from quadrille.swap import recipe_from_json
+
+Chunk = tuple[Sequence[Pending], dict[int, str]]
+
+
+class Bench:
+    """The data, prepared for some measures and for the design at hand."""
+
+    def __init__(self, data: Data, measures: Sequence[str]) -> None:
+        self._data = data
+        self._evaluator = Evaluator(data, measures)
+        self._blank = (None,) * len(measures)
+        self._design = ""
+        self._latest: Drawer | None = None
+
+    def run(self, chunk: Chunk) -> list[Result]:
+        """Score the candidates of a chunk."""
+        candidates, designs = chunk
+        return [self._score(candidate, designs[candidate.design]) for candidate in candidates]
+
+    def _drawer(self, design: str) -> Drawer:
+        if self._latest is None or design != self._design:
+            self._latest = recipe_from_json(design).drawer(self._data)
+            self._design = design
+        return self._latest
+
+    def _score(self, candidate: Pending, design: str) -> Result:
+        started = time.perf_counter()
+        try:
+            plan = self._drawer(design).draw(Stream.of(seed_of(candidate.seed), design))
+            values, reason = self._evaluator.values(plan)
+            status = DONE
+        except QuadrilleError as error:
+            values, reason = self._blank, str(error)
+            status = INFEASIBLE if isinstance(error, InfeasibleError) else FAILED
+        return Result(candidate.id, status, reason, time.perf_counter() - started, values)
+
+
+Send = Callable[[Chunk], Callable[[], list[Result]]]
+
+
+@contextmanager
+def workshop(workers: int, data: Data, measures: Sequence[str]) -> Generator[Send]:
+    """Start workers that hold the data; yield what sends them a chunk and returns how to get its results."""
+    from loky import ProcessPoolExecutor  # pyright: ignore[reportUnknownVariableType]
+
+    pool: Any = ProcessPoolExecutor(workers, initializer=begin, initargs=(os.getpid(), data, measures))
+    try:
+        yield lambda chunk: pool.submit(run, chunk).result
+    except BaseException:
+        pool.shutdown(wait=False, kill_workers=True)
+        raise
+    pool.shutdown(wait=True)
+
+
+_bench: Bench | None = None
+
+
+def begin(parent: int, data: Data, measures: Sequence[str]) -> None:
+    """Prepare a worker; it ends with its parent, however that ends."""
+    global _bench  # noqa: PLW0603  # the one object a worker process holds
+    threading.Thread(target=_watch, args=(parent,), daemon=True).start()
+    _bench = Bench(data, measures)
+
+
+def run(chunk: Chunk) -> list[Result]:
+    """Score a chunk in a worker."""
+    assert _bench is not None
+    return _bench.run(chunk)
+
+
+def _watch(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(0.5)
+    os._exit(1)
