@@ -10,13 +10,18 @@ import hashlib
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from operator import index
-from typing import SupportsIndex, TypeVar
+from types import ModuleType
+from typing import TYPE_CHECKING, SupportsIndex, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from quadrille.errors import bad_parameter
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.ciphers import CipherContext
 
 Seed = int | str | None
 Words = NDArray[np.uint32]
@@ -66,12 +71,21 @@ class Stream:
 
     def words(self, count: int) -> Words:
         """Return the first `count` words: always a prefix of one and the same sequence."""
-        from cryptography.hazmat.primitives.ciphers import Cipher
-        from cryptography.hazmat.primitives.ciphers.algorithms import AES
-        from cryptography.hazmat.primitives.ciphers.modes import CTR
-
-        encryptor = Cipher(AES(self.key), CTR(bytes(16))).encryptor()
+        encryptor = _cipher(self.key)
         return np.frombuffer(encryptor.update(bytes(4 * count)), dtype="<u4").astype(np.uint32, copy=False)
+
+
+def _cipher(key: bytes) -> CipherContext:
+    """Start AES-256 in counter mode; the library is loaded when it is first needed."""
+    ciphers = _ciphers()
+    return ciphers.Cipher(ciphers.algorithms.AES(key), ciphers.modes.CTR(bytes(16))).encryptor()
+
+
+@cache
+def _ciphers() -> ModuleType:
+    from cryptography.hazmat.primitives import ciphers
+
+    return ciphers
 
 
 def _digest(purpose: bytes, key: bytes, text: bytes) -> bytes:

@@ -8,8 +8,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields
 from operator import index
-from typing import Any, ClassVar, SupportsFloat, SupportsIndex, cast
+from typing import Any, ClassVar, NamedTuple, SupportsFloat, SupportsIndex, cast
 
+from quadrille import kernels
 from quadrille.data import Data
 from quadrille.errors import InputError, ParameterError, bad_parameter, unknown_name
 from quadrille.plan import Plan
@@ -18,15 +19,30 @@ from quadrille.randomness import Stream
 _KEPT_DRAWERS = 8
 
 
+class Exchange(NamedTuple):
+    """A draw that is one exchange of random pairs, for kernels that draw and score in one go.
+
+    So many pairs of the pool exchange `columns`; the words come from the sub-stream of that name.
+    """
+
+    columns: tuple[str, ...]
+    pool: kernels.Pool
+    pair_uniform: bool
+    pairs: int
+    stream: str
+
+
 class Drawer:
     """The one-off preparation of a design for one data set; `draw` makes the plan of a seed.
 
-    Drawing works on scratch memory that it leaves as it found it, one draw at a time.
+    Drawing works on scratch memory that it leaves as it found it, one draw at a time. `exchange` describes the draw
+    where it is simple enough for the fast lane of a search.
     """
 
-    def __init__(self, draw: Callable[[Stream], Plan]) -> None:
+    def __init__(self, draw: Callable[[Stream], Plan], *, exchange: Exchange | None = None) -> None:
         self._draw = draw
         self._lock = threading.Lock()
+        self.exchange = exchange
 
     def draw(self, stream: Stream) -> Plan:
         """Draw the plan that belongs to a stream."""

@@ -79,6 +79,8 @@ class Table(Summary):
     def net(self, delta: Delta, cross: Cross) -> tuple[Cells, Ints]:
         """Return the net change, from a fused cross that contains the table if there is one."""
         fused = delta.fused_with(self.needs)
+        if fused and fused.cross == cross and not self.where:
+            return delta.net(cross)
         if fused:
             cells, net = delta.net(fused.cross)
             lookup = fused.lookup(self, lambda: self._lookup(fused, delta.data))
@@ -88,7 +90,7 @@ class Table(Summary):
     def rows(self, delta: Delta, cross: Cross) -> tuple[Codes, Codes]:
         """Return the cells of the touched rows, before and after."""
         fused = delta.fused_with(self.needs)
-        if fused:
+        if fused and (self.where or fused.cross != cross):
             old, new = delta.cells(fused.cross)
             lookup = fused.lookup(self, lambda: self._lookup(fused, delta.data))
             return lookup[old], lookup[new]
@@ -127,7 +129,8 @@ class Participation(Summary):
 
     def net(self, delta: Delta, cross: Cross) -> tuple[Cells, Ints]:
         """Return the net change: every touched row leaves those that took no part."""
-        old, new = Table(self.variables, self.where).rows(delta, Cross.of(delta.data, self.variables))
+        table = Cross(cross.variables[:-1], cross.sizes[:-1])
+        old, new = Table(self.variables, self.where).rows(delta, table)
         return net_of_rows(cross, self._join(old, 0), self._join(new, 1), delta.ticks)
 
     def _join(self, cells: Cells, swapped: Flags | int) -> Cells:
@@ -221,6 +224,11 @@ class Tally:
     def total(self) -> int:
         """Total in the unit of `value`: records, or ticks where there is a weight."""
         return int(self.value.sum())
+
+    @cached_property
+    def records(self) -> int:
+        """Number of records."""
+        return int(self.count.sum())
 
     @property
     def value(self) -> Ints:

@@ -1,15 +1,33 @@
 """The compiled loops. The only package that imports numba; each kernel has a plain numpy twin in the tests."""
 
 from quadrille.kernels.augment import augment
+from quadrille.kernels.candidate import (
+    CONFIDENCE,
+    ENTROPY_CHANGE,
+    EXPOSED,
+    HELLINGER,
+    SMALL_CELLS,
+    TOTAL_VARIATION,
+    FullTable,
+    score_candidate,
+)
 from quadrille.kernels.counting import count_dominating
 from quadrille.kernels.draw import draw_pairs, has_partner, put_back, take_any
 from quadrille.kernels.exchange import part_pairs
 from quadrille.kernels.pool import Dice, Pool, dice
+from quadrille.kernels.smallcells import small_cell_change
 from quadrille.kernels.tables import add_ticks, chi_square, net_of_cells, net_of_rows, sort_into_groups
 from quadrille.kernels.words import below, shuffle
 
 __all__ = [
+    "CONFIDENCE",
+    "ENTROPY_CHANGE",
+    "EXPOSED",
+    "HELLINGER",
+    "SMALL_CELLS",
+    "TOTAL_VARIATION",
     "Dice",
+    "FullTable",
     "Pool",
     "add_ticks",
     "augment",
@@ -23,7 +41,9 @@ __all__ = [
     "net_of_rows",
     "part_pairs",
     "put_back",
+    "score_candidate",
     "shuffle",
+    "small_cell_change",
     "sort_into_groups",
     "take_any",
 ]

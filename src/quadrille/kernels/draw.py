@@ -223,9 +223,9 @@ def quick_pair_uniform(count: Whole, pool: Pool, log: Ints, dice: Dice) -> None:
 
 
 @kernel
-def draw_pairs(pairs: Ints, pair_uniform: bool, pool: Pool, log: Ints, dice: Dice) -> Whole:
-    """Fill `pairs` with distinct records; return how many pairs were drawn before a dead end, if any."""
-    count, going = len(pairs), True
+def draw_places(count: Whole, pair_uniform: bool, pool: Pool, log: Ints, dice: Dice) -> Whole:
+    """Write the places of `count` pairs to the log; return how many pairs were drawn before a dead end, if any."""
+    going = True
     dead = np.zeros(len(pool.unused), dtype=np.bool_)
     while log[-1] < 2 * count and going:
         if pair_uniform:
@@ -234,7 +234,13 @@ def draw_pairs(pairs: Ints, pair_uniform: bool, pool: Pool, log: Ints, dice: Dic
         else:
             quick_first_uniform(count, pool, log, dice)
             going = log[-1] == 2 * count or careful_first_uniform(pool, dead, log, dice)
-    drawn = log[-1] // 2
+    return log[-1] // 2
+
+
+@kernel
+def draw_pairs(pairs: Ints, pair_uniform: bool, pool: Pool, log: Ints, dice: Dice) -> Whole:
+    """Fill `pairs` with distinct records; return how many pairs were drawn before a dead end, if any."""
+    drawn = draw_places(len(pairs), pair_uniform, pool, log, dice)
     for m in range(drawn):
         pairs[m, 0] = pool.order[log[2 * m]]
         pairs[m, 1] = pool.order[log[2 * m + 1]]

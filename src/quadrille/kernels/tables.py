@@ -61,7 +61,7 @@ def collect(candidates: Ints, scratch: Ints) -> tuple[Ints, Ints]:
 @kernel
 def list_cells(old: Ints, new: Ints, scratch: Ints, possible: Whole) -> Ints:
     """Return the cells met, ascending: all of a small table, without looking; -1 is outside."""
-    if possible <= 4 * len(old):
+    if possible <= 16 * len(old):
         return np.arange(0, possible, dtype=np.int64)
     listed = np.empty(2 * len(old), dtype=np.int64)
     found = 0

@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from quadrille import kernels
 from quadrille.measure_base import EMPTY, Measure, Score, undefined
 from quadrille.summary import Change, Tally
 
@@ -17,16 +18,26 @@ ALL_SWAPPED = "every record is swapped: no unswapped record is left to be at ris
 
 def _small_cells(before: Tally, change: Change, *, n: int) -> Score:
     """Share of the unswapped records that lie in cells of 1 to n - 1 records after the swap."""
-    if not before.count.any():
+    if not before.records:
         return undefined(EMPTY)
-    old, new = _split(before, change)
-    unswapped = before.known("unswapped", lambda: _unswapped(before)) + int((new[:, 0] - old[:, 0]).sum())
+    unswapped = before.known("unswapped", lambda: _unswapped(before))
+    at_risk = before.known(f"at risk {n}", lambda: _at_risk(_split(before, before.against(before))[0], n))
+    more_at_risk, more_unswapped = _effect(before, change, n)
+    unswapped += more_unswapped
+    at_risk += more_at_risk
     if not unswapped:
         return undefined(ALL_SWAPPED)
-    at_risk = before.known(f"at risk {n}", lambda: _at_risk(_split(before, before.against(before))[0], n))
-    at_risk += _at_risk(new, n) - _at_risk(old, n)
     detail = {"at_risk": at_risk, "unswapped": unswapped}
     return Score(at_risk / unswapped, detail, explain=partial(_who, before, change, n))
+
+
+def _effect(before: Tally, change: Change, n: int) -> tuple[int, int]:
+    """Return by how many the unswapped records in small cells, and all unswapped records, change."""
+    if before.keys is None:
+        at_risk, unswapped = kernels.small_cell_change(change.cells, change.new_count, before.count, n)
+        return int(at_risk), int(unswapped)
+    old, new = _split(before, change)
+    return _at_risk(new, n) - _at_risk(old, n), int((new[:, 0] - old[:, 0]).sum())
 
 
 def _split(before: Tally, change: Change) -> tuple[Ints, Ints]:
@@ -75,10 +86,10 @@ def _row(variable: str, category: str, at_risk: int, unswapped: int) -> dict[str
 
 def _exposed(before: Tally, change: Change, *, n: int) -> Score:
     """Released records in small cells that match a true record of the same combination, as a share of all."""
-    if not before.count.any():
+    if not before.records:
         return undefined(EMPTY)
     genuine, shown = _genuine(before, change, n)
-    total = int(before.count.sum()) + int((change.new_count - change.old_count).sum())
+    total = before.records + int((change.new_count - change.old_count).sum())
     return Score(genuine / total, {"genuine": genuine, "in_small_cells": shown}) if total else undefined(EMPTY)
 
 

@@ -117,7 +117,8 @@ def scaled(points: Points, front: Flags) -> Points:
     """Scale each objective so that the frontier's box is [0, 1]; an objective without spread becomes 0."""
     low, high = points[front].min(axis=0), points[front].max(axis=0)
     spread = np.where(high > low, high - low, 1.0)
-    return (points - low) / spread
+    with np.errstate(over="ignore"):  # points far from a tiny box are far, however far
+        return (points - low) / spread
 
 
 def knee(points: Points) -> int:
@@ -131,5 +132,5 @@ def knee(points: Points) -> int:
 def nearest_ideal(points: Points, weights: NDArray[np.float64]) -> int:
     """Return the point with the least weighted distance to the ideal point, after scaling."""
     front = non_dominated(points)
-    distance = np.sqrt((weights * scaled(points, front) ** 2).sum(axis=1))
+    distance = np.hypot(*(np.sqrt(weights) * scaled(points, front)).T)
     return int(np.argmin(np.where(front, distance, np.inf)))

@@ -106,16 +106,19 @@ class _Search:
         self._tell = tell
         self._done = done
         self._total = total
-        self._designs = store.designs()
-        self._chunks = _chunked(store.pending(), self._designs)
+        self._pending = store.pending()
+        self._chunks = _chunked(self._pending, store.designs())
         self._waiting: list[Result] = []
         self._committed = time.perf_counter()
 
     def run(self) -> None:
         """Begin in this process; call for workers when there is work for more than a moment."""
-        if self._done < self._total and self._alone():
-            self._together()
-        self._commit()
+        try:
+            if self._done < self._total and self._alone():
+                self._together()
+        finally:
+            self._pending.close()
+            self._commit()
 
     def _alone(self) -> bool:
         """Work until all is done, or until it is clear that workers would help."""

@@ -114,16 +114,16 @@ class Evaluator:
         """Score a plan."""
         plan.check(self._given)
         delta = Delta(self._data, plan, self.fused)
-        changes: dict[Summary, Change] = {}
+        changes: dict[int, Change] = {}  # by identity: the summaries are those of the evaluator
         results: dict[str, tuple[Measure, Score]] = {}
         for call, parts in zip(self._calls, self._parts_for(plan.columns), strict=True):
             kind = self._kinds[call.text]
             scores: list[tuple[Part, Score]] = []
             for part in parts:
                 before = self.before(part.summary)
-                if part.summary not in changes:
-                    changes[part.summary] = before.change(delta)
-                scores.append((part, kind.score(before, changes[part.summary])))
+                if id(before) not in changes:
+                    changes[id(before)] = before.change(delta)
+                scores.append((part, kind.score(before, changes[id(before)])))
             results[call.text] = kind, combine(scores, call, kind)
         return Scores(results)
 

@@ -182,8 +182,8 @@ class Store:
         """Return all designs by number."""
         return dict(self._db.execute("SELECT id, json FROM designs"))
 
-    def pending(self) -> Iterator[Pending]:
-        """Return the candidates without a result, in order, without holding them all."""
+    def pending(self) -> Generator[Pending]:
+        """Yield the candidates without a result, in order, without holding them all. Close it before the store."""
         with closing(_connect(self.path)) as reader:
             query = (
                 "SELECT c.id, c.design, s.seed FROM candidates c JOIN seeds s ON s.id = c.seed "

@@ -14,6 +14,7 @@ from quadrille.data import Codes, Data
 from quadrille.errors import InfeasibleError
 from quadrille.plan import Pairs
 from quadrille.randomness import Stream, Words, draw_until_enough
+from quadrille.recipe import Exchange
 from quadrille.swap.repair import repair
 
 Differ = Literal["all", "any", "none"]
@@ -49,6 +50,7 @@ class Pairing:
     def __init__(self, data: Data, rule: Rule, sampler: Sampler) -> None:
         self.rule = rule
         self._pair_uniform = sampler == "pair-uniform"
+        self._words_per_pair = 6.0  # what the last draw needed
         self._pool = make_pool(data, rule, pair_uniform=self._pair_uniform)
         self.bound, self._bound_is_exact = most_pairs(self._pool)
 
@@ -60,6 +62,12 @@ class Pairing:
         if drawn < count:
             raise InfeasibleError(count, drawn, exact=True, where=str(self.rule))
         return pairs
+
+    def exchange(self, count: int, stream: str) -> Exchange | None:
+        """Describe the draw for the fast lane, if so many pairs may exist."""
+        if count > self.bound:
+            return None
+        return Exchange(self.rule.swap, self._pool, self._pair_uniform, count, stream)
 
     def _infeasible(self, count: int, stream: Stream) -> InfeasibleError:
         maximum, exact = self.bound, self._bound_is_exact
@@ -74,6 +82,7 @@ class Pairing:
         log = np.zeros(2 * count + 2, dtype=np.int64)
 
         def attempt(words: Words) -> int | None:
+            self._words_per_pair = len(words) / max(count, 1)
             dice = kernels.dice(words)
             try:
                 drawn = int(kernels.draw_pairs(pairs, self._pair_uniform, pool, log, dice))
@@ -83,7 +92,7 @@ class Pairing:
             finally:
                 kernels.put_back(0, pool, log)
 
-        drawn = draw_until_enough(attempt, stream, guess=6 * count)
+        drawn = draw_until_enough(attempt, stream, guess=int(self._words_per_pair * count))
         return pairs, drawn
 
 

@@ -94,12 +94,12 @@ class RandomSwap(Recipe):
 
         def draw(stream: Stream) -> Plan:
             moves = [
-                Move.exchange(pairing.rule.swap, pairing.draw(count, stream.sub("pairs " + pairing.rule.swap[0])))
+                Move.exchange(pairing.rule.swap, pairing.draw(count, stream.sub(_stream(pairing))))
                 for pairing in pairings
             ]
             return Plan(moves, data=data, asked=count)
 
-        return Drawer(draw)
+        return Drawer(draw, exchange=pairings[0].exchange(count, _stream(pairings[0])) if len(pairings) == 1 else None)
 
     def _check(self, data: Data) -> None:
         for name in ("swap", "same", "different"):
@@ -109,6 +109,10 @@ class RandomSwap(Recipe):
                 raise InputError(f"Column {name!r} has the role id: it is never released, so it cannot be swapped.")
             if name == data.weight:
                 raise InputError(f"Column {name!r} is the weight: it stays with its record and cannot be swapped.")
+
+
+def _stream(pairing: Pairing) -> str:
+    return "pairs " + pairing.rule.swap[0]
 
 
 def _refuse_overlap(lists: dict[str, tuple[str, ...]]) -> None:

@@ -1,0 +1,179 @@
+"""The frontier: every candidate release by its risk and its loss."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import altair as alt
+import polars as pl
+
+from quadrille.chart import theme
+from quadrille.chart.labels import free_spot, stairs
+from quadrille.chart.theme import GREY, HUES, INK, SHAPES, Figure, Plane, counted
+from quadrille.chart.tidy import Kind, checked, defined, inline, thinned
+
+_OTHER = "other swaps"
+_LOWER_PANEL = 230
+_TEXT = 13
+_CROWD = 1_000
+
+
+class _Looks(NamedTuple):
+    """How a point shows its swap and its rate: the same in both panels."""
+
+    color: alt.Color
+    shape: alt.Shape
+    size: alt.Size
+
+
+def frontier(points: pl.DataFrame, *, risk: str, loss: str, companion: str | None = None) -> Figure:
+    """Draw candidates by risk and loss, with the line of those that no other beats in both.
+
+    One row of `points` is a candidate: `risk`, `loss` (numbers; rows without one are left out and counted),
+    `swap` (the swap variables, "Race + Sex"), `rate` (share of records that take part), `on_frontier`, `chosen`
+    (true or false), `label` (text). `risk` and `loss` name the measures. `companion` names a second risk measure
+    whose values stand in column `companion`: the same candidates by that risk, in a panel below.
+
+    Above 5,000 candidates the beaten ones are thinned; the frontier and the chosen one are always complete.
+    """
+    columns: dict[str, Kind] = {"risk": "number", "loss": "number", "swap": "text", "rate": "number"}
+    columns |= {"on_frontier": "flag", "chosen": "flag", "label": "text"}
+    if companion is not None:
+        columns["companion"] = "number"
+    everyone, left_out = defined(checked(points, "frontier", columns), "frontier", "risk", "loss")
+    groups = _coloured(everyone)
+    group = pl.when(pl.col("swap").is_in(groups)).then("swap").otherwise(pl.lit(_OTHER))
+    everyone = everyone.with_columns(group=group)
+    shown = thinned(everyone, keep=pl.col("on_frontier") | pl.col("chosen"))
+    looks, title = (
+        _looks(everyone, groups, crowded=shown.height > _CROWD),
+        f"Risk and loss of {counted(everyone.height, 'candidate release')}",
+    )
+    notes = _notes(everyone, shown.height, left_out)
+    across = theme.extent(everyone["loss"])
+    main = _panel(shown, "risk", Plane(risk, loss, across, theme.extent(everyone["risk"], 0.08)), looks)
+    if companion is None:
+        return theme.finish(main, title, _reading(everyone), notes)
+    known, _ = defined(everyone, "frontier", "companion")
+    plane = Plane(companion, loss, across, theme.extent(known["companion"], 0.08), height=_LOWER_PANEL)
+    below = _panel(shown.drop_nulls("companion"), "companion", plane, looks)
+    notes.append(f"Below, the same candidates by {companion}: trust a lower risk only where both panels show it.")
+    return theme.finish(alt.vconcat(main, below, spacing=26), title, _reading(everyone), notes)
+
+
+def _reading(everyone: pl.DataFrame) -> str:
+    best = counted(everyone.filter("on_frontier").height, "candidate")
+    return (
+        "Each point is a candidate release. Lower and further left is better. "
+        f"The line joins the {best} that no other beats (the frontier); pale points are beaten."
+    )
+
+
+def _notes(everyone: pl.DataFrame, shown: int, left_out: int) -> list[str]:
+    chosen = everyone.filter("chosen")["label"].to_list()
+    notes = [f"The ring marks the chosen one: {'; '.join(chosen)}."] if chosen else []
+    if shown < everyone.height:
+        notes.append(f"Shown: {shown:,} of {everyone.height:,}; the frontier is complete, beaten points are thinned.")
+    if left_out:
+        notes.append(f"Left out: {counted(left_out, 'candidate')} without a value on both axes.")
+    return notes
+
+
+def _coloured(everyone: pl.DataFrame) -> list[str]:
+    """Return the swaps that get a colour: those with the longest stretch of the frontier, in order along it, then
+    the most frequent ones; of equally frequent ones all or none.
+    """
+    best = everyone.filter("on_frontier").sort("loss", "risk")
+    loss = pl.col("loss")
+    stretch = loss.shift(-1).fill_null(loss.last()) - loss.shift(1).fill_null(loss.first())
+    tally = best.with_columns(stretch=stretch).group_by("swap").agg(pl.col("stretch").sum(), pl.col("loss").min())
+    longest = tally.sort("stretch", "swap", descending=[True, False]).head(len(HUES))
+    winners = longest.sort("loss", "swap")["swap"].to_list()
+    rest = everyone.filter(~pl.col("swap").is_in(winners)).group_by("swap").len()
+    rest = rest.sort("len", "swap", descending=[True, False])
+    room = len(HUES) - len(winners)
+    if rest.height > room:
+        rest = rest.filter(pl.col("len") > rest["len"][room])
+    return [*winners, *rest["swap"].to_list()]
+
+
+def _looks(everyone: pl.DataFrame, groups: list[str], *, crowded: bool) -> _Looks:
+    grey = [_OTHER] if _OTHER in everyone["group"] else []
+    domain = [*groups, *grey]
+    hues, shapes = [*HUES[: len(groups)], *(GREY for _ in grey)], [*SHAPES[: len(groups)], *("circle" for _ in grey)]
+    legend = alt.Legend(title="Variables swapped", symbolOpacity=1, symbolStrokeWidth=0)
+    rates: list[float] = sorted(everyone["rate"].drop_nulls().unique())
+    values = rates if len(rates) <= 5 else alt.Undefined
+    sizes = alt.Legend(title="Records taking part", format=".2~%", values=values, tickCount=4, symbolOpacity=1)
+    sizes.symbolFillColor, sizes.symbolStrokeWidth = GREY, 0
+    scale = alt.Scale(domain=[0, max(rates, default=1.0) or 1.0], range=[10, 80] if crowded else [25, 230])
+    return _Looks(
+        alt.Color("group:N", scale=alt.Scale(domain=domain, range=hues), legend=legend),
+        alt.Shape("group:N", scale=alt.Scale(domain=domain, range=shapes), legend=legend),
+        alt.Size("rate:Q", scale=scale, legend=sizes if rates else None),
+    )
+
+
+def _panel(shown: pl.DataFrame, field: str, plane: Plane, looks: _Looks) -> alt.LayerChart:
+    best, chosen = shown.filter("on_frontier"), shown.filter("chosen")
+    layers = [_dots(shown.filter(~pl.col("on_frontier")), field, plane, looks, opacity=0.3, outline=0)]
+    if field == "risk":
+        layers.append(_line(shown, plane))
+    layers.append(_dots(best, field, plane, looks, opacity=1, outline=0.9))
+    if not chosen.is_empty():
+        layers += _marked(chosen, shown, field, plane)
+    return theme.layered(layers, plane.width, plane.height)
+
+
+def _dots(frame: pl.DataFrame, field: str, plane: Plane, looks: _Looks, *, opacity: float, outline: float) -> alt.Chart:
+    columns = [name for name in frame.columns if name not in ("on_frontier", "chosen")]
+    tooltip = ["label:N", "swap:N", alt.Tooltip("rate:Q", format=".2%"), f"{field}:Q", "loss:Q"]
+    return (
+        alt.Chart(inline(frame.select(columns)))
+        .mark_point(filled=True, opacity=opacity, stroke=INK, strokeWidth=outline)
+        .encode(
+            x=plane.x("loss"), y=plane.y(field), color=looks.color, shape=looks.shape, size=looks.size, tooltip=tooltip
+        )
+    )
+
+
+def _corners(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return the corners of the line; with more than two objectives only members that no other beats in these two."""
+    lowest = pl.col("risk").cum_min().shift(1).fill_null(float("inf"))
+    best = frame.filter("on_frontier").sort("loss", "risk")
+    return best.filter(pl.col("risk") < lowest).select("loss", "risk")
+
+
+def _line(shown: pl.DataFrame, plane: Plane) -> alt.Chart:
+    return (
+        alt.Chart(inline(_corners(shown)))
+        .mark_line(interpolate="step-after", color=INK, strokeWidth=1.4, opacity=0.75)
+        .encode(x=plane.x("loss"), y=plane.y("risk"), order=alt.Order("loss:Q"))
+    )
+
+
+def _marked(chosen: pl.DataFrame, shown: pl.DataFrame, field: str, plane: Plane) -> list[alt.Chart]:
+    """Draw a ring, and the label where it covers no point, with a line to it."""
+    taken = [plane.pixels(*point) for point in shown.select("loss", field).iter_rows()]
+    if field == "risk":
+        taken += stairs([plane.pixels(*corner) for corner in _corners(shown).iter_rows()])
+    rows: list[dict[str, float | str]] = []
+    for loss, risk, label in chosen.select("loss", field, "label").iter_rows():
+        width = theme.text_width(label, _TEXT)
+        spot = free_spot(plane.pixels(loss, risk), width, taken, (plane.width, plane.height))
+        taken += spot.covered()
+        row: dict[str, float | str] = {"loss": loss, field: risk, "label": label}
+        for name, place in (("at", (spot.x, spot.y)), ("from", spot.line[0]), ("to", spot.line[1])):
+            row[f"{name}_loss"], row[f"{name}_risk"] = plane.values(*place)
+        rows.append(row)
+    base = alt.Chart(inline(pl.DataFrame(rows)))
+    ring = base.mark_point(shape="circle", filled=False, size=480, color=INK, strokeWidth=2.2, opacity=1)
+    lead = base.mark_rule(color=INK, strokeWidth=1)
+    halo = base.mark_text(fontSize=_TEXT, fontWeight="bold", align="right", stroke="white", strokeWidth=4)
+    text = base.mark_text(fontSize=_TEXT, fontWeight="bold", align="right", color=INK)
+    across, up = plane.x("at_loss"), plane.y("at_risk")
+    return [
+        lead.encode(x=plane.x("from_loss"), y=plane.y("from_risk"), x2="to_loss:Q", y2="to_risk:Q"),
+        ring.encode(x=plane.x("loss"), y=plane.y(field)),
+        *(mark.encode(x=across, y=up, text="label:N") for mark in (halo, text)),
+    ]

@@ -1,0 +1,91 @@
+"""Small cells: how many there are, by size, before the swap and after."""
+
+from __future__ import annotations
+
+import altair as alt
+import polars as pl
+
+from quadrille.chart import theme
+from quadrille.chart.theme import HUES, INK, PALE
+from quadrille.chart.tidy import Kind, checked, defined, inline
+from quadrille.errors import InputError
+
+_WHEN = ["before", "after"]
+_GENUINE = "after, genuine"
+_RECORDS = "records in such cells"
+_HUES = [PALE, HUES[5], HUES[0]]
+_PANEL, _HEIGHT, _TEXT = 310, 320, 11
+
+
+def small_cells(cells: pl.DataFrame) -> alt.HConcatChart:
+    """Draw bars of the cells of each small size, and of the records in them, before and after side by side.
+
+    One row of `cells` is a size of cell before or after: `size` (1, 2, ...), `when` ("before" or "after"), `cells`,
+    `records` (numbers). Optional: `genuine`, the records after the swap that match a true one of the same
+    combination (what `exposed` counts; the sum of min(f, g)); they are drawn inside the bars.
+    """
+    columns: dict[str, Kind] = {"size": "number", "when": "text", "cells": "number", "records": "number"}
+    told = "genuine" in cells.columns
+    if told:
+        columns["genuine"] = "number"
+    frame, _ = defined(checked(cells, "small_cells", columns), "small_cells", "size", "cells", "records")
+    if not set(frame["when"]) <= set(_WHEN):
+        raise InputError("Column 'when' of the frame for small_cells must hold 'before' and 'after'.")
+    frame = frame.sort("size", maintain_order=True).with_columns(size=pl.col("size").cast(pl.Int64).cast(pl.String))
+    color = _color([*_WHEN, _GENUINE] if told else _WHEN)
+    left = _bars(frame, "cells", "cells of this size", color)
+    right = _bars(frame, "records", _RECORDS, color)
+    if told:
+        right += _genuine(frame, color)
+    panels = [theme.layered(layers, _PANEL, _HEIGHT) for layers in (left, right)]
+    figure = alt.hconcat(*panels, spacing=36)
+    return theme.finish(figure, "Small cells before and after the swap", _reading(told=told))
+
+
+def _reading(*, told: bool) -> str:
+    cell = "A cell is a combination of all key variables; a record alone in its cell, or nearly, can be recognised. "
+    new = "A swap empties some small cells and fills others, so bars may rise: "
+    return cell + new + ("what counts is the dark part." if told else "exposed counts the genuine ones.")
+
+
+def _color(series: list[str]) -> alt.Color:
+    legend = alt.Legend(title=None, orient="top", direction="horizontal", symbolType="square", offset=8)
+    return alt.Color("series:N", scale=alt.Scale(domain=series, range=_HUES[: len(series)]), legend=legend)
+
+
+def _base(frame: pl.DataFrame, field: str, title: str, top: float) -> alt.Chart:
+    sizes = frame["size"].unique(maintain_order=True).to_list()
+    x = alt.X("size:N", title="size of cell (records)", sort=sizes, axis=alt.Axis(labelAngle=0, ticks=False))
+    scale = alt.Scale(domain=[0, 1.08 * top or 1], nice=False)
+    y = alt.Y(f"{field}:Q", title=title, scale=scale, axis=alt.Axis(format=",.0f", tickCount=6, tickMinStep=1))
+    offset = alt.XOffset("when:N", sort=_WHEN, scale=alt.Scale(domain=_WHEN))
+    return alt.Chart(inline(frame)).encode(x=x, y=y, xOffset=offset)
+
+
+def _bars(frame: pl.DataFrame, field: str, title: str, color: alt.Color) -> list[alt.Chart]:
+    base = _base(frame.with_columns(series="when"), field, title, max(frame[field].drop_nulls(), default=0.0))
+    layers = [base.mark_bar().encode(color=color, tooltip=["size:N", "when:N", "cells:Q", "records:Q"])]
+    if _fits(frame, field):
+        layers.append(base.mark_text(dy=-8, fontSize=_TEXT, color=INK).encode(text=alt.Text(f"{field}:Q", format=",")))
+    return layers
+
+
+def _genuine(frame: pl.DataFrame, color: alt.Color) -> list[alt.Chart]:
+    after = frame.filter((pl.col("when") == "after") & pl.col("genuine").is_not_null())
+    base = _base(
+        after.with_columns(series=pl.lit(_GENUINE)),
+        "genuine",
+        _RECORDS,
+        max(frame["records"].drop_nulls(), default=0.0),
+    )
+    layers = [base.mark_bar().encode(color=color, tooltip=["size:N", "genuine:Q", "records:Q"])]
+    if _fits(after, "genuine"):
+        text = alt.Text("genuine:Q", format=",")
+        layers.append(base.mark_text(dy=9, fontSize=_TEXT, color="white").encode(text=text))
+    return layers
+
+
+def _fits(frame: pl.DataFrame, field: str) -> bool:
+    """Whether the numbers are narrower than the bars."""
+    bar = _PANEL / frame["size"].n_unique() * 0.8 / 2
+    return all(theme.text_width(f"{value:,.0f}", _TEXT) < bar for value in frame[field].drop_nulls())

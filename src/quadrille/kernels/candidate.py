@@ -1,0 +1,128 @@
+"""A whole candidate in one go: draw pairs, exchange, and sum what the measures need over the touched cells."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quadrille.kernels.compile import kernel, step
+from quadrille.kernels.draw import draw_places, put_back
+from quadrille.kernels.pool import Dice, Ints, Pool, Whole
+
+Floats = NDArray[np.float64]
+
+HELLINGER, TOTAL_VARIATION, ENTROPY_CHANGE, SMALL_CELLS, EXPOSED, CONFIDENCE = range(6)
+
+
+class FullTable(NamedTuple):
+    """The full table before: its counts and total, the roots of whole numbers, scratch memory of three rows.
+
+    `measures` holds a code and its n per measure, `start` the sum of each over the file before.
+    """
+
+    before: Ints
+    total: float
+    roots: Floats
+    scratch: Ints
+    measures: Ints
+    start: Floats
+
+
+@step
+def move(old: Whole, new: Whole, scratch: Ints, touched: Ints, found: Whole) -> Whole:
+    """Let an unswapped record leave a cell and a swapped one reach another; list both cells."""
+    scratch[0, old] -= 1
+    scratch[1, old] -= 1
+    scratch[0, new] += 1
+    if scratch[2, old] == 0:
+        scratch[2, old] = 1
+        touched[found] = old
+        found += 1
+    if scratch[2, new] == 0:
+        scratch[2, new] = 1
+        touched[found] = new
+        found += 1
+    return found
+
+
+@kernel
+def sum_over(
+    code: Whole, n: Whole, touched: Ints, before: Ints, total: float, roots: Floats, scratch: Ints
+) -> tuple[Whole, Whole]:
+    """Sum a measure over the touched cells; for `CONFIDENCE` also the records shown in small cells."""
+    value, shown = 0.0, 0.0
+    for cell in touched:
+        f = before[cell]
+        g = f + scratch[0, cell]
+        if code == HELLINGER:
+            value += (roots[f] - roots[g]) ** 2
+        elif code == TOTAL_VARIATION:
+            value += abs(g - f)
+        elif code == ENTROPY_CHANGE:
+            value += f / total * math.log(f / total) if f else 0.0
+            value -= g / total * math.log(g / total) if g else 0.0
+        else:
+            was = f if f < n else 0
+            now = min(f, g) if code != SMALL_CELLS else f + scratch[1, cell]
+            value += (now if 0 < g < n else 0) - was
+            shown += (g if g < n else 0) - was
+    return value, shown
+
+
+@step
+def final(code: Whole, value: float, shown: float, start: float, total: float, swapped: Whole) -> float:
+    """Turn the sum over touched cells into the score; NaN where it is undefined."""
+    if code == HELLINGER:
+        return math.sqrt(value / (2 * total))
+    if code == TOTAL_VARIATION:
+        return value / (2 * total)
+    if code == ENTROPY_CHANGE:
+        return value
+    if code == SMALL_CELLS:
+        return (start + value) / (total - swapped) if total > swapped else np.nan
+    if code == EXPOSED:
+        return (start + value) / total
+    return (start + value) / (start + shown) if start + shown > 0 else np.nan
+
+
+@kernel
+def score_candidate(
+    count: Whole,
+    pair_uniform: bool,
+    pool: Pool,
+    log: Ints,
+    dice: Dice,
+    table: FullTable,
+    part: NDArray[np.int32],
+    cell_at: NDArray[np.int32],
+    out: Floats,
+) -> Whole:
+    """Fill `out` with the scores of one candidate; return 1, or 0 when it must go the plain way, -1 for more words.
+
+    `part` is what the swap variables add to a cell's number, `cell_at` the cell of the record at each place of the
+    pool. The pool, the log and the scratch are left clean.
+    """
+    drawn = draw_places(count, pair_uniform, pool, log, dice)
+    touched = np.empty(4 * drawn, dtype=np.int64)
+    found = 0
+    for m in range(drawn):
+        a, b = np.int64(cell_at[log[2 * m]]), np.int64(cell_at[log[2 * m + 1]])
+        shift = np.int64(part[b]) - np.int64(part[a])
+        found = move(a, a + shift, table.scratch, touched, found)
+        found = move(b, b - shift, table.scratch, touched, found)
+    put_back(0, pool, log)
+    defined = True
+    for m in range(len(out)):
+        code, n = table.measures[0, m], table.measures[1, m]
+        value, shown = sum_over(code, n, touched[:found], table.before, table.total, table.roots, table.scratch)
+        out[m] = final(code, value, shown, table.start[m], table.total, 2 * drawn)
+        defined &= out[m] == out[m]
+    for cell in touched[:found]:
+        for i in range(3):
+            table.scratch[i, cell] = 0
+    if dice.cursor[1] == 1:
+        return -1
+    return 1 if defined and drawn == count else 0
