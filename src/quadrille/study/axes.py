@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
+from typing import overload
+
+import numpy as np
+from numpy.typing import NDArray
 
 from quadrille import measure
 from quadrille.measure_base import Call, Measure
 
+Floats = NDArray[np.float64]
 
+
+@cache
 def kind_of(address: str) -> Measure:
     """Return the measure that an address names."""
     return measure.get(Call.parse(address).name)
 
 
-def orient(address: str, value: float) -> float:
-    """Turn a value so that lower is better: signed measures by their size, higher-is-better ones negated."""
+@overload
+def orient(address: str, value: float) -> float: ...
+@overload
+def orient(address: str, value: Floats) -> Floats: ...
+def orient(address: str, value: float | Floats) -> float | Floats:
+    """Turn a value, or many, so that lower is better: signed measures by size, higher-is-better ones negated."""
     direction = kind_of(address).direction
     return abs(value) if direction == "nearer 0" else -value if direction == "higher" else value
 

@@ -124,11 +124,8 @@ class Study:
         """Return the oriented scores of the candidates that have all of them, and their rows; others are left out."""
         columns = [self.measures.index(address) for address in addresses]
         finite = np.flatnonzero(np.isfinite(self.scores[:, columns]).all(axis=1))
-        points = np.stack(
-            [[orient(a, v) for v in self.scores[finite, c].tolist()] for a, c in zip(addresses, columns, strict=True)],
-            axis=1,
-        ).reshape(len(finite), len(addresses))
-        return points.astype(np.float64), finite
+        oriented = [orient(a, self.scores[finite, c]) for a, c in zip(addresses, columns, strict=True)]
+        return np.stack(oriented, axis=1), finite
 
     def frontier(self, risk: str | None = None, loss: str | None = None, *more: str) -> pl.DataFrame:
         """Return the candidates that no other dominates, in order of risk; any number of further objectives."""

@@ -1,0 +1,131 @@
+"""Choosing a candidate: every rule gives what it promises, and the choice explains itself."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import quadrille as qd
+from quadrille.errors import InputError, ParameterError, QuadrilleError
+from quadrille.study.clouds import clouds, seed_warning
+
+MEASURES = ["small_cells", "exposed", "hellinger", "cramers_v_change", "conditional_entropy"]
+
+
+@pytest.fixture(scope="module")
+def study(cps8d: qd.Data, tmp_path_factory: pytest.TempPathFactory) -> qd.Study:
+    swaps = [["Age"], ["Edu"], ["MS"], ["Race", "Sex"], ["Edu", "AvgHrs"]]
+    grid = qd.grid(qd.RandomSwap, swap=swaps, pairs=[100, 400, 1600], seed=range(4))
+    return qd.search(cps8d, grid, MEASURES, out=tmp_path_factory.mktemp("study") / "study")
+
+
+def test_the_frontier_is_sorted_by_risk_and_nobody_in_the_study_dominates_it(study: qd.Study) -> None:
+    front = study.frontier(risk="small_cells", loss="hellinger")
+    assert front["small_cells"].is_sorted()
+    every = study.frame()
+    for row in front.to_dicts():
+        better = every.filter(
+            (pl.col("small_cells") <= row["small_cells"])
+            & (pl.col("hellinger") <= row["hellinger"])
+            & ((pl.col("small_cells") < row["small_cells"]) | (pl.col("hellinger") < row["hellinger"]))
+        )
+        assert len(better) == 0
+
+
+def test_a_signed_measure_enters_by_its_size_and_a_higher_is_better_one_negated(study: qd.Study) -> None:
+    points, rows = study.objectives(["cramers_v_change", "conditional_entropy"])
+    frame = study.frame()[rows.tolist()]
+    assert points[:, 0].tolist() == [abs(v) for v in frame["cramers_v_change"]]
+    assert points[:, 1].tolist() == [-v for v in frame["conditional_entropy"]]
+
+
+def test_least_loss_and_least_risk_keep_their_limit(study: qd.Study) -> None:
+    frame = study.frame()
+    limit = float(frame["small_cells"].median())
+    choice = study.pick(max_risk=limit)
+    allowed = frame.filter(pl.col("small_cells") <= limit)
+    assert (choice.rule, choice.loss) == ("least loss", allowed["hellinger"].min())
+    limit = float(frame["hellinger"].median())
+    choice = study.pick(max_loss=limit)
+    assert (choice.rule, choice.risk) == ("least risk", frame.filter(pl.col("hellinger") <= limit)["small_cells"].min())
+
+
+@pytest.mark.parametrize("trade", [0.0, 0.01, 0.1, 1.0, 100.0])
+def test_the_linear_rule_minimises_its_objective_within_the_range_it_states(study: qd.Study, trade: float) -> None:
+    frame = study.frame()
+    choice = study.pick(trade=trade)
+    assert choice.risk + trade * choice.loss == pytest.approx((frame["small_cells"] + trade * frame["hellinger"]).min())
+    assert choice.trades is not None
+    assert choice.trades[0] <= trade <= choice.trades[1]
+
+
+@pytest.mark.parametrize("rule", ["knee", "ideal", "lexicographic"])
+def test_other_rules_choose_from_the_frontier_and_explain_themselves(study: qd.Study, rule: str) -> None:
+    choice = study.pick(rule)
+    assert choice.candidate in study.frontier()["id"].to_list()
+    text = choice.explain()
+    assert f"Candidate {choice.candidate}" in text
+    assert "It dominates" in text
+    assert "safer" in text
+    assert "gentler" in text
+    assert json.loads(json.dumps(choice.as_dict()))["candidate"] == choice.candidate
+
+
+def test_the_neighbours_are_the_next_ones_up_and_down_the_frontier(study: qd.Study) -> None:
+    choice = study.pick("knee")
+    ids = study.frontier()["id"].to_list()
+    place = ids.index(choice.candidate)
+    assert choice.safer is None or choice.safer.candidate == ids[place - 1]
+    assert choice.gentler is None or choice.gentler.candidate == ids[place + 1]
+    frame = study.frame()
+    dominated = frame.filter((pl.col("small_cells") >= choice.risk) & (pl.col("hellinger") >= choice.loss))
+    assert choice.dominates == len(dominated) - 1
+
+
+def test_the_recipe_of_a_choice_makes_its_scores(cps8d: qd.Data, study: qd.Study) -> None:
+    choice = study.pick()
+    scores = qd.score(cps8d, choice.recipe.plan(cps8d), list(choice.axes))
+    assert scores["small_cells"] == pytest.approx(choice.risk, abs=1e-12)
+    assert scores["hellinger"] == pytest.approx(choice.loss, abs=1e-12)
+
+
+def test_limits_that_nobody_keeps_and_rules_that_do_not_exist_are_refused(study: qd.Study) -> None:
+    with pytest.raises(QuadrilleError, match="No candidate keeps the limits; the least small_cells is"):
+        study.pick(max_risk=0.0)
+    with pytest.raises(ParameterError, match="'rule' parameter of pick"):
+        study.pick("best")
+    with pytest.raises(ParameterError, match="needs 'trade'"):
+        study.pick("linear")
+    with pytest.raises(InputError, match="Did you mean: 'hellinger'"):
+        study.pick(loss="helinger")
+
+
+def test_a_study_without_a_risk_measure_says_so(cps8d: qd.Data, tmp_path: Path) -> None:
+    found = qd.search(cps8d, [qd.RandomSwap(["MS"], pairs=10, seed=1)], ["hellinger"], out=tmp_path / "study")
+    with pytest.raises(InputError, match="has no risk measure"):
+        found.frontier()
+
+
+def test_clouds_are_means_and_spreads_over_seeds(study: qd.Study) -> None:
+    frame = study.frame()
+    for cloud in study.clouds():
+        own = frame.filter(pl.col("design") == cloud.design)
+        assert cloud.seeds == len(own) == 4
+        assert cloud.mean_risk == pytest.approx(own["small_cells"].mean())
+        assert cloud.sd_loss == pytest.approx(own["hellinger"].std())
+        assert 0 <= cloud.share <= 1
+
+
+def test_seed_noise_is_called_seed_noise_and_design_is_not() -> None:
+    random = np.random.default_rng(1)
+    designs, seeds = np.repeat(np.arange(8), 20), np.tile(np.arange(20), 8)
+    noise = clouds(random.normal(size=(160, 2)), designs, seeds)
+    assert "seed noise" in seed_warning(noise)
+    apart = np.stack((designs.astype(float), 8.0 - designs), axis=1)
+    assert seed_warning(clouds(apart + 0.01 * random.normal(size=(160, 2)), designs, seeds)) == ""
+    single = clouds(apart[:8], np.arange(8), np.zeros(8, dtype=np.int64))
+    assert "one seed only" in seed_warning(single)
