@@ -12,7 +12,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from operator import index
-from types import ModuleType
 from typing import TYPE_CHECKING, SupportsIndex, TypeVar
 
 import numpy as np
@@ -71,21 +70,19 @@ class Stream:
 
     def words(self, count: int) -> Words:
         """Return the first `count` words: always a prefix of one and the same sequence."""
-        encryptor = _cipher(self.key)
-        return np.frombuffer(encryptor.update(bytes(4 * count)), dtype="<u4").astype(np.uint32, copy=False)
-
-
-def _cipher(key: bytes) -> CipherContext:
-    """Start AES-256 in counter mode; the library is loaded when it is first needed."""
-    ciphers = _ciphers()
-    return ciphers.Cipher(ciphers.algorithms.AES(key), ciphers.modes.CTR(bytes(16))).encryptor()
+        drawn = _start_cipher()(self.key).update(bytes(4 * count))
+        return np.frombuffer(drawn, dtype="<u4").astype(np.uint32, copy=False)
 
 
 @cache
-def _ciphers() -> ModuleType:
-    from cryptography.hazmat.primitives import ciphers
+def _start_cipher() -> Callable[[bytes], CipherContext]:
+    """Return what starts AES-256 in counter mode with a key; the library is loaded when it is first needed."""
+    from cryptography.hazmat.primitives.ciphers import Cipher
+    from cryptography.hazmat.primitives.ciphers.algorithms import AES
+    from cryptography.hazmat.primitives.ciphers.modes import CTR
 
-    return ciphers
+    counter = CTR(bytes(16))
+    return lambda key: Cipher(AES(key), counter).encryptor()
 
 
 def _digest(purpose: bytes, key: bytes, text: bytes) -> bytes:

@@ -15,48 +15,48 @@ from quadrille.kernels.pool import Dice, Ints, Pool, Whole
 Floats = NDArray[np.float64]
 
 HELLINGER, TOTAL_VARIATION, ENTROPY_CHANGE, SMALL_CELLS, EXPOSED, CONFIDENCE = range(6)
+BEFORE, CHANGE, UNSWAPPED, MARK = range(4)
 
 
 class FullTable(NamedTuple):
-    """The full table before: its counts and total, the roots of whole numbers, scratch memory of three rows.
+    """The full table: per cell its count before, and room for its change, the change of its unswapped records, a mark.
 
-    `measures` holds a code and its n per measure, `start` the sum of each over the file before.
+    `roots` are those of the whole numbers. `measures` holds a code and its n per measure, `start` the sum of each over
+    the file before.
     """
 
-    before: Ints
+    cells: NDArray[np.int32]
     total: float
     roots: Floats
-    scratch: Ints
     measures: Ints
     start: Floats
 
 
 @step
-def move(old: Whole, new: Whole, scratch: Ints, touched: Ints, found: Whole) -> Whole:
+def move(old: Whole, new: Whole, cells: NDArray[np.int32], touched: Ints, found: Whole) -> Whole:
     """Let an unswapped record leave a cell and a swapped one reach another; list both cells."""
-    scratch[0, old] -= 1
-    scratch[1, old] -= 1
-    scratch[0, new] += 1
-    if scratch[2, old] == 0:
-        scratch[2, old] = 1
+    cells[old, CHANGE] -= 1
+    cells[old, UNSWAPPED] -= 1
+    cells[new, CHANGE] += 1
+    if cells[old, MARK] == 0:
+        cells[old, MARK] = 1
         touched[found] = old
         found += 1
-    if scratch[2, new] == 0:
-        scratch[2, new] = 1
+    if cells[new, MARK] == 0:
+        cells[new, MARK] = 1
         touched[found] = new
         found += 1
     return found
 
 
 @kernel
-def sum_over(
-    code: Whole, n: Whole, touched: Ints, before: Ints, total: float, roots: Floats, scratch: Ints
-) -> tuple[Whole, Whole]:
+def sum_over(code: Whole, n: Whole, touched: Ints, table: FullTable) -> tuple[Whole, Whole]:
     """Sum a measure over the touched cells; for `CONFIDENCE` also the records shown in small cells."""
     value, shown = 0.0, 0.0
+    cells, total, roots = table.cells, table.total, table.roots
     for cell in touched:
-        f = before[cell]
-        g = f + scratch[0, cell]
+        f = cells[cell, BEFORE]
+        g = f + cells[cell, CHANGE]
         if code == HELLINGER:
             value += (roots[f] - roots[g]) ** 2
         elif code == TOTAL_VARIATION:
@@ -66,7 +66,7 @@ def sum_over(
             value -= g / total * math.log(g / total) if g else 0.0
         else:
             was = f if f < n else 0
-            now = min(f, g) if code != SMALL_CELLS else f + scratch[1, cell]
+            now = min(f, g) if code != SMALL_CELLS else f + cells[cell, UNSWAPPED]
             value += (now if 0 < g < n else 0) - was
             shown += (g if g < n else 0) - was
     return value, shown
@@ -103,7 +103,7 @@ def score_candidate(
     """Fill `out` with the scores of one candidate; return 1, or 0 when it must go the plain way, -1 for more words.
 
     `part` is what the swap variables add to a cell's number, `cell_at` the cell of the record at each place of the
-    pool. The pool, the log and the scratch are left clean.
+    pool. The pool, the log and the table are left as they were.
     """
     drawn = draw_places(count, pair_uniform, pool, log, dice)
     touched = np.empty(4 * drawn, dtype=np.int64)
@@ -111,18 +111,19 @@ def score_candidate(
     for m in range(drawn):
         a, b = np.int64(cell_at[log[2 * m]]), np.int64(cell_at[log[2 * m + 1]])
         shift = np.int64(part[b]) - np.int64(part[a])
-        found = move(a, a + shift, table.scratch, touched, found)
-        found = move(b, b - shift, table.scratch, touched, found)
+        found = move(a, a + shift, table.cells, touched, found)
+        found = move(b, b - shift, table.cells, touched, found)
     put_back(0, pool, log)
     defined = True
     for m in range(len(out)):
         code, n = table.measures[0, m], table.measures[1, m]
-        value, shown = sum_over(code, n, touched[:found], table.before, table.total, table.roots, table.scratch)
+        value, shown = sum_over(code, n, touched[:found], table)
         out[m] = final(code, value, shown, table.start[m], table.total, 2 * drawn)
         defined &= out[m] == out[m]
     for cell in touched[:found]:
-        for i in range(3):
-            table.scratch[i, cell] = 0
+        table.cells[cell, CHANGE] = 0
+        table.cells[cell, UNSWAPPED] = 0
+        table.cells[cell, MARK] = 0
     if dice.cursor[1] == 1:
         return -1
     return 1 if defined and drawn == count else 0

@@ -14,7 +14,7 @@ from quadrille import kernels
 from quadrille.cross import Cross
 from quadrille.data import Codes, Data
 from quadrille.measure_base import Call
-from quadrille.randomness import Stream, Words, draw_until_enough
+from quadrille.randomness import Stream
 from quadrille.recipe import Exchange
 from quadrille.study.axes import kind_of
 from quadrille.summary import Table
@@ -38,11 +38,12 @@ class FastLane:
         self._cells = self._cross.cells(data).astype(np.int32)
         count = Table(data.keys).of(data).count
         small = [float(count[count < n].sum()) if code in _SMALL else 0.0 for code, n in measures]
+        cells = np.zeros((self._cross.possible, 4), dtype=np.int32)
+        cells[:, 0] = count
         self._table = kernels.FullTable(
-            before=count,
+            cells=cells,
             total=float(data.n),
             roots=np.sqrt(np.arange(data.n + 1)),
-            scratch=np.zeros((3, self._cross.possible), dtype=np.int64),
             measures=np.array(measures, dtype=np.int64).T.copy(),
             start=np.array(small),
         )
@@ -63,15 +64,14 @@ class FastLane:
         """Draw and score one candidate; None when it must go the plain way."""
         log, part, cell_at = self._prepared(exchange)
         out = np.empty(len(self._table.start))
-        pairs, rule, source = exchange.pairs, exchange.pair_uniform, stream.sub(exchange.stream)
-
-        def attempt(words: Words) -> int | None:
-            self._words = len(words)
-            dice = kernels.dice(words)
-            done = kernels.score_candidate(pairs, rule, exchange.pool, log, dice, self._table, part, cell_at, out)
-            return None if done < 0 else int(done)
-
-        return tuple(out.tolist()) if draw_until_enough(attempt, source, guess=self._words) else None
+        _, pool, pair_uniform, pairs, name = exchange
+        source = stream.sub(name)
+        while True:
+            dice = kernels.dice(source.words(self._words))
+            done = kernels.score_candidate(pairs, pair_uniform, pool, log, dice, self._table, part, cell_at, out)
+            if done >= 0:
+                return tuple(out.tolist()) if done else None
+            self._words *= 2
 
     def _prepared(self, exchange: Exchange) -> tuple[Codes, Codes, Codes]:
         """Return a log, the part of each cell's number that moves, and the cell at each place of the pool."""
@@ -80,7 +80,7 @@ class FastLane:
             part = np.zeros(len(every), dtype=np.int32)
             for name in set(exchange.columns) & set(self._cross.variables):
                 part += (self._cross.codes(every, name) * self._cross.stride(name)).astype(np.int32)
-            self._words = 6 * exchange.pairs
+            self._words = 64 + 6 * exchange.pairs
             log = np.zeros(2 * exchange.pairs + 2, dtype=np.int64)
             self._lane = exchange, log, part, self._cells[exchange.pool.order]
         return self._lane[1:]

@@ -124,7 +124,10 @@ class Study:
         """Return the oriented scores of the candidates that have all of them, and their rows; others are left out."""
         columns = [self.measures.index(address) for address in addresses]
         finite = np.flatnonzero(np.isfinite(self.scores[:, columns]).all(axis=1))
-        oriented = [orient(a, self.scores[finite, c]) for a, c in zip(addresses, columns, strict=True)]
+        oriented: list[Floats] = []
+        for address, column in zip(addresses, columns, strict=True):
+            scores: Floats = self.scores[finite, column]
+            oriented.append(orient(address, scores))
         return np.stack(oriented, axis=1), finite
 
     def frontier(self, risk: str | None = None, loss: str | None = None, *more: str) -> pl.DataFrame:
