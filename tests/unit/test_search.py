@@ -160,7 +160,7 @@ def test_a_full_disk_is_told_and_the_study_so_far_is_intact(
 
     def full(self: Store, results: object) -> None:
         calls.append(results)
-        if len(calls) == 3:
+        if len(calls) >= 3:
             with self.writing():
                 raise sqlite3.OperationalError("database or disk is full")
         write(self, results)  # type: ignore[arg-type]

@@ -1,4 +1,8 @@
-"""One module per paper: published numbers beside ours."""
+"""One module per paper: published numbers beside ours.
+
+A paper's module has `reproduce(seeds, sampler, progress)` with the defaults `DEFAULT_SEEDS` and `DEFAULT_SAMPLER`, and,
+where the paper has figures that are drawn, `write_figures(reproduction, folder)`.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,10 @@ from types import ModuleType
 
 from quadrille.errors import unknown_name
 
-_MODULES = {"gomatam-karr-2003": "gomatam_karr_2003"}
+_MODULES = {
+    "gomatam-karr-2003": "gomatam_karr_2003",
+    "gomatam-karr-sanil-2003": "gomatam_karr_sanil_2003",
+}
 PAPERS = tuple(_MODULES)
 
 

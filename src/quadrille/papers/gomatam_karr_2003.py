@@ -11,14 +11,16 @@ from numpy.typing import NDArray
 
 from quadrille.data import Data
 from quadrille.datasets import cps8d
-from quadrille.papers.reproduction import Cell, Claim, Reproduction, published
+from quadrille.papers.reproduction import Cell, Claim, Progress, Reproduction, published
 from quadrille.recipe import one_of, whole
 from quadrille.study.score import Evaluator
 from quadrille.swap.pairing import Sampler
 from quadrille.swap.random import RandomSwap
 
-Progress = Callable[[int, int], None]
 Floats = NDArray[np.float64]
+
+DEFAULT_SEEDS = 100
+DEFAULT_SAMPLER = "first-uniform"
 
 MEASURES = ("hellinger", "total_variation", "entropy_change", "cramers_v_change", "contingency_change")
 TABLES = dict(zip(MEASURES, range(3, 8), strict=True))
@@ -38,7 +40,9 @@ ERRATA = (
 )
 
 
-def reproduce(seeds: int = 100, sampler: str = "first-uniform", progress: Progress | None = None) -> Reproduction:
+def reproduce(
+    seeds: int = DEFAULT_SEEDS, sampler: str = DEFAULT_SAMPLER, progress: Progress | None = None
+) -> Reproduction:
     """Swap each variable alone at three rates with many seeds; set Tables 3-7 and the claims beside the result."""
     whole("reproduce", "seeds", seeds, least=2)
     one_of("reproduce", "sampler", sampler, ("first-uniform", "pair-uniform"))

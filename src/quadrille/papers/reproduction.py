@@ -1,15 +1,20 @@
-"""What a reproduction of a paper yields: published cells beside ours, claims with verdicts, errata."""
+"""What a reproduction of a paper yields: numbers beside ours, claims with verdicts, errata."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+Progress = Callable[[int, int], None]
+
+MOST_ERRORS = 4.0
+"""Differences up to this many standard errors are put down to the seeds."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,42 @@ class Claim:
 
 
 @dataclass(frozen=True)
+class Check:
+    """A reference value beside ours: z = (ours - reference) / error, off = (ours - reference) / reference.
+
+    `error` is the standard error of the difference: the spread over seeds of both, and the rounding of the reference.
+    What does not agree by its tolerance may still be explained by that error.
+    """
+
+    table: str
+    what: str
+    reference: float
+    ours: float
+    error: float
+    z: float
+    off: float
+    agrees: bool
+
+    @property
+    def verdict(self) -> str:
+        """Whether it agrees, and if not, whether the seeds can explain it: "agrees", "noise" or "differs"."""
+        if self.agrees:
+            return "agrees"
+        return "noise" if abs(self.z) <= MOST_ERRORS else "differs"
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A table of results: numbers are shown with `digits` decimals, everything else as it is."""
+
+    title: str
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str | int | float, ...], ...]
+    note: str = ""
+    digits: int = 5
+
+
+@dataclass(frozen=True)
 class Reproduction:
     """A paper reproduced."""
 
@@ -46,6 +87,10 @@ class Reproduction:
     errata: tuple[str, ...]
     figures: dict[str, float]
     headings: tuple[str, str] = ("column", "row")
+    listings: tuple[Listing, ...] = ()
+    checks: tuple[Check, ...] = ()
+    points: tuple[Mapping[str, object], ...] = ()
+    """Candidates, one mapping each: what the charts are drawn from."""
 
     def as_dict(self) -> dict[str, object]:
         """Return plain values, for JSON."""
@@ -53,44 +98,9 @@ class Reproduction:
 
     def render(self, console: Console) -> None:
         """Print the tables, the claims with their verdicts, the errata and the summary figures."""
-        from rich.table import Table
-        from rich.text import Text
+        from quadrille.papers.render import render
 
-        console.print(Text(self.title, style="bold"))
-        console.print(Text(", ".join(f"{name} {value}" for name, value in self.setting.items()), style="dim"))
-        for name in dict.fromkeys(cell.table for cell in self.cells):
-            table = Table(title=name, title_justify="left", title_style="bold", box=None, padding=(0, 2, 0, 0))
-            for heading in (*self.headings, "published", "mean", "sd", "z"):
-                table.add_column(heading, justify="left" if heading in self.headings else "right")
-            for cell in self.cells:
-                if cell.table == name:
-                    far = "bold yellow" if abs(cell.z) > 2 else ""
-                    numbers = (
-                        f"{cell.published:.4f}",
-                        f"{cell.mean:.5f}",
-                        f"{cell.sd:.5f}",
-                        f"{cell.z:+.2f}",
-                    )
-                    table.add_row(cell.column, cell.row, *numbers, style=far)
-            console.print()
-            console.print(table)
-        _render_claims(console, self.claims)
-        console.print(Text("\nErrata of the paper", style="bold"))
-        for number, erratum in enumerate(self.errata, 1):
-            console.print(Text(f"{number}. {erratum}"))
-        console.print(Text("\nSummary", style="bold"))
-        for name, value in self.figures.items():
-            console.print(Text(f"{name}: {value:.3g}"))
-
-
-def _render_claims(console: Console, claims: Sequence[Claim]) -> None:
-    from rich.text import Text
-
-    console.print(Text("\nClaims", style="bold"))
-    for claim in claims:
-        verdict = ("holds", "green") if claim.holds else ("does not hold", "red")
-        console.print(Text.assemble(verdict, ": ", claim.text))
-        console.print(Text(f"    {claim.evidence}", style="dim"))
+        render(self, console)
 
 
 def published(name: str) -> list[dict[str, str]]:
