@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -78,6 +79,14 @@ class Cross:
     def codes(self, cells: Cells, name: str) -> Cells:
         """Take apart: the code of one variable in each cell."""
         return cells // self.stride(name) % self.sizes[self.variables.index(name)]
+
+    def part(self, columns: Iterable[str]) -> NDArray[np.int32]:
+        """Return, for every possible cell of a dense cross, the share of its number that comes from `columns`."""
+        every = np.arange(self.possible, dtype=np.int64)
+        part = np.zeros(len(every), dtype=np.int32)
+        for name in set(columns) & set(self.variables):
+            part += (self.codes(every, name) * self.stride(name)).astype(np.int32)
+        return part
 
     def project(self, cells: Cells, onto: Cross) -> Cells:
         """Return the cells of a margin, `onto`, that these cells belong to."""

@@ -131,12 +131,8 @@ class Fused:
     def part(self, columns: tuple[str, ...]) -> NDArray[np.int32] | None:
         """Return, for each cell, the share of its number that comes from `columns`; None if they are not in it."""
         if columns not in self._parts:
-            inside = [name for name in columns if name in self.cross.variables]
-            every = np.arange(self.cross.possible, dtype=np.int64)
-            part = np.zeros(len(every), dtype=np.int32)
-            for name in inside:
-                part += (self.cross.codes(every, name) * self.cross.stride(name)).astype(np.int32)
-            self._parts[columns] = part if inside else None
+            inside = set(columns) & set(self.cross.variables)
+            self._parts[columns] = self.cross.part(inside) if inside else None
         return self._parts[columns]
 
 

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import polars as pl
 from typer.testing import Result
+
+import quadrille as qd
+from quadrille.study.job import Job
 
 Run = Callable[..., Result]
 
@@ -31,6 +36,30 @@ categories = [1, 2, 3]
 [columns.Weight]
 kind = "numeric"
 role = "weight"
+"""
+
+
+JOB = """
+[data]
+file = "good.csv"
+codebook = "book.toml"
+
+[search]
+measures = ["small_cells", "exposed", "hellinger"]
+out = "new.study"
+
+[[grid]]
+method = "RandomSwap"
+swap = "singles and pairs"
+rate = [0.1, 0.3]
+seeds = 3
+
+[[grid]]
+method = "RandomSwap"
+swap = ["Sex"]
+pairs = [5, 21]
+same = [[], ["Age"]]
+seeds = 3
 """
 
 
@@ -60,6 +89,37 @@ def make_files(folder: Path) -> None:
     _bad_bytes(folder)
     _bad_codebooks(folder)
     _bad_recipes(folder)
+    _jobs(folder)
+
+
+@cache
+def study() -> bytes:
+    """Search the good job, with secret seeds, and return the study."""
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        table().write_csv(folder / "good.csv")
+        (folder / "book.toml").write_text(CODEBOOK)
+        (folder / "job.toml").write_text(JOB)
+        job = Job.read(folder / "job.toml")
+        data = qd.read(job.file, codebook=job.codebook)
+        qd.search(data, job.recipes(data), job.measures, out=job.out, workers=1)
+        return job.out.read_bytes()
+
+
+def _jobs(folder: Path) -> None:
+    jobs = {
+        "job": JOB,
+        "bad_rate": JOB.replace("[0.1, 0.3]", "[0.1, 1.5]"),
+        "bad_toml": JOB.replace("[search]", "[search"),
+        "bad_data": JOB.replace("good.csv", "nowhere.csv"),
+        "bad_column": JOB.replace('["Sex"]', '["Sexx"]'),
+        "bad_measure": JOB.replace('"exposed"', '"exposd"'),
+        "other_data": JOB.replace("good.csv", "constant.csv"),
+        "other_measures": JOB.replace('"exposed", ', ""),
+    }
+    for name, text in jobs.items():
+        (folder / ("job.toml" if name == "job" else f"{name}_job.toml")).write_text(text)
+    (folder / "small.study").write_bytes(study())
 
 
 def _bad_tables(folder: Path, frame: pl.DataFrame) -> None:

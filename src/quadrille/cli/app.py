@@ -12,7 +12,7 @@ import typer
 
 from quadrille import __version__
 from quadrille.cli import options as opt
-from quadrille.cli import show
+from quadrille.cli import show, studies
 from quadrille.cli.guard import flush_quietly, guarded, prepare_process, tell, warnings_told
 from quadrille.cli.inputs import Design, addresses, check_new, load, load_after, read_recipe, seed_of
 
@@ -28,7 +28,7 @@ P = ParamSpec("P")
 
 app = typer.Typer(
     name="quadrille",
-    help="Data swapping for confidential microdata: inspect, swap, score, release.",
+    help="Data swapping for confidential microdata: inspect, swap, search, choose, release.",
     rich_markup_mode=None,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -53,7 +53,7 @@ def top(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
-    """Data swapping for confidential microdata: inspect, swap, score, release."""
+    """Data swapping for confidential microdata: inspect, swap, search, choose, release."""
 
 
 @command
@@ -227,6 +227,11 @@ def _swapped_records(recipe: Recipe, data: Data, other: Data) -> NDArray[np.bool
     return swapped
 
 
+command(studies.search)
+command(studies.frontier)
+command(studies.pick)
+
+
 @command
 def release(
     file: opt.File,
@@ -240,6 +245,9 @@ def release(
     sampler: opt.Sampler = None,
     seed: opt.Seed = None,
     recipe: opt.RecipeFile = None,
+    study: opt.FromStudy = None,
+    candidate: opt.Candidate = None,
+    pick: opt.Pick = False,
     measures: opt.Measures = None,
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="The folder to make.")] = Path("release"),
     format: Annotated[str, typer.Option(metavar="WORD", help="Of the public file: csv or parquet.")] = "csv",
@@ -253,9 +261,14 @@ def release(
     import quadrille as qd
 
     with warnings_told(), show.working("Reading, swapping, scoring and writing"):
-        made = Design(swap, rate, pairs, same, different, differ, order, sampler, seed, recipe).recipe()
+        design = Design(swap, rate, pairs, same, different, differ, order, sampler, seed, recipe)
+        chosen = studies.candidate_of(study, candidate, pick, design)
+        made = design.recipe() if chosen is None else chosen[1]
         data = load(file, codebook, weight)
         wanted = addresses(measures, data)
+        if chosen is not None:
+            studies.require_data(chosen[0], data)
+            wanted = wanted if measures else list(dict.fromkeys((*chosen[0].measures, *wanted)))
         done = qd.release(data, made, out, measures=wanted, format=format, shuffle=not keep_order, overwrite=overwrite)
     if as_json:
         show.emit(done.as_dict())

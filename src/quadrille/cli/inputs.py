@@ -57,13 +57,14 @@ class Design:
     seed: str | None
     file: Path | None = None
 
+    def given(self) -> list[str]:
+        """Return the names of the options that were given."""
+        names = {"file": "recipe"}
+        return [names.get(each.name, each.name) for each in fields(self) if getattr(self, each.name) is not None]
+
     def recipe(self) -> Recipe:
         """Make the recipe, or read it from its file."""
-        given: dict[str, Any] = {
-            field.name: value
-            for field in fields(self)
-            if field.name != "file" and (value := getattr(self, field.name)) is not None
-        }
+        given: dict[str, Any] = {name: getattr(self, name) for name in self.given() if name != "recipe"}
         if self.file is not None:
             if given:
                 raise ParameterError(f"Give --recipe or --{next(iter(given))}, not both: the recipe says it all.")

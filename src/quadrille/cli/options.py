@@ -17,6 +17,10 @@ def _papers() -> list[str]:
 File = Annotated[
     str, typer.Argument(metavar="FILE", help="A microdata file (.csv, .csv.gz, .tsv, .parquet) or dataset:NAME.")
 ]
+JobFile = Annotated[
+    Path, typer.Argument(metavar="JOB", help="A job file, TOML: data, measures and grids of candidates.")
+]
+StudyFile = Annotated[Path, typer.Argument(metavar="STUDY", help="A study, as written by quadrille search.")]
 Before = Annotated[str, typer.Argument(metavar="BEFORE", help="The original file, or dataset:NAME.")]
 After = Annotated[str, typer.Argument(metavar="AFTER", help="The file to compare with it.")]
 Paper = Annotated[str, typer.Argument(metavar="PAPER", help="Which paper.", autocompletion=_papers)]
@@ -58,6 +62,18 @@ Measures = Annotated[
     list[str] | None,
     typer.Option(metavar="LIST", help='Measures, as in "hellinger,cramers_v_change(A*B)". See: quadrille measures.'),
 ]
+Risk = Annotated[
+    str | None, typer.Option(metavar="MEASURE", help="Measure of risk. [default: the first one of the study]")
+]
+Loss = Annotated[
+    str | None, typer.Option(metavar="MEASURE", help="Measure of loss. [default: the first one of the study]")
+]
+FromStudy = Annotated[
+    Path | None,
+    typer.Option("--study", metavar="STUDY", help="Release a candidate of this study: --candidate ID or --pick."),
+]
+Candidate = Annotated[int | None, typer.Option(metavar="ID", help="Number of the candidate, as pick prints it.")]
+Pick = Annotated[bool, typer.Option("--pick", help="The candidate at the knee of the frontier.")]
 Where = Annotated[
     str | None, typer.Option(metavar="CONDITION", help='Only these records, as in "Sex=Male & Age!=<25".')
 ]

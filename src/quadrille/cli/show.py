@@ -83,16 +83,24 @@ def facts(pairs: Iterable[tuple[str, str]]) -> None:
         screen.print(line, soft_wrap=True)
 
 
-def grid(head: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: Iterable[int] = ()) -> None:
-    """Print a table; the columns listed in `numbers` are aligned to the right."""
+def shell(line: str) -> None:
+    """Print a command to be copied: on one line, however long."""
+    console().print(line, soft_wrap=True)
+
+
+def grid(
+    head: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: Iterable[int] = (), whole: Iterable[int] = ()
+) -> None:
+    """Print a table; the columns listed in `numbers` are aligned to the right, those in `whole` are never broken."""
     from rich import box
     from rich.padding import Padding
     from rich.table import Table
 
-    right = set(numbers)
+    right, unbroken = set(numbers), set(whole)
     table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False, show_edge=False, padding=(0, 1))
     for position, name in enumerate(head):
-        table.add_column(name, justify="right" if position in right else "left", overflow="fold")
+        justify = "right" if position in right else "left"
+        table.add_column(name, justify=justify, overflow="fold", no_wrap=position in unbroken)
     for row in rows:
         table.add_row(*row)
     console().print(Padding(table, (0, 0, 0, 2), expand=False))

@@ -137,7 +137,10 @@ def _apply(rule: str, points: Floats, trade: float | None, weights: tuple[float,
     if rule == "knee":
         return knee(points)
     if rule == "ideal":
-        return nearest_ideal(points, np.array(weights or (1.0, 1.0)))
+        given = np.array(weights or (1.0, 1.0), dtype=np.float64)
+        if given.shape != (2,) or not np.isfinite(given).all() or (given < 0).any() or not given.any():
+            raise ParameterError("The 'weights' parameter of pick must be two numbers of 0 or more, not both 0.")
+        return nearest_ideal(points, given)
     if rule == "linear":
         if trade is None or trade < 0:
             raise ParameterError("The rule 'linear' needs 'trade', a number of 0 or more: risk + trade * loss.")

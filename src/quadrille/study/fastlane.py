@@ -76,11 +76,7 @@ class FastLane:
     def _prepared(self, exchange: Exchange) -> tuple[Codes, Codes, Codes]:
         """Return a log, the part of each cell's number that moves, and the cell at each place of the pool."""
         if self._lane is None or self._lane[0] is not exchange:
-            every = np.arange(self._cross.possible, dtype=np.int64)
-            part = np.zeros(len(every), dtype=np.int32)
-            for name in set(exchange.columns) & set(self._cross.variables):
-                part += (self._cross.codes(every, name) * self._cross.stride(name)).astype(np.int32)
             self._words = 64 + 6 * exchange.pairs
             log = np.zeros(2 * exchange.pairs + 2, dtype=np.int64)
-            self._lane = exchange, log, part, self._cells[exchange.pool.order]
+            self._lane = exchange, log, self._cross.part(exchange.columns), self._cells[exchange.pool.order]
         return self._lane[1:]

@@ -74,13 +74,19 @@ class Study:
         """The numbers of the candidates."""
         return np.array([row[0] for row in self._rows], dtype=np.int64)
 
-    def frame(self) -> pl.DataFrame:
-        """Return one row per candidate: number, design, seed (a number, never the seed itself), status, scores."""
-        rows: list[dict[str, object]] = []
-        for (number, design, seed, status, reason, seconds, note, *_), scores in zip(
-            self._rows, self.scores.tolist(), strict=True
-        ):
-            rows.append(
+    def frame(self, rows: Sequence[int] | None = None) -> pl.DataFrame:
+        """Return one row per candidate: number, design, seed (a number, never the seed itself), status, scores.
+
+        `rows` are the positions of some candidates; without it, all.
+        """
+        places = range(len(self)) if rows is None else rows
+        shown: list[dict[str, object]] = []
+        for place in places:
+            (number, design, seed, status, reason, seconds, note, *_), scores = (
+                self._rows[place],
+                self.scores[place].tolist(),
+            )
+            shown.append(
                 {
                     "id": number,
                     **self.design(design),
@@ -92,7 +98,7 @@ class Study:
                     "note": note,
                 }
             )
-        return frames.tidy(rows)
+        return frames.tidy(shown)
 
     def design(self, number: int) -> dict[str, object]:
         """Return a design as columns of a table: method, swap variables, rate and pairs, constraints."""
@@ -135,7 +141,7 @@ class Study:
         addresses = [self.axis("risk", risk), self.axis("loss", loss), *(self.axis("loss", each) for each in more)]
         points, rows = self.objectives(addresses)
         kept = rows[non_dominated(points)] if len(rows) else rows
-        frame = self.frame()[kept.tolist()]
+        frame = self.frame(kept.tolist())
         return frame.sort([addresses[0], addresses[1]]) if len(frame) else frame
 
     def near_frontier(self) -> list[int]:

@@ -76,7 +76,7 @@ def search(
             if then:
                 _score_later(store, data, then)
         finally:
-            store.close()
+            store.finish()
     return Study(path)
 
 
@@ -123,6 +123,7 @@ class _Search:
     def _alone(self) -> bool:
         """Work until all is done, or until it is clear that workers would help."""
         bench = Bench(self._data, self._store.header.measures)
+        self._take(bench.run(next(self._chunks)))  # the first loads the kernels and tells nothing about the pace
         started, before = time.perf_counter(), self._done
         for chunk in self._chunks:
             self._take(bench.run(chunk))
@@ -156,8 +157,11 @@ class _Search:
 
 
 def _chunked(pending: Iterator[Pending], designs: dict[int, str]) -> Iterator[Chunk]:
-    while batch := list(islice(pending, _CHUNK)):
+    """Cut the candidates into chunks: a single one first, then larger ones, so that the pace is known soon."""
+    size = 1
+    while batch := list(islice(pending, size)):
         yield batch, {candidate.design: designs[candidate.design] for candidate in batch}
+        size = min(4 * size, _CHUNK)
 
 
 def _score_later(store: Store, data: Data, then: Sequence[str]) -> None:

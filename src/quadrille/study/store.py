@@ -140,8 +140,13 @@ class Store:
         return cls(path, db, _header(path, db))
 
     def close(self) -> None:
-        """Leave one file behind, without a journal beside it."""
+        """Stop reading; a search that is running is not disturbed."""
+        self._db.close()
+
+    def finish(self) -> None:
+        """Stop writing, and leave one file behind without a journal beside it; a reader may make that wait."""
         with suppress(sqlite3.Error):
+            self._db.execute("PRAGMA busy_timeout=2000")
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             self._db.execute("PRAGMA journal_mode=DELETE")
         self._db.close()

@@ -1,0 +1,134 @@
+"""What a search would do: how many candidates, how long, which designs cannot be done. Writes nothing."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, cast
+
+if TYPE_CHECKING:
+    from quadrille.data import Data
+    from quadrille.recipe import Recipe
+    from quadrille.study.grid import Grid
+    from quadrille.study.score import Evaluator
+
+MOST_CHECKED = 200
+MOST_SECONDS = 10.0
+TIMED = 20
+START_SECONDS = 1.0
+WORKERS_SECONDS = 4.0
+"""What it takes to load the kernels and to write the study, and to start workers that load them too."""
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A design that cannot be done, and why."""
+
+    design: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What a search would do; `seconds` is an estimate from `timed` candidates, None when none could be timed."""
+
+    candidates: int
+    designs: int
+    checked: int
+    refused: tuple[Refused, ...]
+    timed: int
+    seconds_each: float | None
+    seconds: float | None
+    workers: int
+
+    def as_dict(self) -> dict[str, object]:
+        """Return plain values, for JSON."""
+        return asdict(self)
+
+
+@dataclass
+class _Clock:
+    """Seconds spent on preparing designs, and on drawing and scoring candidates."""
+
+    prepared: float = 0.0
+    scored: float = 0.0
+    timed: int = 0
+
+
+def forecast(data: Data, grids: Sequence[Grid], measures: Sequence[str], workers: int) -> Forecast:
+    """Draw every design once, as far as time allows, and time the first of them; they are spread over the grids."""
+    from quadrille.errors import QuadrilleError
+    from quadrille.study.run import IN_PROCESS_SECONDS
+    from quadrille.study.score import Evaluator
+    from quadrille.swap import recipe_from_json
+
+    designs, candidates = counted(grids)
+    evaluator, clock = Evaluator(data, measures), _Clock()
+    refused: dict[str, Refused] = {}
+    started, checked = time.perf_counter(), 0
+    for design in _spread(designs):
+        if time.perf_counter() - started > MOST_SECONDS and checked:
+            break
+        recipe = recipe_from_json(design)
+        try:
+            if not clock.timed:
+                evaluator.values(recipe.plan(data))  # kernels are loaded and tables counted before the clock starts
+            _timed(recipe, data, evaluator if clock.timed < TIMED else None, clock)
+        except QuadrilleError as error:
+            refused[design] = Refused(named(recipe), str(error))
+        checked += 1
+    each = seconds = None
+    if clock.timed:
+        each = (clock.prepared * len(designs) / candidates + clock.scored) / clock.timed
+        alone = each * candidates
+        together = workers > 1 and alone > IN_PROCESS_SECONDS
+        seconds = START_SECONDS + (WORKERS_SECONDS + alone / workers if together else alone)
+    told = tuple(refused[design] for design in designs if design in refused)
+    return Forecast(candidates, len(designs), checked, told, clock.timed, each, seconds, workers)
+
+
+def counted(grids: Iterable[Grid]) -> tuple[list[str], int]:
+    """Return the distinct designs, and how many candidates they make with their seeds."""
+    seeds: dict[str, frozenset[int | str]] = {}
+    for grid in grids:
+        given = frozenset(grid.seeds)
+        for design in grid.designs():
+            seeds[design] = seeds[design] | given if design in seeds else given
+    return list(seeds), sum(map(len, seeds.values()))
+
+
+def _timed(recipe: Recipe, data: Data, evaluator: Evaluator | None, clock: _Clock) -> None:
+    """Draw a candidate; with an evaluator also score it, by the clock: the first draw of a design is dearer."""
+    begin = time.perf_counter()
+    drawer = recipe.prepare(data)
+    plan = drawer.draw(recipe.stream())
+    if evaluator is not None:
+        evaluator.values(plan)
+        first = time.perf_counter()
+        evaluator.values(drawer.draw(recipe.stream()))
+        again = time.perf_counter() - first
+        clock.prepared += max(0.0, first - begin - again)
+        clock.scored += again
+        clock.timed += 1
+
+
+def _spread(designs: Sequence[str]) -> list[str]:
+    """Return up to 200 designs, evenly spread, in an order in which also the first few are spread over all."""
+    count = min(len(designs), MOST_CHECKED)
+    bits = max(1, (count - 1).bit_length())
+    order = sorted(range(count), key=lambda place: int(f"{place:0{bits}b}"[::-1], 2))
+    return [designs[place * len(designs) // count] for place in order]
+
+
+def named(recipe: Recipe) -> str:
+    """Name a design in one line: what differs from the defaults, without the seed."""
+    design: dict[str, object] = json.loads(recipe.identity())
+    said = {key: value for key, value in design.items() if key not in ("method", "version")}
+    order = [key for key in recipe.parameters() if key in said]
+    return ", ".join(f"{key} {_words(said[key])}" for key in order)
+
+
+def _words(value: object) -> str:
+    return " + ".join(map(str, cast("list[object]", value))) if isinstance(value, list) else str(value)

@@ -1,0 +1,246 @@
+"""The commands on studies: search, frontier, pick; and the recipe of a candidate, to be released."""
+
+from __future__ import annotations
+
+from math import isfinite
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from quadrille.cli import options as opt
+from quadrille.cli import show
+from quadrille.cli.guard import tell
+from quadrille.cli.inputs import Design, check_new, load
+from quadrille.errors import InputError, MismatchError, ParameterError, QuadrilleError
+
+if TYPE_CHECKING:
+    from quadrille.data import Data
+    from quadrille.recipe import Recipe
+    from quadrille.study.grid import Grid
+    from quadrille.study.job import Job
+    from quadrille.study.results import Study
+
+RULES = ("knee", "least-loss", "least-risk", "linear", "ideal", "lexicographic")
+
+
+def search(
+    job: opt.JobFile,
+    out: Annotated[
+        Path | None, typer.Option(metavar="STUDY", help="The study to write or go on with, instead of the job's.")
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(metavar="NUMBER", help="Processes to use. [default: all cores]")
+    ] = None,
+    seeds: Annotated[
+        int | None, typer.Option(metavar="NUMBER", help="Secret seeds per design, instead of the job's seeds.")
+    ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Say how many candidates, how long and what is infeasible. Writes nothing."),
+    ] = False,
+    as_json: opt.Json = False,
+) -> None:
+    """Score every candidate release of a job; resumes."""
+    from quadrille.cli import study_show
+    from quadrille.cli.overview import search_document
+    from quadrille.study.job import Job
+
+    asked = Job.read(job)
+    seeds, workers = _count("--seeds", seeds), _count("--workers", workers) or asked.workers
+    with show.working("Reading"):
+        data = _data(asked)
+        grids = asked.recipes(data, seeds=seeds)
+    path = asked.out if out is None else out
+    if dry_run:
+        _foretell(asked, data, grids, path, workers, as_json=as_json)
+        return
+    study = _run(asked, data, grids, path, workers)
+    document = search_document(study)
+    if as_json:
+        show.emit(document)
+    else:
+        study_show.show_search(document, _release_command(asked))
+
+
+def _count(option: str, value: int | None) -> int | None:
+    if value is not None and value < 1:
+        raise ParameterError(f"{option} must be a whole number of 1 or more. Got {value}.")
+    return value
+
+
+def _data(job: Job) -> Data:
+    """Read the data of a job, and say where the job names what cannot be read."""
+    try:
+        return load(job.file, job.codebook, job.weight)
+    except QuadrilleError as error:
+        raise InputError(f"{job.path}, [data]: {error}") from None
+
+
+def _run(job: Job, data: Data, grids: list[Grid], path: Path, workers: int | None) -> Study:
+    import quadrille as qd
+
+    try:
+        return qd.search(data, grids, job.measures, out=path, workers=workers, then=job.then)
+    except (KeyboardInterrupt, SystemExit):
+        tell(f"stopped. The results so far are in {str(path)!r}; the same command goes on from there.")
+        raise
+
+
+def _foretell(job: Job, data: Data, grids: list[Grid], path: Path, workers: int | None, *, as_json: bool) -> None:
+    import os
+
+    from quadrille.cli import study_show
+    from quadrille.cli.dry_run import forecast
+    from quadrille.cli.overview import open_study
+
+    known = open_study(path) if path.exists() else None
+    if known is not None:
+        require_data(known, data)
+        if (known.header.measures, known.header.then) != (job.measures, job.then):
+            listed = ", ".join(known.measures)
+            raise MismatchError(f"The study {str(path)!r} has other measures: {listed}. Use these, or another name.")
+    with show.working("Trying designs"):
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        found = forecast(data, grids, job.measures, workers or cores)
+    results = 0 if known is None else len(known) - known.counts()["pending"]
+    document = {"study": str(path), "results": results, "measures": [*job.measures], "then": [*job.then]}
+    document |= {"data": job.file, "records": data.n, **found.as_dict()}
+    if as_json:
+        show.emit(document)
+    else:
+        study_show.show_forecast(found, document)
+
+
+def frontier(study: opt.StudyFile, risk: opt.Risk = None, loss: opt.Loss = None, as_json: opt.Json = False) -> None:
+    """Show the candidates that no other one dominates."""
+    from quadrille.cli import study_show
+    from quadrille.cli.overview import choice_document, open_study, overview
+
+    with show.working("Reading"):
+        seen = overview(open_study(study), risk, loss)
+        rows = seen.rows()
+    if not as_json:
+        study_show.show_frontier(seen, rows)
+        return
+    show.emit(
+        {
+            "study": str(study),
+            "axes": seen.axes,
+            "candidates": len(seen.points),
+            "left_out": len(seen.study) - len(seen.points),
+            "frontier": rows,
+            "knee": None if seen.knee is None else choice_document(seen.knee),
+            "warnings": list(seen.warnings),
+        }
+    )
+
+
+def pick(
+    study: opt.StudyFile,
+    rule: Annotated[
+        str | None, typer.Option(metavar="WORD", help=f"{', '.join(RULES)}. [default: knee, or what a limit implies]")
+    ] = None,
+    max_risk: Annotated[float | None, typer.Option(metavar="NUMBER", help="Least loss with at most this risk.")] = None,
+    max_loss: Annotated[float | None, typer.Option(metavar="NUMBER", help="Least risk with at most this loss.")] = None,
+    trade: Annotated[float | None, typer.Option(metavar="NUMBER", help="Least risk + NUMBER * loss.")] = None,
+    weights: Annotated[
+        str | None, typer.Option(metavar="A,B", help="Nearest to the ideal point, risk weighted A and loss B.")
+    ] = None,
+    risk: opt.Risk = None,
+    loss: opt.Loss = None,
+    note: Annotated[str | None, typer.Option(metavar="TEXT", help="Pin this note to the candidate.")] = None,
+    save_recipe: opt.SaveRecipe = None,
+    overwrite: opt.Overwrite = False,
+    as_json: opt.Json = False,
+) -> None:
+    """Choose a candidate and say why."""
+    from quadrille.cli import study_show
+    from quadrille.cli.overview import candidate_row, choice_document, open_study, overview
+    from quadrille.io.atomic import new_file
+
+    check_new(save_recipe, overwrite=overwrite, source=str(study))
+    rule, pair = _rule(rule, trade, weights)
+    known = open_study(study)
+    chosen = known.pick(rule, risk=risk, loss=loss, max_risk=max_risk, max_loss=max_loss, trade=trade, weights=pair)
+    if save_recipe is not None:
+        with new_file(save_recipe, (chosen.recipe.to_json() + "\n").encode(), private=True):
+            pass
+    if note is not None:
+        known.note(chosen.candidate, note)
+    row, seen = candidate_row(known, chosen.candidate), overview(known, risk, loss)
+    if as_json:
+        saved = save_recipe and str(save_recipe)
+        written = {"note": row["note"], "save_recipe": saved, "warnings": list(seen.warnings)}
+        show.emit({"study": str(study), **choice_document(chosen), "scores": row["scores"], **written})
+    else:
+        study_show.show_choice(chosen, row, seen.warnings, f"quadrille release FILE --study {quote(str(study))}")
+
+
+def _rule(rule: str | None, trade: float | None, weights: str | None) -> tuple[str | None, tuple[float, float] | None]:
+    """Check the rule and what goes with it."""
+    if rule is not None and rule not in RULES:
+        raise ParameterError(f"--rule must be one of {', '.join(RULES)}. Got {rule!r}.")
+    for option, value, needs in (("--trade", trade, "linear"), ("--weights", weights, "ideal")):
+        if value is not None and rule not in (None, needs):
+            raise ParameterError(f"{option} goes with --rule {needs}, not with --rule {rule}.")
+    if trade is not None and weights is not None:
+        raise ParameterError("Give --trade or --weights, not both: they are two rules.")
+    if trade is not None and not (isfinite(trade) and trade >= 0):
+        raise ParameterError(f"--trade must be a number of 0 or more. Got {trade}.")
+    return None if rule is None else rule.replace("-", " "), _weights(weights)
+
+
+def _weights(text: str | None) -> tuple[float, float] | None:
+    if text is None:
+        return None
+    try:
+        risk, loss = map(float, text.split(","))
+        usable = isfinite(risk + loss) and min(risk, loss) >= 0 and max(risk, loss) > 0
+    except ValueError:
+        usable = False
+        risk = loss = 0.0
+    if not usable:
+        raise ParameterError("--weights must be two numbers of 0 or more, not both 0, as in 2,1.")
+    return risk, loss
+
+
+def _release_command(job: Job) -> str:
+    """Return the command that releases a candidate of a job's study, without the study and the candidate."""
+    words = ["quadrille release", quote(job.file)]
+    words += [] if job.codebook is None else ["--codebook", quote(str(job.codebook))]
+    words += [] if job.weight is None else ["--weight", quote(job.weight)]
+    return " ".join(words)
+
+
+def candidate_of(path: Path | None, candidate: int | None, pick: bool, design: Design) -> tuple[Study, Recipe] | None:
+    """Return the study and the recipe of the candidate to release; None when no study is named."""
+    from quadrille.cli.overview import open_study
+
+    if path is None:
+        if candidate is not None or pick:
+            option = "--pick" if pick else "--candidate"
+            raise ParameterError(f"{option} chooses from a study: name it with --study.")
+        return None
+    if given := design.given():
+        raise ParameterError(f"Give --study or --{given[0]}, not both: a candidate has its recipe.")
+    if (candidate is None) == (not pick):
+        raise ParameterError("Say which candidate of the study to release: --candidate ID, or --pick for the knee.")
+    study = open_study(path)
+    if candidate is None:
+        return study, study.pick("knee").recipe
+    if not (study.ids == candidate).any():
+        raise InputError(
+            f"The study {str(path)!r} has no candidate {candidate}. Its candidates are 1 to {len(study):,}."
+        )
+    return study, study.recipe(candidate)
+
+
+def require_data(study: Study, data: Data) -> None:
+    """Refuse data other than those of the study: a candidate would be another release there."""
+    if study.header.fingerprint != data.fingerprint:
+        raise MismatchError(
+            f"The study {str(study.path)!r} was made for other data. "
+            "Use the file, codebook and weight that it was made with."
+        )
