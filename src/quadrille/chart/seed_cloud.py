@@ -54,7 +54,7 @@ def _notes(designs: pl.DataFrame, total: int, shown: int, left_out: int) -> list
     if shown < total:
         notes.append(f"Shown: {shown:,} of {total:,} points, thinned evenly; means are of all.")
     if left_out:
-        notes.append(f"Left out: {counted(left_out, 'candidate')} without a value on both plane.")
+        notes.append(f"Left out: {counted(left_out, 'candidate')} without a value on both axes.")
     return notes
 
 

@@ -15,6 +15,7 @@ from quadrille.cli import options as opt
 from quadrille.cli import show, studies
 from quadrille.cli.guard import flush_quietly, guarded, prepare_process, tell, warnings_told
 from quadrille.cli.inputs import Design, addresses, check_new, load, load_after, read_recipe, seed_of
+from quadrille.errors import ParameterError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -230,6 +231,7 @@ def _swapped_records(recipe: Recipe, data: Data, other: Data) -> NDArray[np.bool
 command(studies.search)
 command(studies.frontier)
 command(studies.pick)
+command(studies.report)
 
 
 @command
@@ -291,20 +293,34 @@ def _show_release(done: Release) -> None:
 @command
 def reproduce(
     paper: opt.Paper,
-    seeds: Annotated[int, typer.Option(metavar="NUMBER", help="Number of draws to compare with the paper.")] = 100,
-    sampler: Annotated[str, typer.Option(metavar="WORD", help="first-uniform or pair-uniform.")] = "first-uniform",
+    seeds: Annotated[
+        int | None, typer.Option(metavar="NUMBER", help="Draws to compare with the paper. [default: as suits it]")
+    ] = None,
+    sampler: Annotated[
+        str | None, typer.Option(metavar="WORD", help="first-uniform or pair-uniform. [default: the paper's]")
+    ] = None,
+    figures: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Also draw the paper's figures, as PNG, into this folder.")
+    ] = None,
     as_json: opt.Json = False,
 ) -> None:
     """Set the published numbers of a paper beside ours."""
     from quadrille import papers
 
     module = papers.get(paper)
+    if figures is not None and not hasattr(module, "write_figures"):
+        raise ParameterError(f"The paper {paper} has no figures to draw. Leave --figures out.")
+    count, rule = module.DEFAULT_SEEDS if seeds is None else seeds, sampler or module.DEFAULT_SAMPLER
     with show.progress_bar(f"Reproducing {paper}") as progress:
-        found = module.reproduce(seeds=seeds, sampler=sampler, progress=progress)
+        found = module.reproduce(seeds=count, sampler=rule, progress=progress)
+    drawn = [] if figures is None else [str(path) for path in module.write_figures(found, figures)]
     if as_json:
-        show.emit(found.as_dict())
-    else:
-        found.render(show.console())
+        show.emit({**found.as_dict(), "figures_written": drawn})
+        return
+    found.render(show.console())
+    if drawn:
+        show.title("Figures")
+        show.facts([("", path) for path in drawn])
 
 
 @command
@@ -316,7 +332,10 @@ def demo(
     """Walk the whole path on a bundled file."""
     from quadrille.cli import demo as walk
 
-    walk.run(out, None if seed is None else seed_of(seed), as_json=as_json)
+    given = None if seed is None else seed_of(seed)
+    if isinstance(given, str):
+        raise ParameterError("--seed of the demo must be a whole number. Leave it out for secret seeds.")
+    walk.run(out, given, as_json=as_json)
 
 
 def main() -> None:

@@ -68,6 +68,10 @@ Risk = Annotated[
 Loss = Annotated[
     str | None, typer.Option(metavar="MEASURE", help="Measure of loss. [default: the first one of the study]")
 ]
+ReportFile = Annotated[
+    str | None,
+    typer.Argument(metavar="[FILE]", help="The data of the study. [default: what its job named]", show_default=False),
+]
 FromStudy = Annotated[
     Path | None,
     typer.Option("--study", metavar="STUDY", help="Release a candidate of this study: --candidate ID or --pick."),

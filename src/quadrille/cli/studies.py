@@ -82,10 +82,16 @@ def _run(job: Job, data: Data, grids: list[Grid], path: Path, workers: int | Non
     import quadrille as qd
 
     try:
-        return qd.search(data, grids, job.measures, out=path, workers=workers, then=job.then)
+        found = qd.search(data, grids, job.measures, out=path, workers=workers, then=job.then)
     except (KeyboardInterrupt, SystemExit):
         tell(f"stopped. The results so far are in {str(path)!r}; the same command goes on from there.")
         raise
+    found.remember(_absolute(job.file), None if job.codebook is None else str(job.codebook.absolute()), job.weight)
+    return found
+
+
+def _absolute(file: str) -> str:
+    return file if file.startswith("dataset:") else str(Path(file).absolute())
 
 
 def _foretell(job: Job, data: Data, grids: list[Grid], path: Path, workers: int | None, *, as_json: bool) -> None:
@@ -176,6 +182,45 @@ def pick(
         show.emit({"study": str(study), **choice_document(chosen), "scores": row["scores"], **written})
     else:
         study_show.show_choice(chosen, row, seen.warnings, f"quadrille release FILE --study {quote(str(study))}")
+
+
+def report(
+    study: opt.StudyFile,
+    file: opt.ReportFile = None,
+    candidate: opt.Candidate = None,
+    risk: opt.Risk = None,
+    loss: opt.Loss = None,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The HTML file to write.")] = Path("report.html"),
+    overwrite: opt.Overwrite = False,
+    codebook: opt.Codebook = None,
+    weight: opt.Weight = None,
+    as_json: opt.Json = False,
+) -> None:
+    """Write the report for the review board, as one HTML file."""
+    from quadrille.cli.overview import open_study
+    from quadrille.report import write_report
+
+    known = open_study(study)
+    source = _source(known, file, codebook, weight)
+    with show.working("Reading and writing the report"):
+        path = write_report(known, load(*source), out, candidate=candidate, risk=risk, loss=loss, overwrite=overwrite)
+    if as_json:
+        show.emit({"study": str(study), "report": str(path)})
+    else:
+        show.note(f"Wrote {path}. It is confidential; open it in a browser, no network is needed.")
+
+
+def _source(
+    study: Study, file: str | None, codebook: Path | None, weight: str | None
+) -> tuple[str, Path | None, str | None]:
+    """Return the data file of a study: the one given, or the one that its job named."""
+    if file is not None:
+        return file, codebook, weight
+    known = study.source
+    if not known:
+        raise ParameterError("The study does not know its data file. Name it: quadrille report STUDY FILE.")
+    book = known["codebook"]
+    return str(known["file"]), codebook or (Path(book) if book else None), weight or known["weight"]
 
 
 def _rule(rule: str | None, trade: float | None, weights: str | None) -> tuple[str | None, tuple[float, float] | None]:

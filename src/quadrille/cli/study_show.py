@@ -94,7 +94,7 @@ def show_search(document: Mapping[str, Any], release: str) -> None:
         show.note("\nNo candidate has a score on both axes, so there is nothing to choose from.")
         return
     show.title("The knee of the frontier")
-    show.note(_indented(knee["explanation"]))
+    show.note(indented(knee["explanation"]))
     show.title("Next")
     show.shell(f"  quadrille frontier {study}")
     show.shell(f"  quadrille pick {study} --max-risk {_just_above(knee['risk']):.3g}")
@@ -106,7 +106,8 @@ def _just_above(limit: float) -> float:
     return limit + 0.006 * abs(limit)
 
 
-def _indented(text: str) -> str:
+def indented(text: str) -> str:
+    """Fold the lines of an explanation to the width of the terminal."""
     from textwrap import fill
 
     width = show.console().width
@@ -177,7 +178,7 @@ def show_choice(chosen: Choice, row: dict[str, Any], warnings: Sequence[str], re
     from quadrille.study.axes import kind_of
 
     show.title("Chosen")
-    show.note(_indented(chosen.explain()))
+    show.note(indented(chosen.explain()))
     show.title("Design")
     lines = [("method", row["method"]), ("swap", row["swap"]), ("rate", _rate(row)), ("pairs", _pairs(row))]
     lines += [("constraints", ", ".join(constraints(row))), ("note", row["note"] or "")]

@@ -183,6 +183,17 @@ class Study:
             design, seed = store.recipe_parts(candidate)
         return recipe_from_json(json.dumps({**json.loads(design), "seed": seed}))
 
+    @property
+    def source(self) -> dict[str, str | None]:
+        """The data file, codebook and weight that the study was made with, where it knows."""
+        with closing(Store.open(self.path)) as store:
+            return store.source()
+
+    def remember(self, file: str, codebook: str | None, weight: str | None) -> None:
+        """Keep the names of data file, codebook and weight, so that a report finds them."""
+        with closing(Store.open(self.path)) as store:
+            store.remember({"file": file, "codebook": codebook, "weight": weight})
+
     def note(self, candidate: int, text: str) -> None:
         """Pin a note to a candidate."""
         with closing(Store.open(self.path)) as store:

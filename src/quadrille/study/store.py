@@ -77,6 +77,7 @@ def locked(path: Path) -> Generator[None]:
     """Keep a second search out while this one runs."""
     lock = path.with_name(f".{path.name}.lock")
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         handle = _lock(lock)
     except BlockingIOError:
         raise OutputError(f"Another search is working on the study {str(path)!r}. Wait for it or stop it.") from None
@@ -215,6 +216,16 @@ class Store:
         """Tell whether the costly measures of a candidate are there."""
         return self._db.execute("SELECT 1 FROM later WHERE id = ?", (candidate,)).fetchone() is not None
 
+    def source(self) -> dict[str, str | None]:
+        """Return the data file, codebook and weight that the study was made with, where it knows."""
+        row = self._db.execute("SELECT value FROM meta WHERE key = 'source'").fetchone()
+        return json.loads(row[0]) if row else {}
+
+    def remember(self, source: dict[str, str | None]) -> None:
+        """Keep the names of data file, codebook and weight."""
+        with self.writing():
+            self._db.execute("INSERT OR REPLACE INTO meta VALUES ('source', ?)", (json.dumps(source),))
+
     def note(self, candidate: int, text: str) -> None:
         """Pin a note to a candidate."""
         with self.writing():
@@ -269,7 +280,6 @@ def _connect(path: Path) -> sqlite3.Connection:
 def _create(path: Path, header: Header) -> sqlite3.Connection:
     """Make the file for its owner alone before anything is written to it."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
         path.chmod(0o600)
     except OSError as error:
