@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test bench lint types imports unit pins clean
+.PHONY: demo test bench lint types imports unit browser pins clean
 
 demo: $(READY)
 	@$(BIN)/quadrille demo --out demo
@@ -24,8 +24,16 @@ types: $(READY)
 imports: $(READY)
 	@$(BIN)/lint-imports
 
-unit: $(READY)
+unit: $(READY) browser
 	@$(BIN)/pytest -n 2 --dist loadfile
+
+# The report is tested in a real browser where there is one, or where one can be installed.
+browser:
+	@command -v chromium >/dev/null || { \
+	  sudo=$$(test $$(id -u) = 0 || command -v sudo); \
+	  command -v apt-get >/dev/null && { test $$(id -u) = 0 || test -n "$$sudo"; } && \
+	  $$sudo apt-get update -qq >/dev/null 2>&1 && $$sudo apt-get install -y -qq chromium >/dev/null 2>&1; \
+	} || echo "No chromium: the browser tests are skipped. Install it with: apt-get install chromium"
 
 # Set up once; again when the project's needs change.
 $(READY): pyproject.toml constraints.txt

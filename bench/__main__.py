@@ -9,6 +9,8 @@ from rich.table import Table
 
 from bench.core import candidate_results, growth_results, memory_result
 from bench.reading import reading_ratios
+from bench.search import candidate_ratios, search_results
+from bench.search import memory_result as search_memory
 from bench.timing import Result
 
 
@@ -16,7 +18,8 @@ def main() -> int:
     """Run all benchmarks."""
     console = Console(width=None if sys.stdout.isatty() else 150)
     results = [*candidate_results(), *growth_results(), memory_result()]
-    results += [Result(*row) if isinstance(row, Result) else _reading(*row) for row in reading_ratios()]
+    results += [_reading(*row) for row in reading_ratios()]
+    results += [*candidate_ratios(), *search_results(), search_memory()]
     table = Table(title="Ratios, each against its baseline in the same run; preparation excluded on both sides")
     for heading in ("what", "measured", "target", "met", "remark"):
         table.add_column(heading, justify="right" if heading == "measured" else "left")

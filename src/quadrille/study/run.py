@@ -24,7 +24,7 @@ Recipes = Grid | Iterable[Recipe | Grid]
 IN_PROCESS_SECONDS = 2.0
 """Work that takes less than this is done in the process itself: starting workers costs about 0.7 s."""
 
-_CHUNK = 64
+_CHUNK = 256
 _COMMIT_ROWS = 500
 _COMMIT_SECONDS = 0.5
 
@@ -134,9 +134,9 @@ class _Search:
         return False
 
     def _together(self) -> None:
-        """Keep every worker busy with two chunks at a time, and store results as they come."""
+        """Keep every worker busy with three chunks at a time, and store results as they come."""
         with workshop(self._workers, self._data, self._store.header.measures) as send:
-            flying = deque(send(chunk) for chunk in islice(self._chunks, 2 * self._workers))
+            flying = deque(send(chunk) for chunk in islice(self._chunks, 3 * self._workers))
             while flying:
                 results = flying.popleft()()
                 flying.extend(send(chunk) for chunk in islice(self._chunks, 1))
