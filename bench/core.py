@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 
-from bench.timing import Result, best
+from bench.timing import Result, best, memory
 from quadrille.cross import Cross
 from quadrille.data import Column, Data
 from quadrille.datasets import cps8d
@@ -123,25 +123,11 @@ def peak_memory(n: int) -> None:
     small = large_file(10**4)
     Evaluator(small, ADDRESSES).score(RandomSwap(SWAP, rate=0.01, seed=1).plan(small))
     data = large_file(n)
-    resident = _resident()
+    resident = memory("VmRSS")
     _reset_peak()
     evaluator = Evaluator(data, ADDRESSES)
     evaluator.score(RandomSwap(SWAP, rate=0.01, seed=1).plan(data))
-    print((_peak() - resident) / 2**30)
-
-
-def _status(field: str) -> float:
-    with open("/proc/self/status", encoding="ascii") as status:  # noqa: PTH123
-        line = next(line for line in status if line.startswith(field))
-    return float(line.split()[1]) * 1024
-
-
-def _resident() -> float:
-    return _status("VmRSS")
-
-
-def _peak() -> float:
-    return _status("VmHWM")
+    print((memory("VmHWM") - resident) / 2**30)
 
 
 def _reset_peak() -> None:

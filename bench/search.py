@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from bench.timing import Result, best
+from bench.timing import Result, best, memory
 from quadrille.cross import Cross
 from quadrille.datasets import cps8d
 from quadrille.study.grid import grid
@@ -159,9 +159,7 @@ def memory_result(count: int = 10**6) -> Result:
 
 def run_many(seeds: int) -> None:
     """Search over many seeds of one small swap and print the peak memory in bytes."""
-    import resource
-
     with tempfile.TemporaryDirectory() as folder:
         recipes = grid(RandomSwap, swap=[["MS"]], pairs=1, seed=range(seeds))
         search(cps8d(), recipes, ["hellinger"], out=Path(folder) / "study", workers=1, progress=False)
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+    print(memory("VmHWM"))

@@ -160,7 +160,7 @@ BAD_CALLS: dict[str, tuple[str, str]] = {
     "dry run by other measures": ("search other_measures_job.toml --out small.study --dry-run", "has other measures"),
     "search over a file": ("search job.toml --out good.csv", "not a study"),
     "search over a folder": ("search job.toml --out filled", "Cannot open the study"),
-    "search below a file": ("search job.toml --out good.csv/study", "Not a directory"),
+    "search below a file": ("search job.toml --out good.csv/study", "a file stands where its folder should be"),
     "frontier of nothing": ("frontier nowhere", "There is no study 'nowhere'"),
     "frontier of a file": ("frontier good.csv", "not a study"),
     "frontier of an unknown measure": ("frontier small.study --risk expsed", "Did you mean: 'exposed'?"),

@@ -314,4 +314,6 @@ def _header(path: Path, db: sqlite3.Connection) -> Header:
 
 
 def _cannot_write(path: Path, error: OSError) -> OutputError:
-    return OutputError(f"Cannot write the study {str(path)!r}: {error.strerror}. Choose another place.")
+    blocked = isinstance(error, FileExistsError | NotADirectoryError)
+    reason = "a file stands where its folder should be" if blocked else error.strerror
+    return OutputError(f"Cannot write the study {str(path)!r}: {reason}. Choose another place.")
