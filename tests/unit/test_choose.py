@@ -129,3 +129,12 @@ def test_seed_noise_is_called_seed_noise_and_design_is_not() -> None:
     assert seed_warning(clouds(apart + 0.01 * random.normal(size=(160, 2)), designs, seeds)) == ""
     single = clouds(apart[:8], np.arange(8), np.zeros(8, dtype=np.int64))
     assert "one seed only" in seed_warning(single)
+
+
+def test_a_named_candidate_is_described_like_a_chosen_one(study: qd.Study) -> None:
+    knee = study.pick("knee")
+    named = study.choice(knee.candidate)
+    assert (named.rule, named.risk, named.loss, named.safer) == ("named", knee.risk, knee.loss, knee.safer)
+    assert named.dominates == knee.dominates
+    with pytest.raises(InputError, match="Candidate 999 .* does not exist"):
+        study.choice(999)

@@ -236,7 +236,7 @@ def test_a_named_candidate_off_the_frontier_is_called_that(study: Study, cps8d: 
     page = Page(write_report(study, cps8d, tmp_path / "r.html", candidate=beaten))
     assert f"Proposed for release: candidate {beaten}" in page.text
     assert "It is not on the frontier:" in page.text
-    assert "named by those who asked for this report" in page.text
+    assert "it was named, not chosen by a rule" in page.text
 
 
 def test_a_named_candidate_on_the_frontier_has_the_neighbours_that_pick_gives(study: Study, cps8d: Data) -> None:

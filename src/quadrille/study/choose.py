@@ -60,7 +60,8 @@ class Choice:
         lines += [self._safer(), self._gentler()]
         if self.trades:
             low, high = self.trades
-            lines.append(f"It minimises {risk} + t * {loss} for every t from {low:.3g} to {high:.3g}.")
+            span = f"from {low:.3g} to {high:.3g}" if np.isfinite(high) else f"of {low:.3g} or more"
+            lines.append(f"It minimises {risk} + t * {loss} for every t {span}.")
         if self.left_out:
             lines.append(f"{self.left_out:,} candidates without both scores were left out.")
         return "\n".join(lines)
@@ -118,7 +119,7 @@ def choose(
         )
     inside = np.flatnonzero(allowed)
     place = int(inside[_apply(rule, points[inside], trade, weights)])
-    return _described(study, axes, points, rows, place, rule, _reason(rule, axes, max_risk, max_loss, trade, weights))
+    return described(study, axes, points, rows, place, rule, _reason(rule, axes, max_risk, max_loss, trade, weights))
 
 
 def _implied(
@@ -172,9 +173,10 @@ def _reason(
     return reasons[rule] + within
 
 
-def _described(
+def described(
     study: Study, axes: tuple[str, str], points: Floats, rows: Ints, place: int, rule: str, reason: str
 ) -> Choice:
+    """Say of the candidate at a place what it dominates and what its neighbours on the frontier would cost."""
     front = np.flatnonzero(non_dominated(points))
     front = front[np.lexsort((points[front, 1], points[front, 0]))]
     here = points[place]

@@ -17,7 +17,7 @@ from quadrille.errors import InputError, unknown_name
 from quadrille.measure_base import Side
 from quadrille.recipe import Recipe
 from quadrille.study.axes import kind_of, orient
-from quadrille.study.choose import Choice, choose
+from quadrille.study.choose import Choice, choose, described
 from quadrille.study.clouds import Cloud, clouds
 from quadrille.study.frontier import dominated_by, non_dominated
 from quadrille.study.store import STATUS, Header, Store
@@ -106,7 +106,8 @@ class Study:
         shown: dict[str, object] = {"design": number, "method": parameters.pop("method")}
         parameters.pop("version")
         for name in ("swap", "same", "different"):
-            shown[name] = " + ".join(parameters.pop(name, []))
+            columns = parameters.pop(name, [])
+            shown[name] = columns if isinstance(columns, str) else " + ".join(columns)
         pairs = parameters.pop("pairs", None)
         rate = parameters.pop("rate", None)
         n = self.header.records
@@ -168,6 +169,16 @@ class Study:
         axes = (self.axis("risk", risk), self.axis("loss", loss))
         points, rows = self.objectives(axes)
         return choose(self, axes, points, rows, rule, max_risk, max_loss, trade, weights)
+
+    def choice(self, candidate: int, *, risk: str | None = None, loss: str | None = None) -> Choice:
+        """Describe a candidate that was named, in the way of one that a rule has picked."""
+        axes = (self.axis("risk", risk), self.axis("loss", loss))
+        points, rows = self.objectives(axes)
+        place = np.flatnonzero(self.ids[rows] == candidate)
+        if not len(place):
+            why = "has no score on both axes" if (self.ids == candidate).any() else "does not exist"
+            raise InputError(f"Candidate {candidate} of the study {str(self.path)!r} {why}. Name another one.")
+        return described(self, axes, points, rows, int(place[0]), "named", "it was named, not chosen by a rule")
 
     def clouds(self, risk: str | None = None, loss: str | None = None) -> list[Cloud]:
         """Return, per design, mean and spread over its seeds and the share of seeds on the frontier."""
