@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from math import sqrt
 
+import numpy as np
+
 from quadrille.papers.gks2003.experiment import EXPOSED, LOSS, MEASURES, PAIRS, RISK, Experiment, Floats
 from quadrille.papers.reproduction import MOST_ERRORS, Check
 
@@ -27,6 +29,9 @@ RANGES = {
 EXPOSURES = {"pair-uniform": (0.01447, 0.01400, 0.01206)}
 """Mean of `exposed` over all swaps, by rate."""
 LOWEST_EXPOSED = {"pair-uniform": 0.0108}
+LOWEST_OF_SEEDS = 3
+NOT_IN_THE_PAPER = ("Race", "AnnSal")
+"""Lowest `exposed` of 321 single draws: 107 designs with three seeds, without the swap that the paper could not do."""
 MOST_OFF = 0.02
 
 
@@ -69,14 +74,18 @@ def _extreme_checks(found: Experiment) -> list[Check]:
 
 
 def _lowest(found: Experiment) -> list[Check]:
-    """Compare the lowest `exposed` of any single draw; its error is the spread of that design over seeds."""
-    if found.sampler not in LOWEST_EXPOSED:
+    """Compare the lowest `exposed` among as many single draws as the reference had, on average over groups of seeds."""
+    if found.sampler not in LOWEST_EXPOSED or found.seeds < 2 * LOWEST_OF_SEEDS:
         return []
-    exposed = found.free[..., EXPOSED].reshape(-1, found.seeds)
-    design = exposed[int(exposed.argmin()) // found.seeds]
-    what = "least single draw of all"
-    sd = float(design.std(ddof=1))
-    return [_end_check(found, EXPOSED, what, LOWEST_EXPOSED[found.sampler], float(design.min()), sd)]
+    exposed = found.free[..., EXPOSED].copy()  # rate, swap, seed
+    exposed[-1, found.swaps.index(NOT_IN_THE_PAPER)] = np.inf
+    groups = [
+        exposed[..., i : i + LOWEST_OF_SEEDS] for i in range(0, found.seeds - LOWEST_OF_SEEDS + 1, LOWEST_OF_SEEDS)
+    ]
+    lowest = np.array([group.min() for group in groups])
+    what = f"least of {exposed[..., :LOWEST_OF_SEEDS].size - LOWEST_OF_SEEDS:,} draws"
+    sd = float(lowest.std(ddof=1))
+    return [_end_check(found, EXPOSED, what, LOWEST_EXPOSED[found.sampler], float(lowest.mean()), sd)]
 
 
 def _end_check(found: Experiment, measure: int, what: str, reference: float, ours: float, error: float) -> Check:
