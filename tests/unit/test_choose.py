@@ -136,5 +136,22 @@ def test_a_named_candidate_is_described_like_a_chosen_one(study: qd.Study) -> No
     named = study.choice(knee.candidate)
     assert (named.rule, named.risk, named.loss, named.safer) == ("named", knee.risk, knee.loss, knee.safer)
     assert named.dominates == knee.dominates
-    with pytest.raises(InputError, match="Candidate 999 .* does not exist"):
+    with pytest.raises(InputError, match=r"Candidate 999 .* does not exist"):
         study.choice(999)
+
+
+def test_dominated_by_is_0_on_the_frontier_and_nowhere_else(study: qd.Study) -> None:
+    counts = study.dominated_by()
+    assert len(counts) == len(study)
+    assert set(counts.filter(pl.col("dominated_by") == 0)["id"]) == set(study.frontier()["id"])
+
+
+def test_trade_offs_cover_every_trade_off_and_agree_with_the_linear_rule(study: qd.Study) -> None:
+    winners = study.trade_offs()
+    assert winners["from"][0] == 0
+    assert winners["to"][-1] == float("inf")
+    assert winners["from"][1:].to_list() == winners["to"][:-1].to_list()
+    for row in winners.to_dicts():
+        middle = row["from"] + 1 if row["to"] == float("inf") else (row["from"] + row["to"]) / 2
+        choice = study.pick(trade=middle)
+        assert (choice.risk, choice.loss) == (row["risk"], row["loss"])

@@ -19,7 +19,7 @@ from quadrille.recipe import Recipe
 from quadrille.study.axes import kind_of, orient
 from quadrille.study.choose import Choice, choose, described
 from quadrille.study.clouds import Cloud, clouds
-from quadrille.study.frontier import dominated_by, non_dominated
+from quadrille.study.frontier import dominated_by, linear_winners, non_dominated
 from quadrille.study.store import STATUS, Header, Store
 from quadrille.swap import recipe_from_json
 
@@ -144,6 +144,21 @@ class Study:
         kept = rows[non_dominated(points)] if len(rows) else rows
         frame = self.frame(kept.tolist())
         return frame.sort([addresses[0], addresses[1]]) if len(frame) else frame
+
+    def dominated_by(self, risk: str | None = None, loss: str | None = None) -> pl.DataFrame:
+        """Return, for every candidate that has both scores, how many others dominate it; 0 is the frontier."""
+        points, rows = self.objectives([self.axis("risk", risk), self.axis("loss", loss)])
+        counts = dominated_by(points).tolist()
+        return frames.tidy([{"id": i, "dominated_by": n} for i, n in zip(self.ids[rows].tolist(), counts, strict=True)])
+
+    def trade_offs(self, risk: str | None = None, loss: str | None = None) -> pl.DataFrame:
+        """Return who wins risk + t * loss for which t: one row per winner, from t = 0 (least risk) upwards."""
+        points, rows = self.objectives([self.axis("risk", risk), self.axis("loss", loss)])
+        ids, (x, y) = self.ids[rows].tolist(), points.T
+        winners = linear_winners(x, y) if len(points) else []
+        return frames.tidy(
+            [{"id": ids[w.point], "risk": x[w.point], "loss": y[w.point], "from": w.low, "to": w.high} for w in winners]
+        )
 
     def near_frontier(self) -> list[int]:
         """Return the numbers of the candidates on the frontier or dominated by few others."""
