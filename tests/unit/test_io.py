@@ -236,7 +236,6 @@ def test_a_row_that_lost_or_gained_a_field_is_refused_with_its_line(
         (f"a,b\n1,2\n{SECRET}\n3\n3,4\n", r"2 rows have fewer fields .* first in line 3\."),
         (f"a,b\n{SECRET}\n3,4\n", r"1 rows have fewer fields .* first in line 2\."),
         (f"a,b\n{SECRET},2\n\n3,4\n", r"1 rows have fewer fields .* first in line 3\. .* blank line"),
-        (f"a,b\n{SECRET},2\n\n", r"1 rows have fewer fields .* first in line 3\."),
         (f"a,b\n{SECRET},\n3", r"1 rows have fewer fields .* first in line 3\."),
         (f"a,b\n1,2\n{SECRET},2,3\n", r"1 rows have more fields .* first in line 3\."),
         (f"a,b\n{SECRET},2,\n1,2,\n", r"2 rows have more fields .* first in line 2\."),
@@ -495,3 +494,10 @@ def test_a_codebook_survives_its_file(tmp_path: Path) -> None:
     book = Codebook((Variable("é", "ordinal", (3, 1), ("three", "one"), missing=(9,), role="key", level=1),))
     write_codebook(book, tmp_path / "book.toml")
     assert Codebook.read(tmp_path / "book.toml") == book
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\n\n\n"])
+def test_blank_lines_at_the_end_of_a_file_are_no_records(tmp_path: Path, end: str) -> None:
+    path = tmp_path / "file.csv"
+    path.write_text(f"a,b\nx,1\ny,2\n{end}", newline="")
+    assert read(path).frame().rows() == [("x", 1), ("y", 2)]

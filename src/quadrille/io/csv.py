@@ -41,6 +41,7 @@ def read_csv(path: Path, separator: str, *, codebook: Codebook | None, weight: s
     start = len(_BOM) if raw[: len(_BOM)] == _BOM else 0
     check_quotes(raw, start, separator, where)
     names, body = _header(raw, start, separator, where)
+    raw = _without_blank_end(raw) if len(names) > 1 else raw
     text = _Text(raw, raw if isinstance(raw, bytes) else path.absolute(), names, body, separator, where)
     given = {variable.name: variable for variable in codebook or ()}
     table = _table(text, given)
@@ -64,6 +65,12 @@ def csv_bytes(data: Data, separator: str) -> memoryview:
     buffer = io.BytesIO()
     to_frame(data).write_csv(buffer, separator=separator)
     return buffer.getbuffer()
+
+
+def _without_blank_end(raw: Buffer) -> Buffer:
+    """Drop blank lines at the end of a file; in a file of one column they are empty fields and stay."""
+    end = raw[-4:]
+    return raw[:].rstrip(b"\r\n") + b"\n" if end.endswith((b"\n\n", b"\n\r\n")) else raw
 
 
 def _header(raw: Buffer, start: int, separator: str, where: str) -> tuple[list[str], int]:
