@@ -230,6 +230,13 @@ def unequal(a: Codes, b: Codes) -> NDArray[np.bool_]:
     return (a != b) & ~((a != a) & (b != b))  # noqa: PLR0124  # only NaN differs from itself
 
 
+def require_data(data: object, where: str) -> Data:
+    """Refuse a frame or anything else in the place of data, and say how to make data of it."""
+    if not isinstance(data, Data):
+        raise InputError(f"{where} needs Data, and got {type(data).__name__!r}. Use qd.read or qd.from_frame first.")
+    return data
+
+
 def require_columns(data: Data, names: Sequence[str], where: str) -> None:
     """Raise the nearest-name error for the first column that the data lack."""
     for name in names:

@@ -11,7 +11,7 @@ from operator import index
 from typing import Any, ClassVar, NamedTuple, SupportsFloat, SupportsIndex, cast
 
 from quadrille import kernels
-from quadrille.data import Data
+from quadrille.data import Data, require_data
 from quadrille.errors import InputError, ParameterError, bad_parameter, unknown_name
 from quadrille.plan import Plan
 from quadrille.randomness import Stream
@@ -70,7 +70,7 @@ class Recipe(ABC):
 
     def drawer(self, data: Data) -> Drawer:
         """Return the prepared drawer, kept for the next seeds of the same design on the same data."""
-        kept, design = data.prepared, self.identity()
+        kept, design = require_data(data, type(self).__name__).prepared, self.identity()
         drawer = kept.get(design)
         if not isinstance(drawer, Drawer):
             drawer = self.prepare(data)

@@ -115,7 +115,8 @@ def _jobs(folder: Path) -> None:
         "bad_column": JOB.replace('["Sex"]', '["Sexx"]'),
         "bad_measure": JOB.replace('"exposed"', '"exposd"'),
         "other_data": JOB.replace("good.csv", "constant.csv"),
-        "other_measures": JOB.replace('"exposed", ', ""),
+        "other_measures": JOB.replace('"hellinger"', '"total_variation"'),
+        "n_rule": JOB.replace('"exposed", ', ""),
     }
     for name, text in jobs.items():
         (folder / ("job.toml" if name == "job" else f"{name}_job.toml")).write_text(text)

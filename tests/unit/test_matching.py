@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import quadrille as qd
-from quadrille.errors import InputError
+from quadrille.errors import InputError, ParameterError
 
 TABLES = ["hellinger", "total_variation(A*B)", "entropy_change", "cramers_v_change(A*B)", "contingency_change(A*B)"]
 
@@ -74,3 +74,20 @@ def test_with_aligned_rows_the_second_file_gives_what_the_plan_gives(cps8d: qd.D
     shuffled = plan.apply(cps8d).frame().sample(fraction=1.0, shuffle=True, seed=1)
     assert qd.score(cps8d, qd.from_frame(shuffled), measures)["ordinal_shift"] is None
     assert np.isfinite(from_plan["ordinal_shift"])
+
+
+@pytest.mark.parametrize("mask", [[False], True, np.zeros((3, 2), dtype=bool), np.arange(6)])
+def test_a_mask_of_swapped_records_that_does_not_fit_is_refused(mask: object) -> None:
+    before = qd.from_frame(frame(["x", "y", "x", "z", "y", "x"], [1, 2, 2, 1, 3, 3]))
+    after = qd.from_frame(frame(["y", "x", "x", "z", "y", "x"], [1, 2, 2, 1, 3, 3]))
+    with pytest.raises(InputError, match="true or false for each"):
+        qd.score(before, after, ["small_cells"], swapped=mask)  # type: ignore[arg-type]
+
+
+def test_a_mask_beside_a_plan_and_a_frame_in_the_place_of_data_are_refused(cps8d: qd.Data) -> None:
+    plan = qd.RandomSwap(["MS"], pairs=10, seed=1).plan(cps8d)
+    with pytest.raises(ParameterError, match="A plan knows who was swapped"):
+        qd.score(cps8d, plan, ["small_cells"], swapped=np.zeros(cps8d.n, dtype=bool))
+    for call in (lambda data: qd.score(data, plan, ["hellinger"]), qd.RandomSwap(["MS"], pairs=10, seed=1).plan):
+        with pytest.raises(InputError, match=r"Use qd\.read or qd\.from_frame first"):
+            call(pl.DataFrame({"MS": ["a", "b"]}))

@@ -262,7 +262,7 @@ def test_the_rule_of_the_study_decides_what_a_small_cell_is(tmp_path: Path) -> N
     scope = scopes.look(study, data, None, None, None)
     assert scope.together == ("small_cells(n=5)", "exposed(n=5)", "confidence(n=5)")
     page = Page(write_report(study, data, tmp_path / "r.html"))
-    assert "The search did not score exposed" in page.text
+    assert "exposed(n=5)" in page.text
     assert "in cells of 1 to 4 records" in page.text
 
 

@@ -172,7 +172,7 @@ def _save(out: Path | None, save_recipe: Path | None, recipe: Recipe, swapped: C
     text = (recipe.to_json() + "\n").encode()
     with nullcontext() if save_recipe is None else new_file(save_recipe, text, private=True):
         if out is not None:
-            qd.write(swapped(), out)
+            qd.write(swapped(), out, private=True)
 
 
 def _warn_not_a_release(*, seed_lost: bool) -> None:

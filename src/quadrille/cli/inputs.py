@@ -101,11 +101,12 @@ def names(values: Sequence[str] | None) -> list[str]:
 def addresses(values: Sequence[str] | None, data: Data) -> Sequence[str]:
     """Split measures at commas outside brackets; without any, return those that the data can have."""
     from quadrille.io.bundle import default_measures
+    from quadrille.study.axes import beside_the_n_rule
     from quadrille.where import split_outside_quotes
 
     if not values:
         return default_measures(data)
-    return [part.strip() for value in values for part in split_outside_quotes(value, ",")]
+    return beside_the_n_rule([part.strip() for value in values for part in split_outside_quotes(value, ",")])
 
 
 def seed_of(text: str) -> int | str:

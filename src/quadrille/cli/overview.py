@@ -18,11 +18,6 @@ if TYPE_CHECKING:
     from quadrille.study.choose import Choice
     from quadrille.study.results import Study
 
-FOOLED = (
-    "The study has small_cells but not exposed. Swaps that compensate one another lower small_cells and leave the "
-    "release as it was: search with exposed as well, in a study of another name, before you trust this risk."
-)
-
 
 @dataclass(frozen=True)
 class Overview:
@@ -63,17 +58,11 @@ def overview(study: Study, risk: str | None = None, loss: str | None = None) -> 
     axes = (study.axis("risk", risk), study.axis("loss", loss))
     points, rows = study.objectives(axes)
     if not len(points):
-        return Overview(study, axes, study.ids[rows], points, np.zeros(0, dtype=bool), None, advice(study))
+        return Overview(study, axes, study.ids[rows], points, np.zeros(0, dtype=bool), None, ())
     told = seed_warning(study.clouds(*axes))
-    warnings = (*([told] if told else []), *advice(study))
+    warnings = (told,) if told else ()
     knee = study.pick("knee", risk=axes[0], loss=axes[1])
     return Overview(study, axes, study.ids[rows], points, non_dominated(points), knee, warnings)
-
-
-def advice(study: Study) -> tuple[str, ...]:
-    """Say when the n-rule stands alone."""
-    found = set(map(kind, study.measures))
-    return (FOOLED,) if "small_cells" in found and "exposed" not in found else ()
 
 
 def kind(address: str) -> str:
@@ -129,7 +118,7 @@ def search_document(study: Study) -> dict[str, object]:
     try:
         seen = overview(study)
     except QuadrilleError as error:  # a search by risk or by loss alone has no frontier
-        return {**document, "axes": None, "frontier": None, "knee": None, "warnings": [str(error), *advice(study)]}
+        return {**document, "axes": None, "frontier": None, "knee": None, "warnings": [str(error)]}
     knee = None if seen.knee is None else choice_document(seen.knee)
     count = int(seen.front.sum())
     return {**document, "axes": seen.axes, "frontier": count, "knee": knee, "warnings": list(seen.warnings)}

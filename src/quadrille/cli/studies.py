@@ -100,11 +100,12 @@ def _foretell(job: Job, data: Data, grids: list[Grid], path: Path, workers: int 
     from quadrille.cli import study_show
     from quadrille.cli.dry_run import forecast
     from quadrille.cli.overview import open_study
+    from quadrille.study.axes import beside_the_n_rule
 
     known = open_study(path) if path.exists() else None
     if known is not None:
         require_data(known, data)
-        if (known.header.measures, known.header.then) != (job.measures, job.then):
+        if (known.header.measures, known.header.then) != (tuple(beside_the_n_rule(job.measures)), job.then):
             listed = ", ".join(known.measures)
             raise MismatchError(f"The study {str(path)!r} has other measures: {listed}. Use these, or another name.")
     with show.working("Trying designs"):

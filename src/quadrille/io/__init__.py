@@ -34,10 +34,11 @@ def read(path: str | Path, *, codebook: Codebook | str | Path | None = None, wei
     return read_csv(file, _separator(suffix), codebook=book, weight=weight)
 
 
-def write(data: Data, path: str | Path) -> None:
+def write(data: Data, path: str | Path, *, private: bool = False) -> None:
     """Write the records with their original values, in the format told by the ending of the name.
 
-    The file appears whole or not at all. In CSV a missing value and an empty text look alike.
+    The file appears whole or not at all; a private one is readable by its owner only. In CSV a missing value and an
+    empty text look alike.
     """
     file = Path(path)
     suffix = _suffix(file)
@@ -46,7 +47,7 @@ def write(data: Data, path: str | Path) -> None:
     contents = parquet_bytes(data) if suffix == ".parquet" else csv_bytes(data, _separator(suffix))
     if suffix.endswith(".gz"):
         contents = gzip.compress(contents, mtime=0)  # no time stamp, so that equal data make equal files
-    with new_file(file, contents):
+    with new_file(file, contents, private=private):
         pass
 
 

@@ -26,6 +26,7 @@ from quadrille.io.parquet import parquet_bytes
 from quadrille.plan import Plan
 from quadrille.randomness import Words, draw_until_enough, is_secret
 from quadrille.recipe import Recipe, one_of
+from quadrille.study.axes import beside_the_n_rule
 from quadrille.study.score import Scores, score
 
 DEFAULT = (
@@ -125,7 +126,7 @@ def release(
     folder = Path(out)
     check_free(folder, overwrite=overwrite, holds=_FOLDERS)
     plan = recipe.plan(data)
-    scores = score(data, plan, default_measures(data) if measures is DEFAULT else measures)
+    scores = score(data, plan, beside_the_n_rule(default_measures(data) if measures is DEFAULT else measures))
     public = _public(plan.apply(data), _random_order(data.n, recipe) if shuffle else None)
     outside = _public_files(public, format, shuffled=shuffle)
     found = _warnings(public, recipe)

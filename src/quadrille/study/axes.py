@@ -31,6 +31,16 @@ def orient(address: str, value: float | Floats) -> float | Floats:
     return abs(value) if direction == "nearer 0" else -value if direction == "higher" else value
 
 
+def beside_the_n_rule(measures: Sequence[str]) -> list[str]:
+    """Put `exposed` beside every `small_cells`, with the same margin and options: the n-rule alone can be fooled."""
+    wanted: list[str] = []
+    for address in measures:
+        wanted.append(address)
+        if Call.parse(address).name == "small_cells":
+            wanted.append("exposed" + address.strip().removeprefix("small_cells"))
+    return list(dict.fromkeys(wanted)) if len(set(measures)) == len(measures) else list(measures)
+
+
 def sides(measures: Sequence[str]) -> tuple[int, int] | None:
     """Return the positions of the first risk and the first loss measure, if there are both."""
     found = [kind_of(address).side for address in measures]

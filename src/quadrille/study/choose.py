@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from quadrille.errors import ParameterError, QuadrilleError
 from quadrille.recipe import Recipe, one_of
+from quadrille.study.axes import kind_of
 from quadrille.study.frontier import knee, linear_winners, nearest_ideal, non_dominated
 
 if TYPE_CHECKING:
@@ -47,12 +48,13 @@ class Choice:
     safer: Option | None
     gentler: Option | None
     trades: tuple[float, float] | None
+    beside: dict[str, float] = field(default_factory=dict[str, float])
 
     def explain(self) -> str:
         """Say in plain words why this one, what it dominates, and what the next ones would cost."""
         risk, loss = self.axes
         lines = [
-            f"Candidate {self.candidate}: {risk} {self.risk:.6g}, {loss} {self.loss:.6g}.",
+            f"Candidate {self.candidate}: {risk} {self.risk:.6g}, {loss} {self.loss:.6g}{self._beside()}.",
             f"Why: {self.reason}.",
             f"It dominates {self.dominates:,} of the other {self.candidates - 1:,} candidates; "
             f"the frontier has {self.frontier:,}.",
@@ -65,6 +67,9 @@ class Choice:
         if self.left_out:
             lines.append(f"{self.left_out:,} candidates without both scores were left out.")
         return "\n".join(lines)
+
+    def _beside(self) -> str:
+        return "".join(f", {address} {value:.6g}" for address, value in self.beside.items() if address not in self.axes)
 
     def _safer(self) -> str:
         if self.safer is None:
@@ -107,7 +112,9 @@ def choose(
     rule = rule or _implied(max_risk, max_loss, trade, weights)
     one_of("pick", "rule", rule, RULES)
     if not len(points):
-        raise QuadrilleError(f"No candidate of the study has both {axes[0]} and {axes[1]}. Finish the search first.")
+        raise QuadrilleError(
+            f"No candidate of the study has both {axes[0]} and {axes[1]}: none is done yet, or none can be done."
+        )
     allowed = np.ones(len(points), dtype=bool)
     for column, limit in ((0, max_risk), (1, max_loss)):
         if limit is not None:
@@ -173,6 +180,12 @@ def _reason(
     return reasons[rule] + within
 
 
+def _exposed(study: Study, row: int) -> dict[str, float]:
+    """Return what stands beside the n-rule: the scores of `exposed` that the study has."""
+    columns = [i for i, address in enumerate(study.measures) if kind_of(address).name == "exposed"]
+    return {study.measures[i]: float(study.scores[row, i]) for i in columns}
+
+
 def described(
     study: Study, axes: tuple[str, str], points: Floats, rows: Ints, place: int, rule: str, reason: str
 ) -> Choice:
@@ -207,4 +220,5 @@ def described(
         safer=option(safer, last=True),
         gentler=option(gentler, last=False),
         trades=(wins[0].low, wins[0].high) if wins else None,
+        beside=_exposed(study, int(rows[place])),
     )

@@ -12,6 +12,7 @@ from pathlib import Path
 from quadrille.data import Data
 from quadrille.errors import ParameterError, bad_parameter
 from quadrille.recipe import Recipe, whole
+from quadrille.study.axes import beside_the_n_rule
 from quadrille.study.grid import Grid
 from quadrille.study.progress import Progress, reporting
 from quadrille.study.results import Study
@@ -45,7 +46,7 @@ def search(
     ----------
     data : the file to be released.
     recipes : a grid, or recipes and grids of any methods. Each recipe is scored once.
-    measures : what to score, as in `score`; at least one.
+    measures : what to score, as in `score`; at least one. `exposed` joins `small_cells` by itself.
     out : the study, one file that only its owner can read. It holds the seeds: keep it confidential.
     workers : processes to use; all cores by default.
     then : costly measures, scored only for candidates on the frontier or close to it.
@@ -61,6 +62,8 @@ def search(
     """
     workers = _cores() if workers is None else whole("search", "workers", workers, least=1)
     path = Path(out)
+    measures = beside_the_n_rule(measures) if measures else measures
+    then = [address for address in then if address not in measures or then.count(address) > 1]
     Evaluator(data, [*measures, *then])  # refuses what cannot be measured before anything is written
     if len({*measures, *then}) < len(measures) + len(then):
         raise bad_parameter("search", "measures", "measures that are named once each", [*measures, *then])
@@ -69,6 +72,7 @@ def search(
         try:
             total = store.add(_candidates(store, recipes))
             if not total:
+                path.unlink()
                 raise ParameterError("The search has no candidate. Give a grid, or a list with a recipe.")
             done = store.count("results")
             with reporting(progress, measures, done, total) as tell:

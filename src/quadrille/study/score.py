@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from quadrille import frames, measure
 from quadrille.codebook import Variable
 from quadrille.cross import DENSE_LIMIT, Cross
-from quadrille.data import Column, Data
+from quadrille.data import Column, Data, require_data
 from quadrille.delta import Delta, Fused
-from quadrille.errors import InputError, bad_parameter
+from quadrille.errors import InputError, ParameterError, bad_parameter
 from quadrille.matching import changed_columns, matched
 from quadrille.measure_base import ALL_PAIRS, Call, Measure, Part, Score, combine, parts_of, undefined
 from quadrille.plan import Plan
@@ -100,7 +100,7 @@ class Evaluator:
     """Measures prepared for one file: tables before, and one fused cell number per record."""
 
     def __init__(self, data: Data, measures: Sequence[str | Measure], *, where: str | ArrayLike | None = None) -> None:
-        self._given = data
+        self._given = require_data(data, "score")
         self._data, condition = _with_mask(data, where)
         calls = _calls(measures)
         self._calls = [_narrowed(call, condition) for call in calls]
@@ -140,8 +140,9 @@ class Evaluator:
         `moved` are the columns that were swapped; without it, those that differ.
         """
         other, _ = _with_mask(other, self._data[_MASK].values == 1 if _MASK in self._data.codebook else None)
+        known = _is_mask(swapped, self._data.n, other.n)
         changed = changed_columns(self._data, other)
-        aligned = changed is not None or _is_mask(swapped, self._data.n, other.n)
+        aligned = known or changed is not None
         if moved is None:
             moved = self._data.keys if changed is None else changed
         results: dict[str, tuple[Measure, Score]] = {}
@@ -204,7 +205,10 @@ def score(
     """
     evaluator = Evaluator(data, measures, where=where)
     if isinstance(released, Plan):
+        if swapped is not None or moved is not None:
+            raise ParameterError("A plan knows who was swapped and what moved. Leave 'swapped' and 'moved' out.")
         return evaluator.score(released)
+    require_data(released, "score")
     return evaluator.compare(released, swapped, None if moved is None else tuple(moved))
 
 
