@@ -419,3 +419,13 @@ def test_categories_are_the_same_in_every_process() -> None:
         for _ in range(2)
     }
     assert len(prints) == 1
+
+
+def test_ordered_categories_of_pandas_are_ordinal_unless_the_codebook_says_otherwise() -> None:
+    levels = pd.Categorical(["lo", "hi", None], categories=["lo", "mid", "hi"], ordered=True)
+    frame = pd.DataFrame({"level": levels, "plain": pd.Categorical(["a", "b", "a"])})
+    data = from_frame(frame)
+    assert (data["level"].variable.kind, data["plain"].variable.kind) == ("ordinal", "nominal")
+    assert data["level"].variable.categories == ("lo", "mid", "hi")
+    book = Codebook((Variable("level", "nominal"),))
+    assert from_frame(frame, codebook=book)["level"].variable.kind == "nominal"

@@ -11,7 +11,7 @@ import polars as pl
 from quadrille.codebook import Codebook
 from quadrille.data import Data
 from quadrille.frames.columns import build
-from quadrille.frames.convert import to_polars
+from quadrille.frames.convert import ordered_scales, to_polars
 from quadrille.frames.restore import restore
 
 __all__ = ["Frame", "build", "from_frame", "tidy", "to_frame"]
@@ -29,7 +29,8 @@ Frame = pl.DataFrame | pl.LazyFrame | ArrowStream
 def from_frame(frame: Frame, *, codebook: Codebook | str | Path | None = None, weight: str | None = None) -> Data:
     """Turn a polars, pandas or Arrow frame into Data; what the codebook leaves open is guessed.
 
-    Text, booleans and dates are nominal in sorted order, an Enum in its own order; integers with at most
+    Text, booleans and dates are nominal in sorted order, an Enum in its own order; categories that pandas calls
+    ordered are ordinal; integers with at most
     50 distinct values are ordinal; other numbers are numeric. Whole numbers beyond 2^53, and text that is
     different in every one of more than 50 rows, get the role id. A pandas index is not a column.
 
@@ -38,7 +39,12 @@ def from_frame(frame: Frame, *, codebook: Codebook | str | Path | None = None, w
     (('f', 'm'), 'ordinal')
     """
     book = codebook if isinstance(codebook, Codebook | None) else Codebook.read(codebook)
-    return build(to_polars(frame), codebook=book, weight=weight, where="the frame")
+    table = to_polars(frame)
+    known: list[str] = [] if book is None else book.names
+    scales = [variable for variable in ordered_scales(table, frame) if variable.name not in known]
+    if scales:
+        book = Codebook((*(book or ()), *scales))
+    return build(table, codebook=book, weight=weight, where="the frame")
 
 
 def to_frame(data: Data) -> pl.DataFrame:

@@ -7,6 +7,7 @@ from typing import cast
 
 import polars as pl
 
+from quadrille.codebook import Variable
 from quadrille.errors import InputError
 
 
@@ -77,3 +78,15 @@ def _ordered_as_enum(table: pl.DataFrame, frame: object) -> pl.DataFrame:
         if all(isinstance(value, str) for value in categories):
             table = table.with_columns(pl.col(name).cast(pl.Enum(cast("list[str]", categories))))
     return table
+
+
+def ordered_scales(table: pl.DataFrame, frame: object) -> list[Variable]:
+    """Return the columns that pandas calls ordered, as ordinal variables."""
+    if not _is_pandas(frame):
+        return []
+    dtypes = list(cast("Iterable[object]", getattr(frame, "dtypes", ())))
+    return [
+        Variable(series.name, "ordinal", tuple(series.dtype.categories.to_list()))
+        for series, dtype in zip(table.get_columns(), dtypes, strict=True)
+        if getattr(dtype, "ordered", False) and isinstance(series.dtype, pl.Enum)
+    ]
