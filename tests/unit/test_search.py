@@ -126,6 +126,8 @@ def test_a_second_search_on_the_same_study_is_refused(cps8d: qd.Data, grid: obje
         ({"measures": []}, ParameterError),
         ({"measures": ["hellinger", "hellinger"]}, QuadrilleError),
         ({"measures": ["helinger"]}, InputError),
+        ({"then": ["hellinger"]}, QuadrilleError),
+        ({"then": ["cramers_v_change", "cramers_v_change"]}, QuadrilleError),
         ({"workers": 0}, ParameterError),
         ({"recipes": []}, ParameterError),
         ({"out": "/proc/no/study"}, OutputError),

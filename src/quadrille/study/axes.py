@@ -36,9 +36,10 @@ def beside_the_n_rule(measures: Sequence[str]) -> list[str]:
     wanted: list[str] = []
     for address in measures:
         wanted.append(address)
-        if Call.parse(address).name == "small_cells":
-            wanted.append("exposed" + address.strip().removeprefix("small_cells"))
-    return list(dict.fromkeys(wanted)) if len(set(measures)) == len(measures) else list(measures)
+        companion = "exposed" + address.strip().removeprefix("small_cells")
+        if Call.parse(address).name == "small_cells" and companion not in (*measures, *wanted):
+            wanted.append(companion)
+    return wanted
 
 
 def sides(measures: Sequence[str]) -> tuple[int, int] | None:

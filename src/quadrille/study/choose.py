@@ -183,7 +183,7 @@ def _reason(
 def _exposed(study: Study, row: int) -> dict[str, float]:
     """Return what stands beside the n-rule: the scores of `exposed` that the study has."""
     columns = [i for i, address in enumerate(study.measures) if kind_of(address).name == "exposed"]
-    return {study.measures[i]: float(study.scores[row, i]) for i in columns}
+    return {study.measures[i]: float(study.scores[row, i]) for i in columns if np.isfinite(study.scores[row, i])}
 
 
 def described(

@@ -62,8 +62,8 @@ def search(
     """
     workers = _cores() if workers is None else whole("search", "workers", workers, least=1)
     path = Path(out)
-    measures = beside_the_n_rule(measures) if measures else measures
-    then = [address for address in then if address not in measures or then.count(address) > 1]
+    named, measures = measures, beside_the_n_rule(measures)
+    then = [address for address in then if address in named or address not in measures]
     Evaluator(data, [*measures, *then])  # refuses what cannot be measured before anything is written
     if len({*measures, *then}) < len(measures) + len(then):
         raise bad_parameter("search", "measures", "measures that are named once each", [*measures, *then])

@@ -16,7 +16,7 @@ from quadrille.data import Column, Data, require_data
 from quadrille.delta import Delta, Fused
 from quadrille.errors import InputError, ParameterError, bad_parameter
 from quadrille.matching import changed_columns, matched
-from quadrille.measure_base import ALL_PAIRS, Call, Measure, Part, Score, combine, parts_of, undefined
+from quadrille.measure_base import Call, Measure, Part, Score, combine, parts_of, undefined
 from quadrille.plan import Plan
 from quadrille.summary import Change, Participation, Summary, Table, Tally
 from quadrille.where import Condition, Where
@@ -284,6 +284,3 @@ def _fuse(data: Data, summaries: Sequence[Summary]) -> dict[Cross, Fused]:
         return {}
     cross = Cross.of(data, chosen)
     return {cross: Fused(data, cross)}
-
-
-__all__ = ["ALL_PAIRS", "Evaluator", "Scores", "measures", "score"]
