@@ -7,6 +7,7 @@ import sys
 from rich.console import Console
 from rich.table import Table
 
+from bench.controlled import controlled_results
 from bench.core import candidate_results, growth_results, memory_result
 from bench.reading import reading_ratios
 from bench.search import candidate_ratios, search_results
@@ -20,6 +21,7 @@ def main() -> int:
     results = [*candidate_results(), *growth_results(), memory_result()]
     results += [_reading(*row) for row in reading_ratios()]
     results += [*candidate_ratios(), *search_results(), search_memory()]
+    results += controlled_results()
     table = Table(title="Ratios, each against its baseline in the same run; preparation excluded on both sides")
     for heading in ("what", "measured", "target", "met", "remark"):
         table.add_column(heading, justify="right" if heading == "measured" else "left")

@@ -16,17 +16,21 @@ if TYPE_CHECKING:
     from quadrille.io.bundle import release
     from quadrille.plan import Move, Plan
     from quadrille.recipe import Recipe
+    from quadrille.study.before_after import before_after
     from quadrille.study.grid import grid
     from quadrille.study.results import Study
     from quadrille.study.run import search
+    from quadrille.study.runs import runs_table
     from quadrille.study.score import Scores, measures, score
     from quadrille.swap import recipe_from_json
+    from quadrille.swap.controlled import ControlledSwap
     from quadrille.swap.random import RandomSwap
 
 __version__ = "0.1.0"
 
 _HOME = {
     "Codebook": "codebook",
+    "ControlledSwap": "swap.controlled",
     "Data": "data",
     "InfeasibleError": "errors",
     "Move": "plan",
@@ -37,6 +41,7 @@ _HOME = {
     "Scores": "study.score",
     "Study": "study.results",
     "Variable": "codebook",
+    "before_after": "study.before_after",
     "check_measure": "checks",
     "check_recipe": "checks",
     "from_frame": "frames",
@@ -45,6 +50,7 @@ _HOME = {
     "read": "io",
     "recipe_from_json": "swap",
     "release": "io.bundle",
+    "runs_table": "study.runs",
     "score": "study.score",
     "search": "study.run",
     "write": "io",
@@ -53,6 +59,7 @@ _HOME = {
 
 __all__ = [  # sorted as in _HOME; a test keeps the two lists equal
     "Codebook",
+    "ControlledSwap",
     "Data",
     "InfeasibleError",
     "Move",
@@ -63,6 +70,7 @@ __all__ = [  # sorted as in _HOME; a test keeps the two lists equal
     "Scores",
     "Study",
     "Variable",
+    "before_after",
     "check_measure",
     "check_recipe",
     "datasets",
@@ -72,6 +80,7 @@ __all__ = [  # sorted as in _HOME; a test keeps the two lists equal
     "read",
     "recipe_from_json",
     "release",
+    "runs_table",
     "score",
     "search",
     "write",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,7 +36,8 @@ class Account:
 
     `false_swaps` are pairs (records, where a move has no pairs) in which nothing changes. `compensating`
     counts the records that changed although the count of the full cell they left and of the one they
-    reached is the same after as before: the released table does not show that they moved.
+    reached is the same after as before: the released table does not show that they moved. `details` are facts that
+    some methods add, such as the targets of each stratum.
     """
 
     n: int
@@ -46,6 +48,7 @@ class Account:
     false_swaps: int
     compensating: int
     variables: tuple[Moved, ...]
+    details: Mapping[str, object] = field(default_factory=dict[str, object])
 
     def as_dict(self) -> dict[str, object]:
         """Return plain values, for JSON."""
@@ -76,10 +79,13 @@ def account(plan: Plan, data: Data) -> Account:
         false_swaps=sum(_false(move, data) for move in plan.moves),
         compensating=_compensating(old, new),
         variables=tuple(_moved(move, name, plan, data) for move in plan.moves for name in move.columns),
+        details={} if plan.details is None else plan.details.facts,
     )
 
 
 def _pairs(plan: Plan) -> int | None:
+    if plan.pairs is not None:
+        return len(plan.pairs)
     listed = [move.pairs for move in plan.moves if move.pairs is not None]
     return sum(map(len, listed)) if len(listed) == len(plan.moves) else None
 

@@ -11,6 +11,7 @@ from quadrille.codebook import Variable
 from quadrille.data import Column, Data, Rows, unequal
 from quadrille.errors import QuadrilleError
 from quadrille.measure_base import NOTHING_CHANGED, Measure
+from quadrille.moments import Moments
 from quadrille.plan import Move, Plan
 from quadrille.randomness import is_secret
 from quadrille.recipe import Recipe
@@ -64,13 +65,14 @@ def check_measure(kind: str | Measure, data: Data, plan: Plan) -> Scores:
     address = kind if isinstance(kind, str) else kind.name
     evaluator = Evaluator(data, [kind])
     scores = evaluator.score(plan)
+    scale = scores.results[address][1].scale
     _check_range(address, scores)
     rows = np.arange(data.n)
     after = plan.apply(data)
     again = _from_files(kind, data, after, plan, rows)
-    _law(_close(scores[address], again), "the change and the two files give different scores")
+    _law(_close(scores[address], again, scale), "the change and the two files give different scores")
     turned = _from_files(kind, data, after, plan, rows[::-1].copy())
-    _law(_close(scores[address], turned), "the order of rows changes the score")
+    _law(_close(scores[address], turned, scale), "the order of rows changes the score")
     nothing = evaluator.score(Plan([], data=data))
     fine = nothing[address] is None or (nothing[address] == 0 and nothing.note(address) == NOTHING_CHANGED)
     _law(fine or scores.results[address][0].side == "risk", "no change is not scored 0")
@@ -78,8 +80,11 @@ def check_measure(kind: str | Measure, data: Data, plan: Plan) -> Scores:
         times = 1 + rows % 2
         repeated = _from_files(kind, data, after, plan, np.repeat(rows, times))
         weighted = _from_files(kind, _weighted(data, times), _weighted(after, times), plan, rows)
-        _law(_close(repeated, weighted), "weight 2 does not count as the record twice")
+        _law(_close(repeated, weighted, scale), "weight 2 does not count as the record twice")
     _check_merge(data)
+    for summary in evaluator.summaries(plan.columns):
+        if isinstance(summary, Moments):
+            _check_merged_moments(summary, data)
     return scores
 
 
@@ -147,6 +152,15 @@ def _check_merge(data: Data) -> None:
     _law(equal, "the summaries of parts do not add up to the whole")
 
 
+def _check_merged_moments(summary: Moments, data: Data) -> None:
+    """Add up the moments of three parts of the rows."""
+    if data.n < _PARTS:
+        return
+    parts = [summary.of(data.take(np.arange(i, data.n, _PARTS))) for i in range(_PARTS)]
+    merged = parts[0].merge(parts[1]).merge(parts[2])
+    _law(summary.of(data).against(merged).nothing_changed, "the moments of parts do not add up to the whole")
+
+
 def _same_table(before: Data, after: Data, variables: Sequence[str]) -> bool:
     coded = tuple(name for name in variables if before.codebook[name].coded)
     if len(coded) < len(variables):
@@ -163,10 +177,10 @@ def _same_table(before: Data, after: Data, variables: Sequence[str]) -> bool:
     )
 
 
-def _close(one: float | None, other: float | None) -> bool:
+def _close(one: float | None, other: float | None, scale: float) -> bool:
     if one is None or other is None:
         return one is other
-    return abs(one - other) <= _TOLERANCE * max(1.0, abs(one), abs(other))
+    return abs(one - other) <= _TOLERANCE * max(1.0, abs(one), abs(other), scale)
 
 
 __all__ = ["LawError", "check_measure", "check_recipe"]

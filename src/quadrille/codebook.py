@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
@@ -24,7 +24,9 @@ _NOT_KEYS = frozenset({"id", "weight", "stratum", "unit", "outcome"})
 class Variable:
     """One column: `categories` are the values in order, `labels` their names, `missing` the missing codes.
 
-    Missing codes are values of their own and come after the categories; an empty field comes last.
+    Missing codes are values of their own and come after the categories; an empty field comes last. `ordered` is False
+    for categories that were found as text and put in alphabetical order, which means nothing; a codebook that lists
+    categories declares their order.
     """
 
     name: str
@@ -34,6 +36,7 @@ class Variable:
     missing: tuple[Value, ...] = ()
     role: Role | None = None
     level: int | None = None
+    ordered: bool = field(default=True, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         where = f"codebook column {self.name!r}"
@@ -150,7 +153,7 @@ def _variable(name: str, table: object, where: str) -> Variable:
     if not isinstance(table, Mapping):
         raise InputError(f"{place}: must be a table with kind, categories, role and so on.")
     settings = cast("Mapping[str, object]", table)
-    known = [field.name for field in fields(Variable) if field.name != "name"]
+    known = [each.name for each in fields(Variable) if each.name not in ("name", "ordered")]
     for key, value in settings.items():
         if key not in known:
             raise unknown_name("setting", key, known, where=place)

@@ -47,10 +47,11 @@ class InfeasibleError(QuadrilleError):
         self.exact = exact
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (_rebuild_infeasible, (str(self), self.asked, self.maximum, self.exact))
+        return (infeasible, (str(self), self.asked, self.maximum, self.exact))
 
 
-def _rebuild_infeasible(message: str, asked: int, maximum: int, exact: bool) -> InfeasibleError:
+def infeasible(message: str, asked: int, maximum: int, exact: bool = False) -> InfeasibleError:
+    """Build the error with a message of its own."""
     error = InfeasibleError(asked, maximum, exact=exact, where="")
     error.args = (message,)
     return error

@@ -53,6 +53,18 @@ class Move:
         return Move(self.columns, (self.given[1], self.given[0]), self.pairs)
 
 
+@dataclass(frozen=True, eq=False)
+class Details:
+    """What a method remembers of a draw beyond the moves: plain facts, lists of rows, and plans it decided against.
+
+    All of it is confidential.
+    """
+
+    facts: Mapping[str, object]
+    rows: Mapping[str, Rows] = field(default_factory=dict[str, Rows], repr=False)
+    rivals: Mapping[str, Plan] = field(default_factory=dict[str, "Plan"], repr=False)
+
+
 class Plan:
     """A tuple of moves in which every column occurs at most once: one permutation per group of columns."""
 
@@ -64,9 +76,11 @@ class Plan:
         before: str | None = None,
         after: str | None = None,
         asked: int | None = None,
+        details: Details | None = None,
     ) -> None:
         self.moves = tuple(move for move in moves if len(move.given[0]))
         self.asked = asked
+        self.details = details
         self._data = data
         self._before = before
         self._after = after
@@ -101,6 +115,8 @@ class Plan:
         if len(listed) != len(self.moves):
             return None
         pairs = np.concatenate([np.empty((0, 2), np.int64), *listed])
+        if pairs.size > len(self.rows):  # linked columns move in some of the pairs once more
+            pairs = np.unique(pairs, axis=0)
         return pairs if pairs.size == len(self.rows) else None
 
     @property
@@ -183,6 +199,7 @@ class Plan:
         return {
             "moves": self.moves,
             "asked": self.asked,
+            "details": self.details,
             "_before": self.before,
             "_after": self.after,
             "_data": None,

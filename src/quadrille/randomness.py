@@ -113,8 +113,9 @@ class Chooser:
         return self._words[self._next - count : self._next]
 
     def below(self, n: int) -> int:
-        """Return a uniform number in 0..n-1, for n up to 2^32, by exact rejection."""
+        """Return a uniform number in 0..n-1, for n up to 2^64, by exact rejection."""
+        count, whole = (1, 1 << 32) if n <= 1 << 32 else (2, 1 << 64)
         while True:
-            word = int(self.words(1)[0])
-            if word < (1 << 32) - (1 << 32) % n:
-                return word % n
+            value = int.from_bytes(self.words(count).astype("<u4").tobytes(), "little")
+            if value < whole - whole % n:
+                return value % n

@@ -5,18 +5,26 @@ from __future__ import annotations
 import json
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from operator import index
 from typing import Any, ClassVar, NamedTuple, SupportsFloat, SupportsIndex, cast
 
+import numpy as np
+
 from quadrille import kernels
-from quadrille.data import Data, require_data
+from quadrille.data import Data, Rows, require_data
 from quadrille.errors import InputError, ParameterError, bad_parameter, unknown_name
 from quadrille.plan import Plan
-from quadrille.randomness import Stream
+from quadrille.randomness import Stream, Words, draw_until_enough
 
 _KEPT_DRAWERS = 8
+_KEYS = {"method": "variant"}
+"""Parameters that JSON and job files know by another name: there, method is the recipe itself."""
+
+COLUMN_LISTS = ("swap", "same", "different", "boundary", "stratum", "sort")
+COLUMN_NAMES = ("targets", "size", "must", "never", "bias")
+"""Parameters of any method that list columns, and those that may name one."""
 
 
 class Exchange(NamedTuple):
@@ -64,6 +72,11 @@ class Recipe(ABC):
     def prepare(self, data: Data) -> Drawer:
         """Check the parameters against the data and do all work that does not depend on the seed."""
 
+    @property
+    def secret_columns(self) -> tuple[str, ...]:
+        """Columns that steer the draw and would give it away: they are left out of the public file."""
+        return ()
+
     def plan(self, data: Data) -> Plan:
         """Return what this recipe does to these data: always the same plan."""
         return self.drawer(data).draw(self.stream())
@@ -100,7 +113,7 @@ class Recipe(ABC):
         for field in fields(self):
             value = getattr(self, field.name)
             if field.name not in without and (field.default is MISSING or value != field.default):
-                document[field.name] = value
+                document[written_name(field.name)] = value
         return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
     @staticmethod
@@ -123,14 +136,32 @@ class Recipe(ABC):
                 f"The recipe is for version {version!r} of {name}; this Quadrille draws version {method.version}. "
                 "Another version would draw another plan: use the release of Quadrille that wrote the recipe."
             )
-        known = [field.name for field in fields(method)]
+        known = {written_name(field.name): field.name for field in fields(method)}
         for key in document:
             if key not in known:
                 raise unknown_name("parameter", key, known, where=f"the recipe ({name})")
         try:
-            return method(**document)
+            return method(**{known[key]: value for key, value in document.items()})
         except TypeError as error:
             raise ParameterError(f"The recipe does not fit {name}: {error}.") from None
+
+
+def written_name(parameter: str) -> str:
+    """Return the name of a parameter in JSON and job files."""
+    return _KEYS.get(parameter, parameter)
+
+
+def columns_in(parameter: str, value: object) -> tuple[str, ...]:
+    """Return the columns that a value of a parameter names."""
+    if parameter in COLUMN_LISTS:
+        listed = (value,) if isinstance(value, str) else cast("Sequence[object]", value)
+        return tuple(name for name in listed if isinstance(name, str))
+    if parameter in COLUMN_NAMES:
+        return (value,) if isinstance(value, str) else ()
+    if parameter == "linked" and isinstance(value, Mapping):
+        links = cast("Mapping[str, Sequence[str]]", value)
+        return tuple(name for parent, followers in links.items() for name in (parent, *columns_in("swap", followers)))
+    return ()
 
 
 def names(owner: str, parameter: str, value: object, *, least: int = 0) -> tuple[str, ...]:
@@ -165,6 +196,26 @@ def share(owner: str, parameter: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, SupportsFloat) or not 0 < float(value) <= 1:
         raise bad_parameter(owner, parameter, "a number in (0, 1]", value)
     return float(value)
+
+
+def random_order(n: int, stream: Stream) -> Rows:
+    """Return the numbers 0..n-1 in uniformly random order."""
+
+    def attempt(words: Words) -> Rows | None:
+        order, dice = np.arange(n, dtype=np.int64), kernels.dice(words)
+        kernels.shuffle(order, dice)
+        return None if dice.cursor[1] else order
+
+    return draw_until_enough(attempt, stream, guess=n + 64)
+
+
+def refuse_fixed(data: Data, swapped: Sequence[str]) -> None:
+    """Refuse to swap what must stay with its record: identifiers and the weight."""
+    for name in swapped:
+        if data.codebook[name].role == "id":
+            raise InputError(f"Column {name!r} has the role id: it is never released, so it cannot be swapped.")
+        if name == data.weight:
+            raise InputError(f"Column {name!r} is the weight: it stays with its record and cannot be swapped.")
 
 
 def settle(recipe: Recipe, values: Mapping[str, object]) -> None:

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,17 +29,39 @@ OUTSIDE = -1
 _NONE = np.empty(0, dtype=np.int64)
 
 
+class Statistic(Protocol):
+    """A summary worked out for a file: what a plan changes in it, and how it differs from that of a second file."""
+
+    def change(self, delta: Delta) -> object:
+        """Return what a plan does to it, at a cost in proportion to the touched rows."""
+
+    def against(self, after: Any) -> object:
+        """Return the change to the same statistic of another file."""
+
+    def merge(self, other: Any) -> object:
+        """Add the statistic of other records."""
+
+
 @dataclass(frozen=True)
 class Summary(ABC):
-    """What is counted: cells of some variables, of the records that meet a condition."""
+    """What is added up: something about some variables, of the records that meet a condition."""
 
     variables: tuple[str, ...]
     where: Where | None = None
 
     @cached_property
     def needs(self) -> tuple[str, ...]:
-        """Every variable that decides what is counted."""
+        """Every variable that decides what is added up."""
         return tuple(dict.fromkeys(self.variables + (self.where.variables if self.where else ())))
+
+    @abstractmethod
+    def of(self, data: Data, original: Data | None = None, swapped: Flags | None = None) -> Statistic:
+        """Work it out. `original` holds the same records before, `swapped` who took part in a swap."""
+
+
+@dataclass(frozen=True)
+class Counted(Summary):
+    """A summary that counts the records of cells."""
 
     @abstractmethod
     def cross(self, data: Data) -> Cross:
@@ -61,7 +84,7 @@ class Summary(ABC):
 
 
 @dataclass(frozen=True)
-class Table(Summary):
+class Table(Counted):
     """Counts of the cross of some variables."""
 
     def cross(self, data: Data) -> Cross:
@@ -115,7 +138,7 @@ class Table(Summary):
 
 
 @dataclass(frozen=True)
-class Participation(Summary):
+class Participation(Counted):
     """Counts of a table, apart for records that took part in no swap (last variable 0) and in some (1)."""
 
     def cross(self, data: Data) -> Cross:
@@ -139,7 +162,7 @@ class Participation(Summary):
 
 
 @dataclass(frozen=True)
-class Transition(Summary):
+class Transition(Counted):
     """Counts of (original, released) combinations of some variables, record by record.
 
     A condition looks at the original values: it chooses records, not cells.
@@ -184,7 +207,7 @@ class Tally:
     the summary's variables that are not missing, `labels` the labels of all their codes.
     """
 
-    summary: Summary
+    summary: Counted
     cross: Cross
     keys: Cells | None
     count: Ints
@@ -201,7 +224,7 @@ class Tally:
         return self._known[name]
 
     @classmethod
-    def count_cells(cls, summary: Summary, data: Data, cells: Cells) -> Tally:
+    def count_cells(cls, summary: Counted, data: Data, cells: Cells) -> Tally:
         """Count the records of each cell."""
         cross = summary.cross(data)
         weights, per_unit = (data.ticks.values, data.ticks.per_unit) if data.ticks else (None, 1.0)

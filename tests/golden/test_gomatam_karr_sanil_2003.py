@@ -86,7 +86,7 @@ def test_small_cells_is_never_shown_without_exposed(reproduced: Reproduction) ->
         assert "small_cells" in words, listing.title
         assert "exposed" in words, listing.title
     assert {"risk", "exposed"} <= set(reproduced.points[0])
-    assert all("companion" in frame.columns for frame in paper.figures(reproduced).values())
+    assert all("exposed" in frame.columns for frame in paper.figures(reproduced).values())
 
 
 def test_constraints_shift_the_distortion_far_beyond_the_seeds(reproduced: Reproduction) -> None:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_law_risk import RISK
+from test_law_utility import UTILITY
 
 import quadrille as qd
 from oracles import PAIR_MEASURES, TABLE_MEASURES
@@ -42,7 +43,7 @@ def test_every_measure_passes_the_battery_for_measures(case: Case, draw: st.Data
 
 def test_the_batteries_cover_every_measure_there_is() -> None:
     records = {"conditional_entropy", "ordinal_shift"}
-    assert set(MEASURES) == {*TABLE_MEASURES, *PAIR_MEASURES, *records, *RISK}
+    assert set(MEASURES) == {*TABLE_MEASURES, *PAIR_MEASURES, *records, *RISK, *UTILITY}
     assert qd.measures()["name"].to_list() == list(MEASURES)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 import stat
@@ -20,8 +21,8 @@ from hypothesis import strategies as st
 from quadrille import chart
 from quadrille.chart.labels import free_spot
 from quadrille.chart.theme import HUES, Figure, extent
-from quadrille.chart.tidy import MOST_ROWS
-from quadrille.errors import InputError, OutputError, QuadrilleError
+from quadrille.chart.tidy import MOST_ROWS, inline
+from quadrille.errors import InputError, OutputError, ParameterError, QuadrilleError
 
 Spec = dict[str, Any]
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -35,6 +36,7 @@ def candidates(count: int = 40, *, swaps: int = 4) -> pl.DataFrame:
             "loss": 0.01 + 0.001 * (i // 4),
             "swap": f"V{i % swaps}",
             "rate": 0.01 * (1 + i % 3),
+            "exposed": 0.02 - 0.00005 * (i // 4) + 0.001 * (i % 4),
             "on_frontier": i % 4 == 0 and i < 400,
             "chosen": i == 8,
             "label": f"candidate {i}",
@@ -46,7 +48,13 @@ def candidates(count: int = 40, *, swaps: int = 4) -> pl.DataFrame:
 
 def seeds() -> pl.DataFrame:
     rows = [
-        {"design": f"D{d}", "risk": 0.1 + d + 0.1 * s, "loss": 1.0 - d + 0.01 * s, "on_frontier": s <= d < 2}
+        {
+            "design": f"D{d}",
+            "risk": 0.1 + d + 0.1 * s,
+            "loss": 1.0 - d + 0.01 * s,
+            "exposed": 0.5 + d + 0.3 * s,
+            "on_frontier": s <= d < 2,
+        }
         for d in range(3)
         for s in range(3)
     ]
@@ -79,6 +87,7 @@ def cells() -> pl.DataFrame:
             "when": ["after", "before", "after", "before"],
             "cells": [1204, 1100, 5, 7],
             "records": [2408, 2200, 5, 7],
+            "genuine": [2406, None, 3, None],
         }
     )
 
@@ -100,8 +109,13 @@ DRAW: dict[str, tuple[Callable[[pl.DataFrame], Figure], pl.DataFrame]] = {
 EVERY = pytest.mark.parametrize("name", DRAW)
 
 
-def frontier(frame: pl.DataFrame, companion: str | None = None) -> Figure:
-    return chart.frontier(frame, risk="small_cells", loss="hellinger", companion=companion)
+def frontier(frame: pl.DataFrame) -> Figure:
+    """Draw one panel: the n-rule would bring a second one."""
+    return chart.frontier(frame, risk="confidence", loss="hellinger")
+
+
+def seed_cloud(frame: pl.DataFrame) -> Figure:
+    return chart.seed_cloud(frame, risk="confidence", loss="hellinger")
 
 
 def layers(spec: Spec) -> Iterator[Spec]:
@@ -119,6 +133,11 @@ def rows(spec: Spec, layer: Spec) -> list[Spec]:
 
 def of_kind(spec: Spec, mark: str) -> list[Spec]:
     return [layer for layer in layers(spec) if layer["mark"]["type"] == mark]
+
+
+def plain(figure: Figure) -> Spec:
+    """Return a specification as a file holds it: rows are lists."""
+    return json.loads(json.dumps(figure.to_dict()))
 
 
 def told(spec: Spec) -> str:
@@ -140,7 +159,7 @@ def test_every_chart_has_a_title_a_sentence_on_how_to_read_it_and_readable_fonts
 def test_every_missing_column_is_named(name: str) -> None:
     draw, frame = DRAW[name]
     for column in frame.columns:
-        with pytest.raises(InputError, match=f"{name} has no column '{column}'"):
+        with pytest.raises(QuadrilleError, match=rf"{name} (has|cannot).* no column '{column}'"):
             draw(frame.drop(column))
 
 
@@ -179,7 +198,7 @@ def test_the_frontier_shows_loss_across_risk_up_swap_by_colour_and_rate_by_size(
         assert (encoding["x"]["field"], encoding["y"]["field"]) == ("loss", "risk")
         assert encoding["color"]["field"] == encoding["shape"]["field"] == "group"
         assert encoding["size"]["field"] == "rate"
-        assert "hellinger" in encoding["x"]["title"] and "small_cells" in encoding["y"]["title"]
+        assert "hellinger" in encoding["x"]["title"] and "confidence" in encoding["y"]["title"]
         assert encoding["y"]["axis"]["format"] == "%" and encoding["x"]["axis"]["format"] == ""
     assert pale["mark"]["opacity"] < 0.5 < best["mark"]["opacity"]
     assert len(rows(spec, pale)) == 30 and len(rows(spec, best)) == 10
@@ -270,18 +289,107 @@ def test_a_frequent_swap_off_the_frontier_has_a_colour_and_rare_ones_share_grey(
     assert of_kind(spec, "point")[0]["encoding"]["color"]["scale"]["domain"] == ["often", "other swaps"]
 
 
-def test_a_companion_risk_has_a_panel_of_its_own_with_the_same_candidates() -> None:
-    frame = candidates().with_columns(companion=pl.col("risk") * 2)
-    spec = frontier(frame, "exposed").to_dict()
+def test_a_second_risk_has_a_panel_of_its_own_with_the_same_candidates() -> None:
+    spec = chart.frontier(candidates(), risk="small_cells", loss="hellinger").to_dict()
     upper, lower = spec["vconcat"]
     points = of_kind(spec | {"vconcat": [lower]}, "point")
     assert points[0]["encoding"]["y"]["field"] == "companion"
     assert "exposed" in points[0]["encoding"]["y"]["title"] and "exposed" in told(spec)
-    assert sum(len(rows(spec, layer)) for layer in points[:2]) == 40
+    assert [row["companion"] for layer in points[:2] for row in rows(spec, layer)] == pytest.approx(
+        [*candidates().filter(~pl.col("on_frontier"))["exposed"], *candidates().filter("on_frontier")["exposed"]]
+    )
     assert upper["width"] == lower["width"]
     assert points[0]["encoding"]["x"]["scale"] == of_kind(upper, "point")[0]["encoding"]["x"]["scale"]
+
+
+def test_any_second_risk_can_be_asked_for_by_its_own_column_or_by_companion() -> None:
+    frame = candidates().drop("exposed")
+    for name in ("confidence(n=5)", "companion"):
+        given = frame.with_columns((pl.col("risk") * 2).alias(name))
+        figure = chart.frontier(given, risk="confidence", loss="hellinger", companion="confidence(n=5)")
+        lower = of_kind(figure.to_dict()["vconcat"][1], "point")
+        assert lower[0]["encoding"]["y"]["title"].startswith("confidence(n=5)")
     with pytest.raises(InputError, match="no column 'companion'"):
-        frontier(candidates(), "exposed")
+        chart.frontier(frame, risk="confidence", loss="hellinger", companion="confidence(n=5)")
+
+
+def chart_functions() -> set[str]:
+    """Return the names of all functions that draw a frame."""
+    functions = {name: vars(chart)[name] for name in chart.__all__}
+    drawn = {name: list(inspect.signature(one).parameters.values()) for name, one in functions.items() if callable(one)}
+    return {name for name, parameters in drawn.items() if parameters and "DataFrame" in str(parameters[0].annotation)}
+
+
+TESTED_ELSEWHERE = {"after_before", "runs"}
+
+
+def test_the_tests_of_every_chart_know_every_chart() -> None:
+    assert set(DRAW) == chart_functions() - TESTED_ELSEWHERE
+
+
+RULES = ["small_cells", "small_cells(n=5)", "small_cells(Age*Sex, n=2)", " small_cells(where=Sex=Male)"]
+RULE = pytest.mark.parametrize("rule", RULES)
+TWO_AXES = pytest.mark.parametrize(("draw", "frame"), [(chart.frontier, candidates()), (chart.seed_cloud, seeds())])
+
+
+@RULE
+@TWO_AXES
+def test_a_chart_of_risk_and_loss_never_shows_the_n_rule_alone(
+    rule: str, draw: Callable[..., Figure], frame: pl.DataFrame
+) -> None:
+    beside = rule.strip().replace("small_cells", "exposed")
+    frame = frame.rename({"exposed": beside})
+    for axes in ({"risk": rule, "loss": "hellinger"}, {"risk": "confidence", "loss": rule}):
+        spec = draw(frame, **axes).to_dict()
+        assert len(spec["vconcat"]) == 2
+        assert of_kind(spec["vconcat"][1], "point")[0]["encoding"]["y"]["title"].startswith(beside + " (")
+        for other in (frame.drop(beside), frame.rename({beside: "exposed(n=7)"}), frame.rename({beside: "companion"})):
+            with pytest.raises(ParameterError, match=rf"no column '{re.escape(beside)}'.*search scores it by itself"):
+                draw(other, **axes)
+        with pytest.raises(ParameterError, match="Leave out companion='confidence'"):
+            draw(frame.with_columns(confidence=0.5), **axes, companion="confidence")
+        named = draw(frame.rename({beside: "companion"}), **axes, companion=beside).to_dict()
+        assert named["vconcat"][1]["layer"][0]["encoding"] == spec["vconcat"][1]["layer"][0]["encoding"]
+    shown = draw(frame.drop(beside), risk=rule, loss=beside).to_dict()
+    assert "vconcat" not in shown
+
+
+def test_two_n_rules_do_not_share_a_chart_and_one_is_found_however_it_is_written() -> None:
+    with pytest.raises(ParameterError, match="room for one n-rule"):
+        chart.frontier(candidates(), risk="small_cells", loss="small_cells(n=5)")
+    frame = candidates().rename({"exposed": "exposed(Sex*Age, n=3)"})
+    assert "vconcat" in chart.frontier(frame, risk="small_cells(Age*Sex)", loss="hellinger").to_dict()
+
+
+def test_an_n_rule_without_any_value_of_exposed_is_refused_and_some_missing_ones_are_counted() -> None:
+    empty = candidates().with_columns(exposed=pl.lit(None, dtype=pl.Float64))
+    with pytest.raises(InputError, match="nothing to draw"):
+        chart.frontier(empty, risk="small_cells", loss="hellinger")
+    frame = candidates().with_columns(exposed=pl.when(pl.int_range(pl.len()) > 2).then("exposed"))
+    spec = chart.frontier(frame, risk="small_cells", loss="hellinger").to_dict()
+    assert "Not below: 3 candidates without exposed." in told(spec)
+
+
+@RULE
+def test_parameter_effects_and_heatmaps_never_show_the_n_rule_alone(rule: str) -> None:
+    beside = rule.strip().replace("small_cells", "exposed")
+    alone = effects().with_columns(measure=pl.col("measure").replace("exposed", rule))
+    both = pl.concat([alone, effects().with_columns(measure=pl.col("measure").replace("exposed", beside))])
+    panels = chart.parameter_effects(both).to_dict()["vconcat"][0]["hconcat"]
+    assert {rule, beside} <= {of_kind(panel, "tick")[0]["encoding"]["x"]["title"] for panel in panels}
+    half = both.filter((pl.col("parameter") == "pairs") | (pl.col("measure") != beside))
+    for frame, parameter in ((alone, "pairs"), (half, "kind")):
+        with pytest.raises(ParameterError, match=rf"no '{re.escape(beside)}' .*parameter '{parameter}'"):
+            chart.parameter_effects(frame)
+    with pytest.raises(ParameterError, match="no place for it: draw exposed by itself"):
+        chart.distortion_heatmap(pairs(0.1, 0.2, 0.3), measure=rule)
+
+
+def test_small_cells_are_never_shown_without_the_genuine_ones() -> None:
+    with pytest.raises(ParameterError, match=r"no column 'genuine'.*min\(f, g\)"):
+        chart.small_cells(cells().drop("genuine"))
+    with pytest.raises(ParameterError, match=r"'genuine' .* is empty in a row 'after'"):
+        chart.small_cells(cells().with_columns(genuine=pl.lit(None, dtype=pl.Int64)))
 
 
 POINTS = st.lists(st.tuples(st.floats(0, 600), st.floats(0, 400)), max_size=30)
@@ -301,7 +409,7 @@ def test_a_label_without_any_room_is_still_drawn() -> None:
 
 
 def test_the_seed_cloud_shows_means_and_one_standard_deviation_of_all_seeds() -> None:
-    spec = DRAW["seed_cloud"][0](seeds()).to_dict()
+    spec = seed_cloud(seeds()).to_dict()
     means = {row["design"]: row for layer in of_kind(spec, "rule") for row in rows(spec, layer)}
     assert set(means) == {"D0", "D1", "D2"}
     assert means["D1"]["risk"] == pytest.approx(1.2) and means["D1"]["loss"] == pytest.approx(0.01)
@@ -312,19 +420,31 @@ def test_the_seed_cloud_shows_means_and_one_standard_deviation_of_all_seeds() ->
 
 
 def test_the_seed_cloud_colours_designs_on_the_frontier_and_says_with_how_many_seeds() -> None:
-    spec = DRAW["seed_cloud"][0](seeds()).to_dict()
+    spec = seed_cloud(seeds()).to_dict()
     scale = of_kind(spec, "point")[0]["encoding"]["color"]["scale"]
     assert scale["domain"] == ["D1 (2 of 3)", "D0 (1 of 3)", "designs never on it"]
     assert set(scale["range"][:2]) <= set(HUES)
     assert "with some seed: 2 designs; with every seed: 0" in told(spec)
 
 
+def test_the_seed_cloud_has_a_second_panel_with_means_and_bars_of_the_second_risk() -> None:
+    spec = chart.seed_cloud(seeds(), risk="small_cells", loss="hellinger").to_dict()
+    upper, lower = spec["vconcat"]
+    means = {row["design"]: row for layer in of_kind(lower, "rule") for row in rows(spec, layer)}
+    assert means["D1"]["risk"] == pytest.approx(1.8) and means["D1"]["high"] == pytest.approx(2.1)
+    colours = [of_kind(panel, "point")[0]["encoding"]["color"] for panel in (upper, lower)]
+    assert colours[0] == colours[1]
+    groups = [{row["design"]: row["group"] for row in rows(spec, of_kind(p, "point")[0])} for p in (upper, lower)]
+    assert groups[0] == groups[1]
+    assert "same designs by exposed" in told(spec)
+
+
 def test_a_design_with_one_seed_has_no_bars_and_a_large_cloud_is_thinned() -> None:
-    spec = DRAW["seed_cloud"][0](seeds().head(1)).to_dict()
+    spec = seed_cloud(seeds().head(1)).to_dict()
     (row,) = [row for row in rows(spec, of_kind(spec, "rule")[2]) if row["design"] == "D0"]
     assert row["low"] == row["high"] == row["risk"]
     many = pl.concat([seeds()] * 1000)
-    spec = DRAW["seed_cloud"][0](many).to_dict()
+    spec = seed_cloud(many).to_dict()
     assert len(rows(spec, of_kind(spec, "point")[0])) == MOST_ROWS
     assert {row["seeds"] for row in rows(spec, of_kind(spec, "rule")[0])} <= {3000}
 
@@ -397,7 +517,7 @@ def test_a_heatmap_needs_a_pair_of_two_variables() -> None:
 
 def test_small_cells_stand_side_by_side_before_first_in_order_of_size() -> None:
     spec = chart.small_cells(cells()).to_dict()
-    left, right = of_kind(spec, "bar")
+    left, right, _ = of_kind(spec, "bar")
     assert (left["encoding"]["y"]["field"], right["encoding"]["y"]["field"]) == ("cells", "records")
     for layer in (left, right):
         assert layer["encoding"]["x"]["sort"] == ["1", "2"]
@@ -408,8 +528,7 @@ def test_small_cells_stand_side_by_side_before_first_in_order_of_size() -> None:
 
 
 def test_genuine_records_are_drawn_inside_the_bars_after_the_swap() -> None:
-    frame = cells().with_columns(genuine=pl.when(pl.col("when") == "after").then(pl.col("records") - 2))
-    spec = chart.small_cells(frame).to_dict()
+    spec = chart.small_cells(cells()).to_dict()
     genuine = of_kind(spec, "bar")[2]
     assert [(row["size"], row["genuine"], row["when"]) for row in rows(spec, genuine)] == [
         ("1", 3, "after"),
@@ -437,9 +556,17 @@ def test_every_chart_can_be_saved_in_every_format(name: str, tmp_path: Path) -> 
     width, height = struct.unpack(">II", png[16:24])
     assert png.startswith(PNG) and width >= 600 and height >= 600
     assert chart.save(figure, tmp_path / "chart.svg").read_text("utf-8").startswith("<svg")
-    assert json.loads(chart.save(figure, tmp_path / "chart.json").read_text("utf-8")) == figure.to_dict()
+    assert json.loads(chart.save(figure, tmp_path / "chart.json").read_text("utf-8")) == plain(figure)
     assert "vegaEmbed" in chart.save(figure, str(tmp_path / "chart.HTML")).read_text("utf-8")
     assert len(list(tmp_path.iterdir())) == 4
+
+
+def test_rows_are_handed_over_without_copying_them_and_checked_as_a_whole() -> None:
+    frame = candidates(1000)
+    data = inline(frame)
+    assert data.copy().values is data.values
+    spec = chart.frontier(frame, risk="small_cells", loss="hellinger").to_dict(validate=True)
+    assert sum(len(rows) for rows in spec["datasets"].values()) >= 1000
 
 
 def test_only_the_picture_can_be_read_by_others(tmp_path: Path) -> None:
@@ -474,7 +601,7 @@ def test_fragments_hold_the_places_and_one_script_without_the_runtime() -> None:
     assert 'id="chart-who"' in fragment and 'id="chart-frontier"' in fragment
     assert "<!--" not in fragment and "<b>" not in fragment and len(fragment) < 100_000
     specs = json.JSONDecoder().raw_decode(fragment, fragment.index('{"chart-who"'))[0]
-    assert specs["chart-who"] == figure.to_dict()
+    assert specs["chart-who"] == plain(figure)
     assert chart.runtime().count("<script>") == chart.runtime().count("</script>") == 1
     assert len(chart.runtime()) > 500_000
     with pytest.raises(InputError, match="Rename one"):

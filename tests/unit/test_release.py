@@ -20,9 +20,15 @@ import quadrille as qd
 from quadrille.errors import InputError
 from quadrille.io import bundle
 from quadrille.io.bundle import DEFAULT, GuessableSeedWarning, ReleaseWarning, default_measures
+from quadrille.recipe import random_order
 
 PUBLIC = {"data.csv", "codebook.toml", "methods.md"}
 CONFIDENTIAL = {"recipe.json", "plan.parquet", "account.json", "scores.json", "hashes.json", "dossier.md"}
+
+
+def public_order(n: int, recipe: qd.Recipe) -> np.ndarray:
+    """The order of the public rows: a stream of its own."""
+    return random_order(n, recipe.stream().sub("public order"))
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +84,7 @@ def test_the_confidential_plan_rebuilds_and_undoes_the_release(
     swapped = plan.apply(data)
     assert plan.inverse().apply(swapped) == data
     public = qd.read(made.public / "data.csv", codebook=made.public / "codebook.toml").frame()
-    order = bundle._random_order(data.n, recipe)  # pyright: ignore[reportPrivateUsage]
+    order = public_order(data.n, recipe)
     assert public.equals(swapped.frame().drop("Serial")[order])
 
 
@@ -151,7 +157,7 @@ def test_the_dossier_tells_the_whole_story_but_not_the_seed(
         "256 secret bits",
         f"Records: {N}",
         "Weight: Factor, represented exactly",
-        "role id): Serial",
+        "steers the draw): Serial",
         "| swap | Region, Band |",
         f"Pairs drawn: {PAIRS}",
         "does not protect against",
@@ -231,7 +237,7 @@ def test_the_public_codebook_is_that_of_the_original_without_identifiers(made: b
 
 def test_the_row_order_is_a_permutation_by_a_stream_of_its_own(data: qd.Data) -> None:
     orders = [
-        bundle._random_order(5000, qd.RandomSwap(["Region"], pairs=pairs, seed=seed))  # pyright: ignore[reportPrivateUsage]
+        public_order(5000, qd.RandomSwap(["Region"], pairs=pairs, seed=seed))
         for pairs, seed in ((5, 1), (5, 1), (5, 2), (6, 1))
     ]
     identity = np.arange(5000)
@@ -247,7 +253,7 @@ def test_the_row_order_is_a_permutation_by_a_stream_of_its_own(data: qd.Data) ->
 
 def test_the_row_order_does_not_follow_the_plan(cps8d: qd.Data) -> None:
     recipe = qd.RandomSwap(["MS"], pairs=2000, seed=1)
-    place = np.argsort(bundle._random_order(cps8d.n, recipe))  # pyright: ignore[reportPrivateUsage]
+    place = np.argsort(public_order(cps8d.n, recipe))
     pairs = recipe.plan(cps8d).pairs
     assert pairs is not None
     distance = np.abs(place[pairs[:, 0]] - place[pairs[:, 1]])

@@ -171,7 +171,7 @@ def test_neither_seeds_nor_pairs_nor_rows_are_in_it(report: Path, study: Study, 
     fields: set[str] = set()
     lists: list[list[object]] = []
     _walk(specs_of(report), fields, lists)
-    assert not fields & {"seed", "seeds_used", "row", "rows", "record", "pair", "source"}
+    assert not fields & {"seed", "seed_no", "seeds_used", "row", "rows", "record", "pair", "source"}
     plan = study.pick().recipe.plan(cps8d)
     assert not any(isinstance(each, int) and each > 5_000 for found in lists for each in found)
     assert all(f"{a:,} {b:,}" not in own for a, b in plan.pairs.tolist() if a > 10_000)  # pyright: ignore[reportOptionalMemberAccess]
@@ -423,3 +423,15 @@ def test_signed_axes_and_many_levels_are_told(tmp_path: Path) -> None:
     effects = specs_of(out)["chart-parameter-effects"]
     titles = [row["title"]["text"] for row in effects["vconcat"]]
     assert titles == ["variables swapped", "number of pairs", "must agree within a pair"]
+
+
+def test_charts_show_the_exposed_that_belongs_to_the_n_rule_shown(tmp_path: Path) -> None:
+    data = small()
+    study = study_of(data, tmp_path, ["small_cells", "small_cells(n=5)", "hellinger"])
+    for risk, beside in (("small_cells", "exposed"), ("small_cells(n=5)", "exposed(n=5)")):
+        charts = specs_of(write_report(study, data, tmp_path / "r.html", risk=risk, overwrite=True))
+        for name in ("chart-frontier", "chart-seed-cloud"):
+            panels = [panel["layer"][0]["encoding"]["y"]["title"] for panel in charts[name]["vconcat"]]
+            assert panels == [f"{risk} (risk, lower is better)", f"{beside} (risk, lower is better)"]
+        strips = charts["chart-parameter-effects"]["vconcat"][0]["hconcat"]
+        assert [strip["layer"][0]["encoding"]["x"]["title"] for strip in strips] == [risk, beside, "hellinger"]

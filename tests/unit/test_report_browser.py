@@ -86,7 +86,6 @@ def test_every_chart_of_a_report_is_drawn(visit: Visit) -> None:
     assert set(charts) == {
         "chart-frontier",
         "chart-seed-cloud",
-        "chart-seed-cloud-beside",
         "chart-parameter-effects",
         "chart-heatmap-hellinger-2-way",
         "chart-heatmap-cramers_v_change",

@@ -6,6 +6,7 @@ import fcntl
 import os
 import sqlite3
 import stat
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,8 @@ import pytest
 
 import quadrille as qd
 from quadrille.errors import InputError, MismatchError, OutputError, ParameterError, QuadrilleError
-from quadrille.study import run
+from quadrille.study import admission, run
+from quadrille.study import grid as grids
 from quadrille.study.store import Store
 
 MEASURES = ["small_cells", "exposed", "hellinger"]
@@ -51,11 +53,68 @@ def test_what_cannot_be_done_is_recorded_with_the_reason(study: qd.Study) -> Non
     assert study.counts() == {"pending": 0, "done": 20, "infeasible": 4, "failed": 0}
 
 
-def test_an_unknown_column_fails_its_candidates_and_not_the_search(cps8d: qd.Data, tmp_path: Path) -> None:
-    recipes = [qd.RandomSwap(["Edo"], pairs=10, seed=1), qd.RandomSwap(["Edu"], pairs=10, seed=1)]
-    found = qd.search(cps8d, recipes, MEASURES, out=tmp_path / "study")
+BAD = {
+    "a recipe": [qd.RandomSwap(["Edu"], pairs=10, seed=1), qd.RandomSwap(["MS"], pairs=10, same=["Edo"], seed=1)],
+    "a grid": qd.grid(qd.RandomSwap, swap=[["MS"], ["MS", "Edo"]], pairs=[10, 20], seeds=2),
+    "a grid beside a recipe": (
+        qd.RandomSwap(["Edu"], pairs=10, seed=1),
+        qd.grid(qd.RandomSwap, swap="MS", different=[[], ["Edo"]], pairs=10),
+    ),
+}
+
+
+@pytest.mark.parametrize("one_by_one", [False, True])
+@pytest.mark.parametrize("name", BAD)
+def test_an_unknown_column_is_refused_before_anything_is_written(
+    cps8d: qd.Data, tmp_path: Path, name: str, one_by_one: bool
+) -> None:
+    recipes = iter([BAD[name]] if isinstance(BAD[name], grids.Grid) else BAD[name]) if one_by_one else BAD[name]
+    with pytest.raises(InputError, match=r"no column 'Edo' in '(swap|same|different)' of RandomSwap.*mean: 'Edu'"):
+        qd.search(cps8d, recipes, MEASURES, out=tmp_path / "study")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_unknown_column_leaves_a_study_as_it_was(cps8d: qd.Data, tmp_path: Path) -> None:
+    found = qd.search(cps8d, [qd.RandomSwap(["Edu"], pairs=10, seed=1)], MEASURES, out=tmp_path / "study")
+    before = scores(found)
+    for recipes in (BAD["a recipe"], iter(BAD["a recipe"])):
+        with pytest.raises(InputError, match="no column 'Edo'"):
+            qd.search(cps8d, recipes, MEASURES, out=found.path)
+        assert scores(qd.Study(found.path)).equals(before)
+
+
+def test_what_a_method_refuses_fails_its_candidates_and_not_the_search(tmp_path: Path) -> None:
+    data = qd.from_frame(
+        pl.DataFrame({"a": ["x", "y"] * 20, "b": ["u", "u", "v", "v"] * 10, "w": [1.0, 2.0] * 20}), weight="w"
+    )
+    recipes = [qd.RandomSwap(["w"], pairs=1, seed=1), qd.RandomSwap(["a"], pairs=1, seed=1)]
+    found = qd.search(data, recipes, ["hellinger"], out=tmp_path / "study")
     assert found.counts()["failed"] == 1
-    assert "Did you mean: 'Edu'" in found.frame()["reason"][0]
+    assert "is the weight" in found.frame()["reason"][0]
+
+
+def test_columns_of_a_grid_are_looked_at_by_value_and_not_by_design(
+    cps8d: qd.Data, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[object] = []
+    for module in (grids, admission):
+        monkeypatch.setattr(module, "require_columns", lambda data, names, where: looked.append(names))
+    large = qd.grid(qd.RandomSwap, swap=[["Edu"], ["MS"]], same=[[], ["Sex"]], pairs=range(1, 1001), seed=range(50))
+    admission.Admission(cps8d, MEASURES).check(large)
+    assert len(looked) == 3
+    one_by_one = admission.Admission(cps8d, MEASURES)
+    for recipe in islice(large, 500):
+        one_by_one.check(recipe)
+    assert len(looked) == 3 + 1
+
+
+def test_the_frame_numbers_the_seeds_and_never_shows_them(cps8d: qd.Data, tmp_path: Path) -> None:
+    secret = 918_273_645
+    recipes = qd.grid(qd.RandomSwap, swap=[["Edu"], ["MS"]], pairs=10, seed=[secret, secret + 1])
+    frame = qd.search(cps8d, recipes, MEASURES, out=tmp_path / "study").frame()
+    assert "seed" not in frame.columns
+    assert frame["seed_no"].to_list() == [1, 2, 1, 2]
+    assert str(secret)[:8] not in str(frame.to_dicts())
 
 
 def test_a_study_is_one_file_for_its_owner_alone(study: qd.Study) -> None:
@@ -140,6 +199,16 @@ def test_a_search_that_makes_no_sense_is_refused_and_leaves_no_file(
     with pytest.raises(error):
         qd.search(cps8d, call.pop("recipes"), call.pop("measures"), **call)  # type: ignore[arg-type]
     assert list(tmp_path.iterdir()) == []
+
+
+def test_exposed_joins_small_cells_among_the_costly_measures_too(cps8d: qd.Data, tmp_path: Path) -> None:
+    recipes = qd.grid(qd.RandomSwap, swap=[["Edu"]], pairs=[100, 400], seed=range(2))
+    found = qd.search(cps8d, recipes, ["confidence", "hellinger"], then=["small_cells(n=2)"], out=tmp_path / "study")
+    assert found.header.then == ("small_cells(n=2)", "exposed(n=2)")
+    frame = found.frame()
+    assert frame["exposed(n=2)"].is_null().to_list() == frame["small_cells(n=2)"].is_null().to_list()
+    early = qd.search(cps8d, recipes, ["exposed", "hellinger"], then=["small_cells"], out=tmp_path / "early")
+    assert (early.header.measures, early.header.then) == (("exposed", "hellinger"), ("small_cells",))
 
 
 def test_costly_measures_are_scored_next_to_the_frontier_only(cps8d: qd.Data, tmp_path: Path) -> None:

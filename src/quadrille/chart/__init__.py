@@ -9,10 +9,12 @@ from quadrille.errors import QuadrilleError
 if any(find_spec(name) is None for name in ("altair", "vl_convert")):
     raise QuadrilleError("Charts need altair and vl-convert-python. Install them: pip install 'quadrille[report]'.")
 
+from quadrille.chart.after_before import after_before
 from quadrille.chart.distortion_heatmap import distortion_heatmap
 from quadrille.chart.frontier import frontier
 from quadrille.chart.html import inline_html, place, runtime, script
 from quadrille.chart.parameter_effects import parameter_effects
+from quadrille.chart.runs import runs
 from quadrille.chart.save import save
 from quadrille.chart.seed_cloud import seed_cloud
 from quadrille.chart.small_cells import small_cells
@@ -21,11 +23,13 @@ from quadrille.chart.who_was_swapped import who_was_swapped
 
 __all__ = [
     "Figure",
+    "after_before",
     "distortion_heatmap",
     "frontier",
     "inline_html",
     "parameter_effects",
     "place",
+    "runs",
     "runtime",
     "save",
     "script",

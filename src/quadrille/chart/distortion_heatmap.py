@@ -7,7 +7,7 @@ import math
 import altair as alt
 import polars as pl
 
-from quadrille.chart import theme
+from quadrille.chart import n_rule, theme
 from quadrille.chart.theme import INK
 from quadrille.chart.tidy import checked, inline
 from quadrille.errors import InputError
@@ -25,7 +25,10 @@ def distortion_heatmap(pairs: pl.DataFrame, *, measure: str) -> alt.LayerChart:
     One row of `pairs` is a pair of variables: `first`, `second` (text), `value` (number; null where the measure is
     undefined). A pair given in one order is drawn in both. Variables keep the order they first appear in. The scale
     runs from 0, or symmetrically around 0 when any value is negative. Up to 12 variables the values are printed.
+    The n-rule (`small_cells`) is refused: the matrix has no place for `exposed` beside it.
     """
+    if n_rule.is_n_rule(measure):
+        raise n_rule.refusal("distortion_heatmap", measure, "A heatmap has no place for it: draw exposed by itself.")
     given = checked(pairs, "distortion_heatmap", {"first": "text", "second": "text", "value": "number"})
     given = given.unique(["first", "second"], keep="first", maintain_order=True)
     names = pl.concat([given["first"].rename("name"), given["second"].rename("name")]).unique(maintain_order=True)

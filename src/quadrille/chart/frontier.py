@@ -9,11 +9,11 @@ import polars as pl
 
 from quadrille.chart import theme
 from quadrille.chart.labels import free_spot, stairs
-from quadrille.chart.theme import GREY, HUES, INK, SHAPES, Figure, Plane, counted
+from quadrille.chart.n_rule import COMPANION, with_companion
+from quadrille.chart.theme import GREY, HUES, INK, LOWER_PANEL, SHAPES, Figure, Plane, counted
 from quadrille.chart.tidy import Kind, checked, defined, inline, thinned
 
 _OTHER = "other swaps"
-_LOWER_PANEL = 230
 _TEXT = 13
 _CROWD = 1_000
 
@@ -31,33 +31,35 @@ def frontier(points: pl.DataFrame, *, risk: str, loss: str, companion: str | Non
 
     One row of `points` is a candidate: `risk`, `loss` (numbers; rows without one are left out and counted),
     `swap` (the swap variables, "Race + Sex"), `rate` (share of records that take part), `on_frontier`, `chosen`
-    (true or false), `label` (text). `risk` and `loss` name the measures. `companion` names a second risk measure
-    whose values stand in column `companion`: the same candidates by that risk, in a panel below.
+    (true or false), `label` (text). `risk` and `loss` name the measures.
+
+    A second panel shows the same candidates by a second risk. Beside the n-rule (`small_cells`) that is always
+    `exposed`, from the column of that name: with "small_cells(n=5)" the column is "exposed(n=5)". `companion` names
+    any other one; its values are in a column of that name, or in column `companion`.
 
     Above 5,000 candidates the beaten ones are thinned; the frontier and the chosen one are always complete.
     """
     columns: dict[str, Kind] = {"risk": "number", "loss": "number", "swap": "text", "rate": "number"}
     columns |= {"on_frontier": "flag", "chosen": "flag", "label": "text"}
+    points, companion = with_companion("frontier", points, (risk, loss), companion)
     if companion is not None:
-        columns["companion"] = "number"
+        columns[COMPANION] = "number"
     everyone, left_out = defined(checked(points, "frontier", columns), "frontier", "risk", "loss")
     groups = _coloured(everyone)
     group = pl.when(pl.col("swap").is_in(groups)).then("swap").otherwise(pl.lit(_OTHER))
     everyone = everyone.with_columns(group=group)
     shown = thinned(everyone, keep=pl.col("on_frontier") | pl.col("chosen"))
-    looks, title = (
-        _looks(everyone, groups, crowded=shown.height > _CROWD),
-        f"Risk and loss of {counted(everyone.height, 'candidate release')}",
-    )
+    looks = _looks(everyone, groups, crowded=shown.height > _CROWD)
+    title = f"Risk and loss of {counted(everyone.height, 'candidate release')}"
     notes = _notes(everyone, shown.height, left_out)
     across = theme.extent(everyone["loss"])
     main = _panel(shown, "risk", Plane(risk, loss, across, theme.extent(everyone["risk"], 0.08)), looks)
     if companion is None:
         return theme.finish(main, title, _reading(everyone), notes)
-    known, _ = defined(everyone, "frontier", "companion")
-    plane = Plane(companion, loss, across, theme.extent(known["companion"], 0.08), height=_LOWER_PANEL)
-    below = _panel(shown.drop_nulls("companion"), "companion", plane, looks)
-    notes.append(f"Below, the same candidates by {companion}: trust a lower risk only where both panels show it.")
+    known, unknown = defined(everyone, "frontier", COMPANION)
+    plane = Plane(companion, loss, across, theme.extent(known[COMPANION], 0.08), height=LOWER_PANEL)
+    below = _panel(shown.drop_nulls(COMPANION), COMPANION, plane, looks)
+    notes += theme.told_below(companion, "candidates", unknown)
     return theme.finish(alt.vconcat(main, below, spacing=26), title, _reading(everyone), notes)
 
 

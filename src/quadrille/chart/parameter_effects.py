@@ -7,7 +7,7 @@ import math
 import altair as alt
 import polars as pl
 
-from quadrille.chart import theme
+from quadrille.chart import n_rule, theme
 from quadrille.chart.theme import HUES, INK, WIDTH, counted
 from quadrille.chart.tidy import checked, defined, inline, thinned
 
@@ -21,7 +21,8 @@ def parameter_effects(effects: pl.DataFrame) -> alt.VConcatChart:
     """Draw small multiples: a row per parameter, a column per measure, a strip of points per level, and its mean.
 
     One row of `effects` is one value of one candidate: `parameter`, `level`, `measure` (text), `value` (number; rows
-    without one are left out and counted). Parameters, levels and measures keep the order they first appear in.
+    without one are left out and counted). Parameters, levels and measures keep the order they first appear in. With
+    the n-rule (`small_cells`) among the measures, `exposed` must be there too, for every parameter.
 
     Above 5,000 values the points are thinned; means are always of all values.
     """
@@ -29,6 +30,7 @@ def parameter_effects(effects: pl.DataFrame) -> alt.VConcatChart:
         effects, "parameter_effects", {"parameter": "text", "level": "text", "measure": "text", "value": "number"}
     )
     everything, left_out = defined(kinds, "parameter_effects", "value")
+    _refuse_the_n_rule_alone(everything)
     means = everything.group_by("parameter", "level", "measure", maintain_order=True).agg(
         pl.col("value").mean(), values=pl.len()
     )
@@ -52,6 +54,13 @@ def parameter_effects(effects: pl.DataFrame) -> alt.VConcatChart:
     )
     figure = alt.vconcat(*rows, spacing=22)
     return theme.finish(figure, "What each parameter does to risk and loss", reading, notes)
+
+
+def _refuse_the_n_rule_alone(everything: pl.DataFrame) -> None:
+    for (parameter,), here in everything.group_by("parameter", maintain_order=True):
+        for rule, want in n_rule.missing(here["measure"].unique(maintain_order=True)).items():
+            lack = f"Column 'measure' of the frame has no {want!r} with a value for the parameter {parameter!r}."
+            raise n_rule.refusal("parameter_effects", rule, lack)
 
 
 def _jittered(everything: pl.DataFrame) -> pl.DataFrame:

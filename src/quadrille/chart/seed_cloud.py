@@ -6,43 +6,63 @@ import altair as alt
 import polars as pl
 
 from quadrille.chart import theme
-from quadrille.chart.theme import GREY, HUES, INK, Plane, counted
-from quadrille.chart.tidy import checked, defined, inline, thinned
+from quadrille.chart.n_rule import COMPANION, with_companion
+from quadrille.chart.theme import GREY, HUES, INK, LOWER_PANEL, Figure, Plane, counted
+from quadrille.chart.tidy import Kind, checked, defined, inline, thinned
 
 _OWN = HUES[:6]
 _DARK = "#4d4d4d"
 _MORE, _NEVER = "other designs on the frontier", "designs never on it"
+_READING = (
+    "Each faint point is one seed of a design. Each dot is the mean of a design's seeds, its bars are one standard "
+    "deviation. Where bars overlap, the order of the designs may be chance."
+)
 
 
-def seed_cloud(points: pl.DataFrame, *, risk: str, loss: str) -> alt.LayerChart:
+def seed_cloud(points: pl.DataFrame, *, risk: str, loss: str, companion: str | None = None) -> Figure:
     """Draw each design's seeds as a faint cloud, and their mean with bars of one standard deviation.
 
     One row of `points` is a candidate: `design` (text), `risk`, `loss` (numbers; rows without one are left out and
     counted), `on_frontier` (true or false). Designs with a seed on the frontier are coloured, the six with the
     largest share of such seeds each in a colour of its own. `risk` and `loss` name the measures.
 
+    A second panel shows the same designs by a second risk, as in `frontier`: beside the n-rule (`small_cells`) always
+    by `exposed`, from the column of that name.
+
     Above 5,000 candidates the clouds are thinned; means and bars are always of all seeds.
     """
-    columns = checked(
-        points, "seed_cloud", {"design": "text", "risk": "number", "loss": "number", "on_frontier": "flag"}
-    )
-    everyone, left_out = defined(columns, "seed_cloud", "risk", "loss")
-    designs = _designs(everyone)
-    everyone = everyone.join(designs.select("design", "group"), on="design", how="left", maintain_order="left")
+    columns: dict[str, Kind] = {"design": "text", "risk": "number", "loss": "number", "on_frontier": "flag"}
+    points, companion = with_companion("seed_cloud", points, (risk, loss), companion)
+    if companion is not None:
+        columns[COMPANION] = "number"
+    everyone, left_out = defined(checked(points, "seed_cloud", columns), "seed_cloud", "risk", "loss")
+    designs = _grouped(_designs(everyone))
+    groups = designs.select("design", "group")
+    everyone = everyone.join(groups, on="design", how="left", maintain_order="left")
     shown = thinned(everyone, keep=pl.col("on_frontier"))
-    plane, color = _plane(everyone, designs, risk, loss), _color(designs)
+    across = theme.extent([*everyone["loss"], *designs["left"], *designs["right"]])
+    plane, color = Plane(risk, loss, across, _up(everyone, designs)), _color(designs)
+    figure: Figure = _panel(shown, designs, plane, color)
+    title = f"How much the seed matters: {counted(designs.height, 'design')}, {counted(everyone.height, 'candidate')}"
+    notes = _notes(designs, everyone.height, shown.height, left_out)
+    if companion is None:
+        return theme.finish(figure, title, _READING, notes)
+    known, unknown = defined(everyone.drop("risk"), "seed_cloud", COMPANION)
+    known = known.rename({COMPANION: "risk"})
+    below = _designs(known).join(groups, on="design", how="left", maintain_order="left")
+    plane = Plane(companion, loss, across, _up(known, below), height=LOWER_PANEL)
+    dots = shown.drop("risk").drop_nulls(COMPANION).rename({COMPANION: "risk"})
+    notes += theme.told_below(companion, "designs", unknown)
+    return theme.finish(alt.vconcat(figure, _panel(dots, below, plane, color), spacing=26), title, _READING, notes)
+
+
+def _panel(shown: pl.DataFrame, designs: pl.DataFrame, plane: Plane, color: alt.Color) -> alt.LayerChart:
     layers = [
         _cloud(shown, plane, color),
         *_means(designs.filter(pl.col("group") == _NEVER), plane, color, opacity=0.35),
         *_means(designs.filter(pl.col("group") != _NEVER), plane, color, opacity=1),
     ]
-    figure = theme.layered(layers, plane.width, plane.height)
-    title = f"How much the seed matters: {counted(designs.height, 'design')}, {counted(everyone.height, 'candidate')}"
-    reading = (
-        "Each faint point is one seed of a design. Each dot is the mean of a design's seeds, its bars are one standard "
-        "deviation. Where bars overlap, the order of the designs may be chance."
-    )
-    return theme.finish(figure, title, reading, _notes(designs, everyone.height, shown.height, left_out))
+    return theme.layered(layers, plane.width, plane.height)
 
 
 def _notes(designs: pl.DataFrame, total: int, shown: int, left_out: int) -> list[str]:
@@ -59,16 +79,12 @@ def _notes(designs: pl.DataFrame, total: int, shown: int, left_out: int) -> list
 
 
 def _designs(everyone: pl.DataFrame) -> pl.DataFrame:
-    """Return a row per design: means, ends of the bars, seeds on the frontier, and the group it is coloured by."""
+    """Return a row per design: means, ends of the bars, how many of its seeds are on the frontier."""
     mean, deviation = pl.col("risk", "loss").mean(), pl.col("risk", "loss").std().fill_null(0).name.suffix("_sd")
     seeds, won = pl.len().alias("seeds"), pl.col("on_frontier").sum().alias("won")
     table = everyone.group_by("design").agg(mean, deviation, seeds, won)
     table = table.sort(pl.col("won") / pl.col("seeds"), "won", "design", descending=[True, True, False])
-    own = pl.format("{} ({} of {})", "design", "won", "seeds")
-    rank = pl.int_range(pl.len())
-    group = pl.when(pl.col("won") == 0).then(pl.lit(_NEVER)).when(rank < len(_OWN)).then(own).otherwise(pl.lit(_MORE))
     return table.with_columns(
-        group=group,
         left=pl.col("loss") - pl.col("loss_sd"),
         right=pl.col("loss") + pl.col("loss_sd"),
         low=pl.col("risk") - pl.col("risk_sd"),
@@ -76,10 +92,16 @@ def _designs(everyone: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _plane(everyone: pl.DataFrame, designs: pl.DataFrame, risk: str, loss: str) -> Plane:
-    across = [*everyone["loss"], *designs["left"], *designs["right"]]
-    up = [*everyone["risk"], *designs["low"], *designs["high"]]
-    return Plane(risk, loss, theme.extent(across), theme.extent(up))
+def _grouped(designs: pl.DataFrame) -> pl.DataFrame:
+    """Add the group that a design is coloured by."""
+    own = pl.format("{} ({} of {})", "design", "won", "seeds")
+    rank = pl.int_range(pl.len())
+    group = pl.when(pl.col("won") == 0).then(pl.lit(_NEVER)).when(rank < len(_OWN)).then(own).otherwise(pl.lit(_MORE))
+    return designs.with_columns(group=group)
+
+
+def _up(everyone: pl.DataFrame, designs: pl.DataFrame) -> theme.Range:
+    return theme.extent([*everyone["risk"], *designs["low"], *designs["high"]])
 
 
 def _color(designs: pl.DataFrame) -> alt.Color:

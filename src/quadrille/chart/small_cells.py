@@ -8,49 +8,52 @@ import polars as pl
 from quadrille.chart import theme
 from quadrille.chart.theme import HUES, INK, PALE
 from quadrille.chart.tidy import Kind, checked, defined, inline
-from quadrille.errors import InputError
+from quadrille.errors import InputError, ParameterError
 
 _WHEN = ["before", "after"]
 _GENUINE = "after, genuine"
 _RECORDS = "records in such cells"
 _HUES = [PALE, HUES[5], HUES[0]]
 _PANEL, _HEIGHT, _TEXT = 310, 320, 11
+_READING = (
+    "A cell is a combination of all key variables; a record alone in its cell, or nearly, can be recognised. "
+    "A swap empties some small cells and fills others, so bars may rise: what counts is the dark part."
+)
+_ALONE = (
+    "Small cells that are false protect, genuine ones do not, so the two are never shown as one: give the records in "
+    "cells of that size after the swap that match a true one, the sum of min(f, g) that `exposed` counts."
+)
 
 
 def small_cells(cells: pl.DataFrame) -> alt.HConcatChart:
     """Draw bars of the cells of each small size, and of the records in them, before and after side by side.
 
     One row of `cells` is a size of cell before or after: `size` (1, 2, ...), `when` ("before" or "after"), `cells`,
-    `records` (numbers). Optional: `genuine`, the records after the swap that match a true one of the same
-    combination (what `exposed` counts; the sum of min(f, g)); they are drawn inside the bars.
+    `records`, `genuine` (numbers). `genuine` counts the records after the swap that match a true one of the same
+    combination (what `exposed` counts; the sum of min(f, g)); they are drawn inside the bars. Before the swap it
+    may be null.
     """
+    if "genuine" not in cells.columns:
+        raise ParameterError(f"The frame for small_cells has no column 'genuine'. {_ALONE}")
     columns: dict[str, Kind] = {"size": "number", "when": "text", "cells": "number", "records": "number"}
-    told = "genuine" in cells.columns
-    if told:
-        columns["genuine"] = "number"
-    frame, _ = defined(checked(cells, "small_cells", columns), "small_cells", "size", "cells", "records")
+    given = checked(cells, "small_cells", {**columns, "genuine": "number"})
+    frame, _ = defined(given, "small_cells", "size", "cells", "records")
     if not set(frame["when"]) <= set(_WHEN):
         raise InputError("Column 'when' of the frame for small_cells must hold 'before' and 'after'.")
+    if frame.filter(pl.col("when") == "after")["genuine"].has_nulls():
+        raise ParameterError(f"Column 'genuine' of the frame for small_cells is empty in a row 'after'. {_ALONE}")
     frame = frame.sort("size", maintain_order=True).with_columns(size=pl.col("size").cast(pl.Int64).cast(pl.String))
-    color = _color([*_WHEN, _GENUINE] if told else _WHEN)
+    color = _color([*_WHEN, _GENUINE])
     left = _bars(frame, "cells", "cells of this size", color)
-    right = _bars(frame, "records", _RECORDS, color)
-    if told:
-        right += _genuine(frame, color)
+    right = [*_bars(frame, "records", _RECORDS, color), *_genuine(frame, color)]
     panels = [theme.layered(layers, _PANEL, _HEIGHT) for layers in (left, right)]
     figure = alt.hconcat(*panels, spacing=36)
-    return theme.finish(figure, "Small cells before and after the swap", _reading(told=told))
-
-
-def _reading(*, told: bool) -> str:
-    cell = "A cell is a combination of all key variables; a record alone in its cell, or nearly, can be recognised. "
-    new = "A swap empties some small cells and fills others, so bars may rise: "
-    return cell + new + ("what counts is the dark part." if told else "exposed counts the genuine ones.")
+    return theme.finish(figure, "Small cells before and after the swap", _READING)
 
 
 def _color(series: list[str]) -> alt.Color:
     legend = alt.Legend(title=None, orient="top", direction="horizontal", symbolType="square", offset=8)
-    return alt.Color("series:N", scale=alt.Scale(domain=series, range=_HUES[: len(series)]), legend=legend)
+    return alt.Color("series:N", scale=alt.Scale(domain=series, range=_HUES), legend=legend)
 
 
 def _base(frame: pl.DataFrame, field: str, title: str, top: float) -> alt.Chart:

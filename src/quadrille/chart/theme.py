@@ -10,6 +10,7 @@ from typing import TypeVar
 import altair as alt
 
 WIDTH, HEIGHT = 600, 400
+LOWER_PANEL = 230
 INK, GREY, PALE, AXIS = "#1f1f1f", "#8a8a8a", "#b8b8b8", "#5f5f5f"
 HUES = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#000000")
 """Okabe & Ito (2008) without yellow, which paper swallows: distinct with every kind of colour vision."""
@@ -90,6 +91,12 @@ def counted(number: int, one: str, many: str | None = None) -> str:
     ('1,204 seeds', '1 has')
     """
     return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def told_below(companion: str, what: str, unknown: int) -> list[str]:
+    """Say what the second panel of a chart of risk and loss is for, and how many have no place there."""
+    told = f"Below, the same {what} by {companion}: trust a lower risk only where both panels show it."
+    return [told, *([f"Not below: {counted(unknown, 'candidate')} without {companion}."] if unknown else [])]
 
 
 def text_width(text: str, size: int = 12) -> float:

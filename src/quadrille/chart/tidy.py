@@ -69,5 +69,11 @@ def thinned(frame: pl.DataFrame, *, keep: pl.Expr, most: int = MOST_ROWS) -> pl.
 
 
 def inline(frame: pl.DataFrame) -> alt.InlineData:
-    """Hand the rows to Altair as they are; its own limit of rows is ours to keep."""
-    return alt.InlineData(values=frame.to_dicts())
+    """Hand the rows to Altair as they are; its own limit of rows is ours to keep.
+
+    Altair copies lists and checks values row by row each time a chart is combined with another: most of the time that
+    a report takes. A tuple is not copied, and values that are set later are not checked again; the chart is the same.
+    """
+    data = alt.InlineData(values=[])
+    data.values = tuple(frame.to_dicts())
+    return data

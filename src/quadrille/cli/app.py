@@ -13,8 +13,9 @@ import typer
 from quadrille import __version__
 from quadrille.cli import options as opt
 from quadrille.cli import show, studies
+from quadrille.cli.designs import Design, takes_design
 from quadrille.cli.guard import flush_quietly, guarded, prepare_process, tell, warnings_told
-from quadrille.cli.inputs import Design, addresses, check_new, load, load_after, read_recipe, seed_of
+from quadrille.cli.inputs import addresses, check_new, load, load_after, read_recipe, seed_of
 from quadrille.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -119,18 +120,10 @@ def measures(as_json: opt.Json = False) -> None:
 
 
 @command
+@takes_design
 def swap(
     file: opt.File,
-    swap: opt.Swap = None,
-    rate: opt.Rate = None,
-    pairs: opt.Pairs = None,
-    same: opt.Same = None,
-    different: opt.Different = None,
-    differ: opt.Differ = None,
-    order: opt.Order = None,
-    sampler: opt.Sampler = None,
-    seed: opt.Seed = None,
-    recipe: opt.RecipeFile = None,
+    design: Design,
     measures: opt.Measures = None,
     out: Annotated[
         Path | None,
@@ -147,18 +140,18 @@ def swap(
 
     check_new(out, save_recipe, overwrite=overwrite, source=file)
     with show.working("Reading, swapping and scoring"):
-        made = Design(swap, rate, pairs, same, different, differ, order, sampler, seed, recipe).recipe()
+        made = design.recipe()
         data = load(file, codebook, weight)
         plan = made.plan(data)
         account = plan.report(data)
         scores = qd.score(data, plan, addresses(measures, data))
         _save(out, save_recipe, made, lambda: plan.apply(data))
     if out is not None:
-        _warn_not_a_release(seed_lost=save_recipe is None and seed is None and recipe is None)
+        _warn_not_a_release(seed_lost=save_recipe is None and not {"seed", "recipe"} & set(design.given))
     if as_json:
-        design = json.loads(made.identity())  # the seed stays out: it is a secret
+        chosen = json.loads(made.identity())  # the seed stays out: it is a secret
         written = {"out": out and str(out), "save_recipe": save_recipe and str(save_recipe)}
-        show.emit({"recipe": design, "account": account.as_dict(), "scores": scores.as_dict(), **written})
+        show.emit({"recipe": chosen, "account": account.as_dict(), "scores": scores.as_dict(), **written})
     else:
         show.show_account(account)
         show.show_scores(scores)
@@ -235,18 +228,10 @@ command(studies.report)
 
 
 @command
+@takes_design
 def release(
     file: opt.File,
-    swap: opt.Swap = None,
-    rate: opt.Rate = None,
-    pairs: opt.Pairs = None,
-    same: opt.Same = None,
-    different: opt.Different = None,
-    differ: opt.Differ = None,
-    order: opt.Order = None,
-    sampler: opt.Sampler = None,
-    seed: opt.Seed = None,
-    recipe: opt.RecipeFile = None,
+    design: Design,
     study: opt.FromStudy = None,
     candidate: opt.Candidate = None,
     pick: opt.Pick = False,
@@ -254,6 +239,11 @@ def release(
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="The folder to make.")] = Path("release"),
     format: Annotated[str, typer.Option(metavar="WORD", help="Of the public file: csv or parquet.")] = "csv",
     keep_order: Annotated[bool, typer.Option("--keep-order", help="Do not shuffle the public rows.")] = False,
+    readers: Annotated[
+        bool, typer.Option("--readers", help="Also write the reports for analyst, chair and board (confidential).")
+    ] = False,
+    var_stratum: opt.VarStratum = None,
+    var_unit: opt.VarUnit = None,
     overwrite: opt.Overwrite = False,
     codebook: opt.Codebook = None,
     weight: opt.Weight = None,
@@ -263,7 +253,6 @@ def release(
     import quadrille as qd
 
     with warnings_told(), show.working("Reading, swapping, scoring and writing"):
-        design = Design(swap, rate, pairs, same, different, differ, order, sampler, seed, recipe)
         chosen = studies.candidate_of(study, candidate, pick, design)
         made = design.recipe() if chosen is None else chosen[1]
         data = load(file, codebook, weight)
@@ -272,6 +261,8 @@ def release(
             studies.require_data(chosen[0], data)
             wanted = wanted if measures else list(dict.fromkeys((*chosen[0].measures, *wanted)))
         done = qd.release(data, made, out, measures=wanted, format=format, shuffle=not keep_order, overwrite=overwrite)
+        if readers:
+            studies.write_readers(data, made, done.confidential / "readers", var_stratum, var_unit)
     if as_json:
         show.emit(done.as_dict())
     else:

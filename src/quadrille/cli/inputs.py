@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from quadrille.errors import InputError, OutputError, ParameterError, unknown_name
+from quadrille.errors import InputError, OutputError, unknown_name
 
 if TYPE_CHECKING:
     from quadrille.codebook import Codebook
@@ -40,43 +39,6 @@ def load_after(file: str, codebook: Path | None, own: Path | None, weight: str |
         book = Codebook(tuple(v for v in Codebook.read(codebook) if v.role != "id"))
         return load(file, book, weight)
     return load(file, own, weight)
-
-
-@dataclass(frozen=True)
-class Design:
-    """The options that describe a recipe; None is an option not given."""
-
-    swap: Sequence[str] | None
-    rate: float | None
-    pairs: int | None
-    same: Sequence[str] | None
-    different: Sequence[str] | None
-    differ: str | None
-    order: str | None
-    sampler: str | None
-    seed: str | None
-    file: Path | None = None
-
-    def given(self) -> list[str]:
-        """Return the names of the options that were given."""
-        names = {"file": "recipe"}
-        return [names.get(each.name, each.name) for each in fields(self) if getattr(self, each.name) is not None]
-
-    def recipe(self) -> Recipe:
-        """Make the recipe, or read it from its file."""
-        given: dict[str, Any] = {name: getattr(self, name) for name in self.given() if name != "recipe"}
-        if self.file is not None:
-            if given:
-                raise ParameterError(f"Give --recipe or --{next(iter(given))}, not both: the recipe says it all.")
-            return read_recipe(self.file)
-        if "swap" not in given:
-            raise ParameterError("Name the variables to swap with --swap, or a recipe with --recipe.")
-        from quadrille.swap.random import RandomSwap
-
-        for name in ("swap", "same", "different"):
-            given[name] = names(given.get(name))
-        given["seed"] = None if self.seed is None else seed_of(self.seed)
-        return RandomSwap(**given)
 
 
 def read_recipe(path: Path) -> Recipe:

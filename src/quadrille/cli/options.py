@@ -36,6 +36,7 @@ Swap = Annotated[
     list[str] | None,
     typer.Option(metavar="COLUMNS", help="Variables to swap: A,B or repeated. Quote names that hold a comma."),
 ]
+Method = Annotated[str | None, typer.Option(metavar="WORD", help="random or controlled. [default: random]")]
 Rate = Annotated[float | None, typer.Option(metavar="SHARE", help="Share of the records that take part, in (0, 1].")]
 Pairs = Annotated[int | None, typer.Option(metavar="NUMBER", help="Number of pairs, instead of --rate.")]
 Same = Annotated[list[str] | None, typer.Option(metavar="COLUMNS", help="Columns that must agree within a pair.")]
@@ -47,6 +48,39 @@ Order = Annotated[str | None, typer.Option(metavar="WORD", help="together or one
 Sampler = Annotated[
     str | None, typer.Option(metavar="WORD", help="first-uniform or pair-uniform. [default: first-uniform]")
 ]
+Targets = Annotated[
+    str | None,
+    typer.Option(metavar="SHARE", help="Controlled: share of records drawn as targets, in [0, 0.5), or a column."),
+]
+Size = Annotated[str | None, typer.Option(metavar="COLUMN", help="Controlled: measure of size for the draw.")]
+Must = Annotated[str | None, typer.Option(metavar="COLUMN", help="Controlled: 1 for records that must be targets.")]
+Never = Annotated[
+    str | None, typer.Option(metavar="COLUMN", help="Controlled: 1 for records that must not be touched.")
+]
+Stratum = Annotated[
+    list[str] | None, typer.Option(metavar="COLUMNS", help="Controlled: strata of the draw of targets.")
+]
+Sort = Annotated[
+    list[str] | None, typer.Option(metavar="COLUMNS", help="Controlled: order of the draw. [default: the cells]")
+]
+Boundary = Annotated[
+    list[str] | None, typer.Option(metavar="COLUMNS", help="Controlled: columns on which partners agree.")
+]
+Bias = Annotated[
+    str | None, typer.Option(metavar="COLUMN", help="Controlled: x of the bias. [default: the last swap variable]")
+]
+Linked = Annotated[
+    list[str] | None,
+    typer.Option(metavar="VAR=COLUMNS", help="Controlled: columns that travel with a swap variable: Edu=Degree,Years."),
+]
+Variant = Annotated[
+    str | None, typer.Option(metavar="WORD", help="Controlled: standard or balanced. [default: standard]")
+]
+Matching = Annotated[str | None, typer.Option(metavar="WORD", help="Controlled: greedy or optimal. [default: greedy]")]
+OnMissing = Annotated[
+    str | None, typer.Option(metavar="WORD", help="Controlled: impute or category. [default: impute]")
+]
+Strict = Annotated[bool | None, typer.Option("--strict", help="Controlled: an error when a target has no partner.")]
 Seed = Annotated[
     str | None,
     typer.Option(metavar="NUMBER", help="A whole number, for tests and papers only. [default: 256 secret bits]"),
@@ -78,6 +112,13 @@ FromStudy = Annotated[
 ]
 Candidate = Annotated[int | None, typer.Option(metavar="ID", help="Number of the candidate, as pick prints it.")]
 Pick = Annotated[bool, typer.Option("--pick", help="The candidate at the knee of the frontier.")]
+VarStratum = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLUMNS", help="Design strata, for the standard errors in these reports."),
+]
+VarUnit = Annotated[
+    str | None, typer.Option(metavar="COLUMN", help="Primary sampling units, for the standard errors in these reports.")
+]
 Where = Annotated[
     str | None, typer.Option(metavar="CONDITION", help='Only these records, as in "Sex=Male & Age!=<25".')
 ]

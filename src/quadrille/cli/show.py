@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -152,6 +152,7 @@ def show_account(account: Account) -> None:
             ("records", f"{account.records:,} of {account.n:,} take part, {account.changed:,} change"),
             ("false swaps", f"{account.false_swaps:,} (nothing changes)"),
             ("compensating", f"{account.compensating:,} (records change, the full table does not show it)"),
+            *_targets(account.details),
         ]
     )
     note("")
@@ -167,6 +168,16 @@ def show_account(account: Account) -> None:
         for m in account.variables
     ]
     grid(("variable", "pairs", "records", "changed", "share paired", "share changed"), rows, numbers=range(1, 6))
+
+
+def _targets(details: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Tell of methods that draw targets how many there are, and why some have no partner."""
+    if "targets" not in details:
+        return []
+    drawn = f"{details['targets']:,} drawn, {details['certain']:,} of them certain by size"
+    alone = f"{details['without_partner']:,} targets, left as they were"
+    reasons = [f"{reason}: {count:,}" for reason, count in details["reasons"].items()]
+    return [("targets", drawn), ("no partner", "; ".join((alone, *reasons)))]
 
 
 def show_scores(scores: Scores) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import isfinite
 from pathlib import Path
 from shlex import quote
@@ -11,8 +12,9 @@ import typer
 
 from quadrille.cli import options as opt
 from quadrille.cli import show
+from quadrille.cli.designs import Design
 from quadrille.cli.guard import tell
-from quadrille.cli.inputs import Design, check_new, load
+from quadrille.cli.inputs import check_new, load
 from quadrille.errors import InputError, MismatchError, ParameterError, QuadrilleError
 
 if TYPE_CHECKING:
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from quadrille.study.job import Job
     from quadrille.study.results import Study
 
-RULES = ("knee", "least-loss", "least-risk", "linear", "ideal", "lexicographic")
+RULES = ("knee", "least-loss", "least-risk", "linear", "ideal", "lexicographic", "dohrmann")
 
 
 def search(
@@ -100,12 +102,12 @@ def _foretell(job: Job, data: Data, grids: list[Grid], path: Path, workers: int 
     from quadrille.cli import study_show
     from quadrille.cli.dry_run import forecast
     from quadrille.cli.overview import open_study
-    from quadrille.study.axes import beside_the_n_rule
+    from quadrille.study.run import with_exposed
 
     known = open_study(path) if path.exists() else None
     if known is not None:
         require_data(known, data)
-        if (known.header.measures, known.header.then) != (tuple(beside_the_n_rule(job.measures)), job.then):
+        if (known.header.measures, known.header.then) != tuple(map(tuple, with_exposed(job.measures, job.then))):
             listed = ", ".join(known.measures)
             raise MismatchError(f"The study {str(path)!r} has other measures: {listed}. Use these, or another name.")
     with show.working("Trying designs"):
@@ -155,6 +157,9 @@ def pick(
     weights: Annotated[
         str | None, typer.Option(metavar="A,B", help="Nearest to the ideal point, risk weighted A and loss B.")
     ] = None,
+    ignore_hd: Annotated[
+        bool, typer.Option("--ignore-hd", help="With --rule dohrmann: many cells are small, leave HD out.")
+    ] = False,
     risk: opt.Risk = None,
     loss: opt.Loss = None,
     note: Annotated[str | None, typer.Option(metavar="TEXT", help="Pin this note to the candidate.")] = None,
@@ -170,19 +175,20 @@ def pick(
     check_new(save_recipe, overwrite=overwrite, source=str(study))
     rule, pair = _rule(rule, trade, weights)
     known = open_study(study)
-    chosen = known.pick(rule, risk=risk, loss=loss, max_risk=max_risk, max_loss=max_loss, trade=trade, weights=pair)
+    limits = {"max_risk": max_risk, "max_loss": max_loss}
+    chosen = known.pick(rule, risk=risk, loss=loss, **limits, trade=trade, weights=pair, ignore_hd=ignore_hd)
     if save_recipe is not None:
         with new_file(save_recipe, (chosen.recipe.to_json() + "\n").encode(), private=True):
             pass
     if note is not None:
         known.note(chosen.candidate, note)
-    row, seen = candidate_row(known, chosen.candidate), overview(known, risk, loss)
+    row, warnings = candidate_row(known, chosen.candidate), overview(known, *chosen.axes).warnings
     if as_json:
         saved = save_recipe and str(save_recipe)
-        written = {"note": row["note"], "save_recipe": saved, "warnings": list(seen.warnings)}
+        written = {"note": row["note"], "save_recipe": saved, "warnings": list(warnings)}
         show.emit({"study": str(study), **choice_document(chosen), "scores": row["scores"], **written})
     else:
-        study_show.show_choice(chosen, row, seen.warnings, f"quadrille release FILE --study {quote(str(study))}")
+        study_show.show_choice(chosen, row, warnings, f"quadrille release FILE --study {quote(str(study))}")
 
 
 def report(
@@ -192,6 +198,12 @@ def report(
     risk: opt.Risk = None,
     loss: opt.Loss = None,
     out: Annotated[Path, typer.Option(metavar="FILE", help="The HTML file to write.")] = Path("report.html"),
+    readers: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Also write the reports for analyst, chair and board into this folder."),
+    ] = None,
+    var_stratum: opt.VarStratum = None,
+    var_unit: opt.VarUnit = None,
     overwrite: opt.Overwrite = False,
     codebook: opt.Codebook = None,
     weight: opt.Weight = None,
@@ -204,11 +216,32 @@ def report(
     known = open_study(study)
     source = _source(known, file, codebook, weight)
     with show.working("Reading and writing the report"):
-        path = write_report(known, load(*source), out, candidate=candidate, risk=risk, loss=loss, overwrite=overwrite)
+        data = load(*source)
+        path = write_report(known, data, out, candidate=candidate, risk=risk, loss=loss, overwrite=overwrite)
+        if readers is not None:
+            chosen = known.pick("knee", risk=risk, loss=loss).recipe if candidate is None else known.recipe(candidate)
+            write_readers(data, chosen, readers, var_stratum, var_unit, overwrite=overwrite)
     if as_json:
-        show.emit({"study": str(study), "report": str(path)})
+        show.emit({"study": str(study), "report": str(path), "readers": readers and str(readers)})
     else:
-        show.note(f"Wrote {path}. It is confidential; open it in a browser, no network is needed.")
+        also = "" if readers is None else f" and {readers}/"
+        show.note(f"Wrote {path}{also}. It is confidential; open it in a browser, no network is needed.")
+
+
+def write_readers(
+    data: Data,
+    recipe: Recipe,
+    folder: Path,
+    var_stratum: Sequence[str] | None,
+    var_unit: str | None,
+    *,
+    overwrite: bool = False,
+) -> None:
+    """Write the reports of the three readers."""
+    from quadrille import report
+    from quadrille.cli.inputs import names
+
+    report.write_readers(data, recipe, folder, stratum=names(var_stratum), psu=var_unit, overwrite=overwrite)
 
 
 def _source(
@@ -269,7 +302,7 @@ def candidate_of(path: Path | None, candidate: int | None, pick: bool, design: D
             option = "--pick" if pick else "--candidate"
             raise ParameterError(f"{option} chooses from a study: name it with --study.")
         return None
-    if given := design.given():
+    if given := list(design.given):
         raise ParameterError(f"Give --study or --{given[0]}, not both: a candidate has its recipe.")
     if (candidate is None) == (not pick):
         raise ParameterError("Say which candidate of the study to release: --candidate ID, or --pick for the knee.")

@@ -149,20 +149,28 @@ def _table(rows: list[dict[str, Any]], measures: Sequence[str], knee: int | None
     asked = [", ".join(each for each in listed if each not in shared) for listed in parts]
     if shared:
         show.note(f"  All have {', '.join(shared)}.\n")
-    head = ["id", "swap", "rate", "pairs", *(["constraints"] if any(asked) else []), *measures]
-    lines = [
-        [
-            f"{row['id']}{CHOSEN if row['id'] == knee else ' '}",
-            row["swap"],
-            _rate(row),
-            _pairs(row),
-            *([asks] if any(asked) else []),
-            *(show.number(row["scores"][address]) for address in measures),
-        ]
-        for row, asks in zip(rows, asked, strict=True)
-    ]
-    numbers = (0, 2, 3, *range(len(head) - len(measures), len(head)))
+    columns = {
+        "id": [f"{row['id']}{CHOSEN if row['id'] == knee else ' '}" for row in rows],
+        "swap": [row["swap"] for row in rows],
+        "rate": [_rate(row) for row in rows],
+        "pairs": [_pairs(row) for row in rows],
+        "constraints": asked,
+    }
+    known = {name: values for name, values in columns.items() if any(values)}
+    scores = [[show.number(row["scores"][address]) for row in rows] for address in measures]
+    head = [*known, *_heads(measures)]
+    lines = list(zip(*known.values(), *scores, strict=True))
+    numbers = [place for place, name in enumerate(head) if name not in ("swap", "constraints")]
     show.grid(head, lines, numbers=numbers, whole=[place for place in numbers if len(head[place]) <= LONGEST_WHOLE])
+
+
+def _heads(measures: Sequence[str]) -> list[str]:
+    """Return short headings: the name of a long address, where no other one has it."""
+    names = [address.partition("(")[0] for address in measures]
+    return [
+        name if len(address) > LONGEST_WHOLE and names.count(name) == 1 else address
+        for name, address in zip(names, measures, strict=True)
+    ]
 
 
 def _rate(row: dict[str, Any]) -> str:

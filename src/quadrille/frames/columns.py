@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import isfinite
 from typing import cast
 
 import numpy as np
@@ -110,10 +111,22 @@ def _text_variable(source: _Source, found: pl.Series | None) -> Variable:
     if given.categories:
         return given
     if found is None:
-        found = cast("pl.Enum", series.dtype).categories
-    elif source.given is None and MOST_ORDINAL < len(found) == len(series) - source.empty:
+        return replace(given, categories=_without(cast("pl.Enum", series.dtype).categories.to_list(), given.missing))
+    if source.given is None and MOST_ORDINAL < len(found) == len(series) - source.empty:
         given = replace(given, role="id")
-    return replace(given, categories=_without(found.to_list(), given.missing))
+    categories, ordered = _in_order(_without(found.to_list(), given.missing))
+    return replace(given, categories=categories, ordered=ordered)
+
+
+def _in_order(texts: tuple[Value, ...]) -> tuple[tuple[Value, ...], bool]:
+    """Put texts that stand for numbers in the order of the numbers; others keep an order that means nothing."""
+    try:
+        numbers = {text: float(text) for text in texts}
+    except ValueError:
+        return texts, False
+    if not all(map(isfinite, numbers.values())):
+        return texts, False
+    return tuple(sorted(texts, key=lambda text: numbers[text])), True
 
 
 def _without(found: Sequence[Value], missing: tuple[Value, ...]) -> tuple[Value, ...]:

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
-from quadrille import kernels
 from quadrille.account import Account
 from quadrille.codebook import Variable
 from quadrille.data import Column, Data, Rows
@@ -23,9 +23,9 @@ from quadrille.io.atomic import check_free, new_folder, private_folder, write_fi
 from quadrille.io.csv import csv_bytes
 from quadrille.io.dossier import Record, dossier, methods_note
 from quadrille.io.parquet import parquet_bytes
-from quadrille.plan import Plan
-from quadrille.randomness import Words, draw_until_enough, is_secret
-from quadrille.recipe import Recipe, one_of
+from quadrille.plan import Details, Plan
+from quadrille.randomness import is_secret
+from quadrille.recipe import Recipe, one_of, random_order
 from quadrille.study.axes import beside_the_n_rule
 from quadrille.study.score import Scores, score
 
@@ -127,7 +127,11 @@ def release(
     check_free(folder, overwrite=overwrite, holds=_FOLDERS)
     plan = recipe.plan(data)
     scores = score(data, plan, beside_the_n_rule(default_measures(data) if measures is DEFAULT else measures))
-    public = _public(plan.apply(data), _random_order(data.n, recipe) if shuffle else None)
+    public = _public(
+        plan.apply(data),
+        random_order(data.n, recipe.stream().sub("public order")) if shuffle else None,
+        recipe.secret_columns,
+    )
     outside = _public_files(public, format, shuffled=shuffle)
     found = _warnings(public, recipe)
     record = Record(
@@ -137,6 +141,7 @@ def release(
         plan=plan,
         account=plan.report(data),
         scores=scores,
+        rivals=_rival_scores(data, plan, scores),
         hashes={name: hashlib.sha256(contents).hexdigest() for name, contents in outside.items()},
         warnings=tuple(map(str, found)),
         shuffled=shuffle,
@@ -150,26 +155,22 @@ def release(
     return Release(folder, tuple(files), scores, record.account, record.warnings)
 
 
-def _random_order(n: int, recipe: Recipe) -> Rows:
-    """Return all row numbers in random order, by a stream that nothing else uses."""
-
-    def attempt(words: Words) -> Rows | None:
-        order, dice = np.arange(n, dtype=np.int64), kernels.dice(words)
-        kernels.shuffle(order, dice)
-        return None if dice.cursor[1] else order
-
-    return draw_until_enough(attempt, recipe.stream().sub("public order"), guess=n + 64)
+def _rival_scores(data: Data, plan: Plan, scores: Scores) -> dict[str, Scores]:
+    """Score the plans that the method decided against by the same measures."""
+    if plan.details is None:
+        return {}
+    return {name: score(data, rival, list(scores)) for name, rival in plan.details.rivals.items()}
 
 
-def _public(swapped: Data, order: Rows | None) -> Data:
-    """Return the file as it goes out: no identifiers, rows in the order given."""
+def _public(swapped: Data, order: Rows | None, secret: Sequence[str] = ()) -> Data:
+    """Return the file as it goes out: no identifiers, nothing that steered the draw, rows in the order given."""
     columns = [
         Column(_described(column.variable, swapped), _ordered(column, order), column.dtype, column.nullable)
         for column in (swapped[name] for name in swapped.columns)
-        if column.variable.role != "id"
+        if column.variable.role != "id" and column.variable.name not in secret
     ]
     if not columns:
-        raise InputError("Every column has the role id, so nothing can be released. Correct the codebook.")
+        raise InputError("Every column is an identifier or secret, so nothing can be released. Correct the codebook.")
     return Data(columns, weight=swapped.weight)
 
 
@@ -189,6 +190,14 @@ def _warnings(public: Data, recipe: Recipe) -> list[ReleaseWarning]:
             GuessableSeedWarning(
                 "The seed is a number that can be guessed, and with it the release can be undone. "
                 "Leave the seed out, so that it is drawn from the operating system."
+            )
+        )
+    size = recipe.parameters().get("size")
+    if size in public.columns and size != public.weight:
+        found.append(
+            ReleaseWarning(
+                f"Column {size!r} decided which records were likely targets and stays in the public file. "
+                "If it is a score of risk, give it the role id in the codebook, so that it is left out."
             )
         )
     for name in public.columns:
@@ -222,6 +231,7 @@ def _confidential_files(record: Record) -> Files:
         "scores.json": _json(record.scores.as_dict()),
         "hashes.json": _json(hashes),
         "dossier.md": dossier(record).encode(),
+        **({} if plan.details is None else {"targets.parquet": _target_bytes(plan.details)}),
     }
 
 
@@ -233,8 +243,23 @@ def _plan_bytes(plan: Plan) -> memoryview:
         "row": np.concatenate((none, *(move.rows for move in plan.moves))),
         "source": np.concatenate((none, *(move.source for move in plan.moves))),
     }
+    return _parquet(columns)
+
+
+def _target_bytes(details: Details) -> memoryview:
+    """Return the targets as a table: row, whether it was certain by size, whether it has a partner."""
+    targets = details.rows["targets"]
+    columns = {
+        "row": targets,
+        "certain": np.isin(targets, details.rows["certain"]),
+        "partner": ~np.isin(targets, details.rows["without partner"]),
+    }
+    return _parquet(columns)
+
+
+def _parquet(columns: Mapping[str, Rows | NDArray[np.bool_]]) -> memoryview:
     buffer = io.BytesIO()
-    pl.DataFrame(columns).write_parquet(buffer)
+    pl.DataFrame(dict(columns)).write_parquet(buffer)
     return buffer.getbuffer()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import cast
@@ -12,6 +12,8 @@ from quadrille import __version__
 from quadrille.account import Account
 from quadrille.codebook import Variable
 from quadrille.data import Data
+from quadrille.io.markdown import table, value_text
+from quadrille.io.targets import rivals_section, targets_section
 from quadrille.plan import Plan
 from quadrille.randomness import is_secret
 from quadrille.recipe import Recipe
@@ -90,6 +92,7 @@ class Record:
     plan: Plan
     account: Account
     scores: Scores
+    rivals: Mapping[str, Scores]
     hashes: Mapping[str, str]
     warnings: tuple[str, ...]
     shuffled: bool
@@ -104,7 +107,9 @@ def dossier(record: Record) -> str:
         "Data": _data(record),
         "Recipe": _recipe(record.recipe),
         "What was swapped": _account(record.account, record.plan),
+        **targets_section(record.plan.details),
         "Scores": _scores(record.scores),
+        **rivals_section(record.plan.details, record.scores, record.rivals),
         "What swapping does not protect against": _LIMITS,
     }
     head = [
@@ -124,7 +129,7 @@ def _files(record: Record) -> list[str]:
         if record.shuffled
         else "The rows of the public file are in their original order, as asked."
     )
-    return [*_table(("file", "SHA-256"), rows), "", order]
+    return [*table(("file", "SHA-256"), rows), "", order]
 
 
 def _data(record: Record) -> list[str]:
@@ -137,12 +142,12 @@ def _data(record: Record) -> list[str]:
         f"- Records: {data.n:,}",
         f"- Weight: {weight}",
         f"- Key variables: {', '.join(data.keys) or 'none'}",
-        f"- Columns left out of the public file (role id): {', '.join(dropped) or 'none'}",
+        f"- Columns left out of the public file (identifiers; what steers the draw): {', '.join(dropped) or 'none'}",
         f"- Fingerprint before: `{record.plan.before}`",
         f"- Fingerprint after, rows in their original order: `{record.plan.after}`",
         "",
     ]
-    return facts + _table(("column", "kind", "role", "categories"), [_column(v) for v in data.codebook])
+    return facts + table(("column", "kind", "role", "categories"), [_column(v) for v in data.codebook])
 
 
 def _column(variable: Variable) -> tuple[str, str, str, str]:
@@ -158,8 +163,8 @@ def _recipe(recipe: Recipe) -> list[str]:
     )
     design: dict[str, object] = json.loads(recipe.identity())
     rows = [(name, _text(value)) for name, value in design.items()]
-    table = _table(("parameter", "value"), [*rows, ("seed", seed)])
-    return [*table, "", "The seed itself is in `recipe.json`."]
+    listed = table(("parameter", "value"), [*rows, ("seed", seed)])
+    return [*listed, "", "The seed itself is in `recipe.json`."]
 
 
 def _account(account: Account, plan: Plan) -> list[str]:
@@ -183,19 +188,19 @@ def _account(account: Account, plan: Plan) -> list[str]:
         )
         for m in account.variables
     ]
-    table = _table(("variable", "pairs", "records", "changed", "share paired", "share changed"), rows)
+    listed = table(("variable", "pairs", "records", "changed", "share paired", "share changed"), rows)
     moves = [f"- Move {i} of `plan.parquet`: {', '.join(move.columns)}" for i, move in enumerate(plan.moves)]
-    return [*facts, *table, "", *moves]
+    return [*facts, *listed, "", *moves]
 
 
 def _scores(scores: Scores) -> list[str]:
     rows = [
-        (address, _value(score.value), kind.side, kind.direction, score.note)
+        (address, value_text(score.value), kind.side, kind.direction, score.note)
         for address, (kind, score) in scores.results.items()
     ]
     kinds = dict.fromkeys(kind for kind, _ in scores.results.values())
     definitions = [f"- **{kind.name}**: {kind.definition}. Source: {kind.reference}." for kind in kinds]
-    return [*_table(("measure", "value", "side", "better", "note"), rows), "", *definitions]
+    return [*table(("measure", "value", "side", "better", "note"), rows), "", *definitions]
 
 
 _LIMITS = """\
@@ -208,19 +213,6 @@ _LIMITS = """\
 - Tables of the original published elsewhere can show, beside this file, where records were swapped.
 - Swapping gives no formal guarantee such as differential privacy.
 """.splitlines()
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    lines = [head, ["---"] * len(head), *rows]
-    return ["| " + " | ".join(map(_cell, line)) + " |" for line in lines]
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
-
-
-def _value(value: float | None) -> str:
-    return "undefined" if value is None else f"{value:.6g}"
 
 
 def _number(value: int | None) -> str:

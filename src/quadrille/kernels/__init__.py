@@ -14,6 +14,7 @@ from quadrille.kernels.candidate import (
 from quadrille.kernels.counting import count_dominating
 from quadrille.kernels.draw import draw_pairs, has_partner, put_back, take_any
 from quadrille.kernels.exchange import part_pairs
+from quadrille.kernels.partners import Market, near_donors, nothing_asked, open_stock, pair_round, pick_from_groups
 from quadrille.kernels.pool import Dice, Pool, dice
 from quadrille.kernels.smallcells import small_cell_change
 from quadrille.kernels.tables import add_ticks, chi_square, net_of_cells, net_of_rows, sort_into_groups
@@ -28,6 +29,7 @@ __all__ = [
     "TOTAL_VARIATION",
     "Dice",
     "FullTable",
+    "Market",
     "Pool",
     "add_ticks",
     "augment",
@@ -37,9 +39,14 @@ __all__ = [
     "dice",
     "draw_pairs",
     "has_partner",
+    "near_donors",
     "net_of_cells",
     "net_of_rows",
+    "nothing_asked",
+    "open_stock",
+    "pair_round",
     "part_pairs",
+    "pick_from_groups",
     "put_back",
     "score_candidate",
     "shuffle",

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from quadrille.errors import unknown_name
-from quadrille.measure import association, records, risk, tables
+from quadrille.measure import ard, association, correlation, records, regression, risk, tables, utility
 from quadrille.measure_base import Measure
 
 MEASURES: dict[str, Measure] = {
-    measure.name: measure for family in (tables, association, records, risk) for measure in family.MEASURES
+    measure.name: measure
+    for family in (tables, association, records, risk, utility, ard, correlation, regression)
+    for measure in family.MEASURES
 }
 
 

@@ -24,14 +24,19 @@ def chi_square_share(tally: Tally) -> tuple[float, int, int]:
     if tally.keys is None:
         share, rows, columns = kernels.chi_square(tally.value.reshape(tally.cross.sizes).astype(np.float64))
         return float(share), int(rows), int(columns)
-    value, total = tally.value, float(tally.total)
     first, second = (tally.cross.codes(tally.keys, name) for name in tally.cross.variables)
+    return sparse_share(first, second, tally.value, tally.total)
+
+
+def sparse_share(first: Cells, second: Cells, value: Cells, whole: int) -> tuple[float, int, int]:
+    """Return the same for occupied cells, given by row, column and value; `whole` is the sum of the values."""
+    total = float(whole)
     row, column = _margin(first, value), _margin(second, value)
     expected = row[first] * column[second].astype(np.float64) / total
     kept = expected > 0
     inside = float((((value - expected)[kept]) ** 2 / expected[kept]).sum())
     # What is expected in empty cells: whole numbers are subtracted, so that nothing cancels.
-    empty_columns = tally.total - _margin(first, column[second])
+    empty_columns = whole - _margin(first, column[second])
     outside = float((row * empty_columns.astype(np.float64)).sum()) / total
     return (inside + outside) / total, int((row > 0).sum()), int((column > 0).sum())
 

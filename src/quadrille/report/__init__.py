@@ -1,4 +1,4 @@
-"""Reports: one HTML file for the review board, which needs nothing but a browser and makes no request."""
+"""Reports: HTML pages for the review board and the analyst, which need nothing but a browser and make no request."""
 
 from __future__ import annotations
 
@@ -12,5 +12,6 @@ if any(find_spec(name) is None for name in ("altair", "jinja2", "vl_convert")):
     )
 
 from quadrille.report.build import write_report
+from quadrille.report.readers import write_readers
 
-__all__ = ["write_report"]
+__all__ = ["write_readers", "write_report"]

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quadrille.account import Account
+from quadrille.chart import n_rule
 from quadrille.data import Data
 from quadrille.errors import InputError
 from quadrille.measure_base import Call
@@ -90,9 +91,11 @@ class Scope:
 
     @cached_property
     def companion(self) -> str | None:
-        """The measure of the study that no swap can fool, unless it is an axis already."""
+        """The measure of the study that no swap can fool, unless it is an axis already; that of the n-rule shown."""
         found = [address for address in self.study.measures if kind_of(address).name == "exposed"]
-        return next((address for address in found if address not in self.axes), None)
+        wanted = n_rule.missing(self.axes).values()
+        mine = (address for want in wanted for address in found if n_rule.matches(address, want))
+        return next(mine, next((address for address in found if address not in self.axes), None))
 
 
 def together(n: int) -> tuple[str, str, str]:

@@ -92,9 +92,7 @@ def frontier(scope: Scope) -> Row:
     charts = {"Frontier": _frontier_chart(scope)}
     repeated = max(Counter(row["design"] for row, *_ in scope.scored).values()) > 1
     if repeated:
-        charts["Seed cloud"] = _seed_chart([(row, r, x) for row, r, x, _ in scope.scored], risk, loss)
-        if beside := _by_companion(scope):
-            charts["Seed cloud beside"] = _seed_chart(beside, str(scope.companion), loss)
+        charts["Seed cloud"] = _seed_chart(scope)
     if effects := _effects(scope):
         charts["Parameter effects"] = chart.parameter_effects(tidy(effects))
     return {
@@ -128,37 +126,39 @@ def _frontier_chart(scope: Scope) -> chart.Figure:
             "on_frontier": on,
             "chosen": row["id"] == scope.chosen.number,
             "label": f"No. {row['id']}: {row['name']}",
-            **({"companion": words.finite(row[scope.companion])} if scope.companion else {}),
+            **_beside(scope, row),
         }
         for row, risk, loss, on in scope.scored
     ]
-    known = scope.companion and any(point["companion"] is not None for point in points)
     risk, loss = map(words.axis, scope.axes)
-    return chart.frontier(tidy(points), risk=risk, loss=loss, companion=scope.companion if known else None)
+    return chart.frontier(tidy(points), risk=risk, loss=loss, companion=_companion(scope))
 
 
-def _by_companion(scope: Scope) -> list[tuple[Row, float, float]]:
-    """Return the candidates with the companion of the n-rule in the place of the risk."""
-    if scope.companion is None:
-        return []
-    found = [(row, words.finite(row[scope.companion]), loss) for row, _, loss, _ in scope.scored]
-    return [(row, value, loss) for row, value, loss in found if value is not None]
+def _companion(scope: Scope) -> str | None:
+    """Return the measure of the second panel, if any candidate has a value of it."""
+    known = scope.companion and any(words.finite(row[scope.companion]) is not None for row, *_ in scope.scored)
+    return scope.companion if known else None
 
 
-def _seed_chart(scored: list[tuple[Row, float, float]], risk: str, loss: str) -> chart.Figure:
+def _beside(scope: Scope, row: Row) -> Row:
+    return {"companion": words.finite(row[scope.companion])} if scope.companion else {}
+
+
+def _seed_chart(scope: Scope) -> chart.Figure:
     """Draw the designs over their seeds; a point is on the frontier when no other of the same seed beats it."""
     by_seed: dict[int, list[int]] = defaultdict(list)
-    for place, (row, *_) in enumerate(scored):
-        by_seed[row["seed"]].append(place)
+    for place, (row, *_) in enumerate(scope.scored):
+        by_seed[row["seed_no"]].append(place)
     winners: set[int] = set()
     for places in by_seed.values():
-        on = non_dominated(np.array([scored[place][1:] for place in places]))
+        on = non_dominated(np.array([scope.scored[place][1:3] for place in places]))
         winners.update(place for place, wins in zip(places, on.tolist(), strict=True) if wins)
     rows = [
-        {"design": row["name"], "risk": x, "loss": y, "on_frontier": place in winners}
-        for place, (row, x, y) in enumerate(scored)
+        {"design": row["name"], "risk": x, "loss": y, "on_frontier": place in winners, **_beside(scope, row)}
+        for place, (row, x, y, _) in enumerate(scope.scored)
     ]
-    return chart.seed_cloud(tidy(rows), risk=words.axis(risk), loss=words.axis(loss))
+    risk, loss = map(words.axis, scope.axes)
+    return chart.seed_cloud(tidy(rows), risk=risk, loss=loss, companion=_companion(scope))
 
 
 def _effects(scope: Scope) -> list[Row]:

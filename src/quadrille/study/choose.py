@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from quadrille.errors import ParameterError, QuadrilleError
 from quadrille.recipe import Recipe, one_of
 from quadrille.study.axes import kind_of
+from quadrille.study.dohrmann import by_dohrmann
 from quadrille.study.frontier import knee, linear_winners, nearest_ideal, non_dominated
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-RULES = ("knee", "least loss", "least risk", "linear", "ideal", "lexicographic")
+RULES = ("knee", "least loss", "least risk", "linear", "ideal", "lexicographic", "dohrmann")
 
 
 @dataclass(frozen=True)
@@ -72,13 +73,13 @@ class Choice:
         return "".join(f", {address} {value:.6g}" for address, value in self.beside.items() if address not in self.axes)
 
     def _safer(self) -> str:
-        if self.safer is None:
-            return "No candidate is safer."
-        less, more = self.risk - self.safer.risk, self.safer.loss - self.loss
         risk, loss = self.axes
-        return (
-            f"The next safer one, {self.safer.candidate}, lowers {risk} by {less:.3g} and costs {more:.3g} in {loss}."
-        )
+        is_risk = kind_of(risk).side == "risk"
+        if self.safer is None:
+            return "No candidate is safer." if is_risk else f"No candidate has less {risk}."
+        less, more = self.risk - self.safer.risk, self.safer.loss - self.loss
+        other = "The next safer one" if is_risk else f"The next one with less {risk}"
+        return f"{other}, {self.safer.candidate}, lowers {risk} by {less:.3g} and costs {more:.3g} in {loss}."
 
     def _gentler(self) -> str:
         if self.gentler is None:
@@ -107,6 +108,7 @@ def choose(
     max_loss: float | None,
     trade: float | None,
     weights: tuple[float, float] | None,
+    ignore_hd: bool = False,
 ) -> Choice:
     """Choose by a rule among the candidates that have both scores and keep the limits."""
     rule = rule or _implied(max_risk, max_loss, trade, weights)
@@ -125,8 +127,12 @@ def choose(
             f"No candidate keeps the limits; {' and '.join(least)}. Raise the limits or search further."
         )
     inside = np.flatnonzero(allowed)
-    place = int(inside[_apply(rule, points[inside], trade, weights)])
-    return described(study, axes, points, rows, place, rule, _reason(rule, axes, max_risk, max_loss, trade, weights))
+    within = _within(axes, max_risk, max_loss)
+    if rule == "dohrmann":
+        found, reason = by_dohrmann(study, rows[inside], ignore_hd=ignore_hd)
+    else:
+        found, reason = _apply(rule, points[inside], trade, weights), _reason(rule, axes, trade, weights)
+    return described(study, axes, points, rows, int(inside[found]), rule, reason + within)
 
 
 def _implied(
@@ -158,17 +164,14 @@ def _apply(rule: str, points: Floats, trade: float | None, weights: tuple[float,
     return int(np.lexsort((points[:, second], points[:, first]))[0])
 
 
-def _reason(
-    rule: str,
-    axes: tuple[str, str],
-    max_risk: float | None,
-    max_loss: float | None,
-    trade: float | None,
-    weights: tuple[float, float] | None,
-) -> str:
+def _within(axes: tuple[str, str], max_risk: float | None, max_loss: float | None) -> str:
+    given = zip(axes, (max_risk, max_loss), strict=True)
+    limits = [f"{axis} at most {limit:g}" for axis, limit in given if limit is not None]
+    return f" with {' and '.join(limits)}" if limits else ""
+
+
+def _reason(rule: str, axes: tuple[str, str], trade: float | None, weights: tuple[float, float] | None) -> str:
     risk, loss = axes
-    limits = [f"{axis} at most {limit:g}" for axis, limit in ((risk, max_risk), (loss, max_loss)) if limit is not None]
-    within = f" with {' and '.join(limits)}" if limits else ""
     reasons = {
         "knee": "the knee of the frontier, farthest from the line between its two ends after scaling both to 0-1",
         "ideal": f"closest to the ideal point, weights {weights or (1.0, 1.0)}, after scaling the frontier to 0-1",
@@ -177,7 +180,7 @@ def _reason(
         "least risk": f"least {risk}",
         "lexicographic": f"least {risk}, and among equals least {loss}",
     }
-    return reasons[rule] + within
+    return reasons[rule]
 
 
 def _exposed(study: Study, row: int) -> dict[str, float]:

@@ -27,16 +27,19 @@ class Cloud(NamedTuple):
     on_frontier: bool
 
 
-def clouds(points: Floats, designs: Ints, seeds: Ints) -> list[Cloud]:
-    """Return the cloud of each design. A design is on the frontier when its mean over seeds is."""
+def clouds(points: Floats, designs: Ints, seed_nos: Ints) -> list[Cloud]:
+    """Return the cloud of each design. A design is on the frontier when its mean over seeds is.
+
+    `seed_nos` are running numbers that tell the seeds apart, never the seeds.
+    """
     numbers, place = np.unique(designs, return_inverse=True)
     count = np.bincount(place)
     mean = np.stack([np.bincount(place, weights=points[:, i]) / count for i in (0, 1)], axis=1)
     square = np.stack([np.bincount(place, weights=(points[:, i] - mean[place, i]) ** 2) for i in (0, 1)], axis=1)
     sd = np.sqrt(square / np.maximum(count - 1, 1)[:, None])
     on = np.zeros(len(numbers), dtype=np.int64)
-    for seed in np.unique(seeds):
-        rows = np.flatnonzero(seeds == seed)
+    for seed_no in np.unique(seed_nos):
+        rows = np.flatnonzero(seed_nos == seed_no)
         on += np.bincount(place[rows[non_dominated(points[rows])]], minlength=len(numbers))
     front = non_dominated(mean)
     return [

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from itertools import product
 from math import prod
 from typing import Any, cast
 
+from quadrille.data import Data, require_columns
 from quadrille.errors import OverlapError, ParameterError, bad_parameter, unknown_name
 from quadrille.randomness import checked_seed, fresh_seed
-from quadrille.recipe import Recipe, whole
+from quadrille.recipe import COLUMN_LISTS, Recipe, columns_in, whole
 
 Values = tuple[object, ...]
-COLUMN_LISTS = ("swap", "same", "different")
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,12 @@ class Grid:
         document = {"method": self.method.__name__, "axes": self.axes, "seeds": seeds}
         return json.dumps(document, sort_keys=True, ensure_ascii=False)
 
+    def require_columns(self, data: Data) -> None:
+        """Raise the nearest-name error for the first column of any design that the data lack."""
+        for name, values in self.axes:
+            for columns in filter(None, (columns_in(name, value) for value in values)):
+                require_columns(data, columns, f"'{name}' of {self.method.__name__}")
+
     def _combinations(self) -> Iterator[dict[str, object]]:
         names = [name for name, _ in self.axes]
         for values in product(*(values for _, values in self.axes)):
@@ -65,7 +71,7 @@ class Grid:
             return None
 
 
-def grid(method: type[Recipe], *, seeds: int | None = None, seed: object = None, **parameters: object) -> Grid:
+def grid(method: type[Recipe], /, *, seeds: int | None = None, seed: object = None, **parameters: object) -> Grid:
     """Make a grid of recipes: every combination of the values given.
 
     A parameter takes one value or a list of values; one that is itself a list of columns, such as `swap`, takes a
@@ -101,7 +107,7 @@ def grid(method: type[Recipe], *, seeds: int | None = None, seed: object = None,
 
 def _listed(value: object) -> list[object]:
     """Return one value, or each of several."""
-    several = isinstance(value, Iterable) and not isinstance(value, str)
+    several = isinstance(value, Iterable) and not isinstance(value, str | Mapping)
     return list(cast("Iterable[object]", value)) if several else [value]
 
 

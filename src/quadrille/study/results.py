@@ -75,14 +75,15 @@ class Study:
         return np.array([row[0] for row in self._rows], dtype=np.int64)
 
     def frame(self, rows: Sequence[int] | None = None) -> pl.DataFrame:
-        """Return one row per candidate: number, design, seed (a number, never the seed itself), status, scores.
+        """Return one row per candidate: number, design, seed_no, status, scores.
 
-        `rows` are the positions of some candidates; without it, all.
+        `seed_no` is a running number that tells the seeds of the study apart; it is never the seed. `rows` are the
+        positions of some candidates; without it, all.
         """
         places = range(len(self)) if rows is None else rows
         shown: list[dict[str, object]] = []
         for place in places:
-            (number, design, seed, status, reason, seconds, note, *_), scores = (
+            (number, design, seed_no, status, reason, seconds, note, *_), scores = (
                 self._rows[place],
                 self.scores[place].tolist(),
             )
@@ -90,7 +91,7 @@ class Study:
                 {
                     "id": number,
                     **self.design(design),
-                    "seed": seed,
+                    "seed_no": seed_no,
                     "status": "pending" if status is None else STATUS[status],
                     "reason": reason,
                     **{m: None if s != s else s for m, s in zip(self.measures, scores, strict=True)},  # noqa: PLR0124
@@ -110,8 +111,11 @@ class Study:
             shown[name] = columns if isinstance(columns, str) else " + ".join(columns)
         pairs = parameters.pop("pairs", None)
         rate = parameters.pop("rate", None)
-        n = self.header.records
-        shown["rate"] = 2 * pairs / n if rate is None and pairs is not None else rate
+        if rate is None and pairs is not None:
+            rate = 2 * pairs / self.header.records
+        if isinstance(targets := parameters.get("targets"), float):
+            rate = 2 * targets  # every target with its partner
+        shown["rate"] = rate
         shown["pairs"] = pairs
         shown["other"] = ", ".join(f"{name} {value}" for name, value in sorted(parameters.items()))
         return shown
@@ -175,15 +179,27 @@ class Study:
         max_loss: float | None = None,
         trade: float | None = None,
         weights: tuple[float, float] | None = None,
+        ignore_hd: bool = False,
     ) -> Choice:
         """Choose a candidate and say why.
 
         rule : "knee" (default), "least loss" (with `max_risk`), "least risk" (with `max_loss`), "linear" (least risk +
-        trade * loss), "ideal" (least weighted distance to the ideal point), "lexicographic" (risk first, then loss).
+        trade * loss), "ideal" (least weighted distance to the ideal point), "lexicographic" (risk first, then loss),
+        "dohrmann" (of the three runs with the smallest pairwise and regression measures the smallest Hellinger
+        distance; `ignore_hd` leaves the distance out, as advised when many cells are small). That rule alone
+        does without a measure of risk: then the two first measures of loss are the axes.
         """
-        axes = (self.axis("risk", risk), self.axis("loss", loss))
+        axes = self._axes_without_risk(loss) if rule == "dohrmann" and risk is None else None
+        axes = axes or (self.axis("risk", risk), self.axis("loss", loss))
         points, rows = self.objectives(axes)
-        return choose(self, axes, points, rows, rule, max_risk, max_loss, trade, weights)
+        return choose(self, axes, points, rows, rule, max_risk, max_loss, trade, weights, ignore_hd)
+
+    def _axes_without_risk(self, loss: str | None) -> tuple[str, str] | None:
+        """Return two axes of loss for a study that has no measure of risk."""
+        if any(kind_of(address).side == "risk" for address in self.measures):
+            return None
+        first = self.axis("loss", loss)
+        return first, next((address for address in self.measures if address != first), first)
 
     def choice(self, candidate: int, *, risk: str | None = None, loss: str | None = None) -> Choice:
         """Describe a candidate that was named, in the way of one that a rule has picked."""
@@ -200,8 +216,8 @@ class Study:
         axes = (self.axis("risk", risk), self.axis("loss", loss))
         points, rows = self.objectives(axes)
         designs = np.array([self._rows[row][1] for row in rows], dtype=np.int64)
-        seeds = np.array([self._rows[row][2] for row in rows], dtype=np.int64)
-        return clouds(points, designs, seeds)
+        seed_nos = np.array([self._rows[row][2] for row in rows], dtype=np.int64)
+        return clouds(points, designs, seed_nos)
 
     def recipe(self, candidate: int) -> Recipe:
         """Return the recipe of a candidate, with its seed."""

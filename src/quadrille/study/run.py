@@ -10,8 +10,9 @@ from itertools import islice
 from pathlib import Path
 
 from quadrille.data import Data
-from quadrille.errors import ParameterError, bad_parameter
+from quadrille.errors import InputError, ParameterError, bad_parameter
 from quadrille.recipe import Recipe, whole
+from quadrille.study.admission import Admission
 from quadrille.study.axes import beside_the_n_rule
 from quadrille.study.grid import Grid
 from quadrille.study.progress import Progress, reporting
@@ -45,8 +46,9 @@ def search(
     Parameters
     ----------
     data : the file to be released.
-    recipes : a grid, or recipes and grids of any methods. Each recipe is scored once.
-    measures : what to score, as in `score`; at least one. `exposed` joins `small_cells` by itself.
+    recipes : a grid, or recipes and grids of any methods. Each recipe is scored once. A column that the data lack is
+        refused before anything is written.
+    measures : what to score, as in `score`; at least one. `exposed` joins `small_cells` by itself, here and in `then`.
     out : the study, one file that only its owner can read. It holds the seeds: keep it confidential.
     workers : processes to use; all cores by default.
     then : costly measures, scored only for candidates on the frontier or close to it.
@@ -62,18 +64,19 @@ def search(
     """
     workers = _cores() if workers is None else whole("search", "workers", workers, least=1)
     path = Path(out)
-    named, measures = measures, beside_the_n_rule(measures)
-    then = [address for address in then if address in named or address not in measures]
+    measures, then = with_exposed(measures, then)
     Evaluator(data, [*measures, *then])  # refuses what cannot be measured before anything is written
     if len({*measures, *then}) < len(measures) + len(then):
         raise bad_parameter("search", "measures", "measures that are named once each", [*measures, *then])
+    admission = Admission(data, [*measures, *then])
+    if not isinstance(recipes, Iterator):  # what is made one by one is checked one by one
+        for each in [recipes] if isinstance(recipes, Grid) else recipes:
+            admission.check(each)
     with locked(path):
+        new = not path.exists()
         store = Store.create_or_open(path, Header(data.fingerprint, data.n, tuple(measures), tuple(then)))
         try:
-            total = store.add(_candidates(store, recipes))
-            if not total:
-                path.unlink()
-                raise ParameterError("The search has no candidate. Give a grid, or a list with a recipe.")
+            total = _register(store, recipes, admission, new=new)
             done = store.count("results")
             with reporting(progress, measures, done, total) as tell:
                 _Search(store, data, workers, tell, done, total).run()
@@ -84,13 +87,35 @@ def search(
     return Study(path)
 
 
+def with_exposed(measures: Sequence[str], then: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return what a study scores: `exposed` beside every `small_cells`, each time once; what is named twice stays."""
+    early = beside_the_n_rule(measures)
+    late = beside_the_n_rule(then)
+    return early, [each for each in late if each not in early or (each in measures and each in then)]
+
+
 def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _candidates(store: Store, recipes: Recipes) -> Iterator[tuple[str, int | str]]:
+def _register(store: Store, recipes: Recipes, admission: Admission, *, new: bool) -> int:
+    """Store the candidates and count them; a study that would have none of them is not left behind."""
+    try:
+        admission.know(store.designs().values())
+        total = store.add(_candidates(store, recipes, admission))
+        if not total:
+            raise ParameterError("The search has no candidate. Give a grid, or a list with a recipe.")
+    except (InputError, ParameterError):
+        if new or not store.count():
+            store.path.unlink()
+        raise
+    return total
+
+
+def _candidates(store: Store, recipes: Recipes, admission: Admission) -> Iterator[tuple[str, int | str]]:
     """Return design and seed of every candidate; a grid of secret seeds goes on with those the study has."""
     for each in [recipes] if isinstance(recipes, Grid) else recipes:
+        admission.check(each)
         if isinstance(each, Grid):
             seeds = store.seeds_of_grid(each.identity(), each.seeds) if each.secret else list(each.seeds)
             for design in each.designs():

@@ -12,13 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 from quadrille import frames, measure
 from quadrille.codebook import Variable
 from quadrille.cross import DENSE_LIMIT, Cross
-from quadrille.data import Column, Data, require_data
+from quadrille.data import Column, Data, require_columns, require_data
 from quadrille.delta import Delta, Fused
 from quadrille.errors import InputError, ParameterError, bad_parameter
 from quadrille.matching import changed_columns, matched
-from quadrille.measure_base import Call, Measure, Part, Score, combine, parts_of, undefined
+from quadrille.measure_base import Call, Measure, Part, Parts, Score, combine, parts_of, undefined
 from quadrille.plan import Plan
-from quadrille.summary import Change, Participation, Summary, Table, Tally
+from quadrille.summary import Participation, Statistic, Summary, Table
 from quadrille.where import Condition, Where
 
 if TYPE_CHECKING:
@@ -105,26 +105,28 @@ class Evaluator:
         calls = _calls(measures)
         self._calls = [_narrowed(call, condition) for call in calls]
         self._kinds = {call.text: kind.bound(call) for call, kind in calls.items()}
-        self._parts: dict[tuple[str, ...], list[list[Part]]] = {}
-        self._before: dict[Summary, Tally] = {}
-        fixed = [part for parts in self._parts_for(()) for part in parts]
-        self.fused = _fuse(self._data, [part.summary for part in fixed])
+        self._parts: dict[tuple[str, ...], list[Parts]] = {}
+        self._before: dict[Summary, Statistic] = {}
+        self.fused: dict[Cross, Fused] = {}
+        self._tried: set[Summary] = set()
+        self._parts_for(())
 
     def score(self, plan: Plan) -> Scores:
         """Score a plan."""
         plan.check(self._given)
+        wanted = self._parts_for(plan.columns)
         delta = Delta(self._data, plan, self.fused)
-        changes: dict[int, Change] = {}  # by identity: the summaries are those of the evaluator
+        changes: dict[int, object] = {}  # by identity: the summaries are those of the evaluator
         results: dict[str, tuple[Measure, Score]] = {}
-        for call, parts in zip(self._calls, self._parts_for(plan.columns), strict=True):
+        for call, parts in zip(self._calls, wanted, strict=True):
             kind = self._kinds[call.text]
             scores: list[tuple[Part, Score]] = []
-            for part in parts:
+            for part in parts.parts:
                 before = self.before(part.summary)
                 if id(before) not in changes:
                     changes[id(before)] = before.change(delta)
-                scores.append((part, kind.score(before, changes[id(before)])))
-            results[call.text] = kind, combine(scores, call, kind)
+                scores.append((part, kind.score(before, changes[id(before)], **part.given)))
+            results[call.text] = kind, combine(scores, call, kind, parts)
         return Scores(results)
 
     def values(self, plan: Plan) -> tuple[tuple[float | None, ...], str]:
@@ -153,23 +155,39 @@ class Evaluator:
             if reason:
                 results[call.text] = kind, undefined(reason)
                 continue
-            scores = [(part, self._compare(part.summary, kind, other, mask)) for part in parts]
-            results[call.text] = kind, combine(scores, call, kind)
+            scores = [(part, self._compare(part, kind, other, mask)) for part in parts.parts]
+            results[call.text] = kind, combine(scores, call, kind, parts)
         return Scores(results)
 
-    def _compare(self, summary: Summary, kind: Measure, other: Data, swapped: NDArray[np.bool_] | None) -> Score:
-        mine, theirs = matched(self._data, other, summary.needs)
+    def _compare(self, part: Part, kind: Measure, other: Data, swapped: NDArray[np.bool_] | None) -> Score:
+        summary = part.summary
+        _check_numbers(self._data, other, summary.needs)
+        coded = tuple(name for name in summary.needs if self._data.codebook[name].coded)
+        mine, theirs = matched(self._data, other, coded)
         before = summary.of(mine)
         after = summary.of(theirs, mine if kind.by_record else None, swapped)
-        return kind.score(before, before.against(after))
+        return kind.score(before, before.against(after), **part.given)
 
-    def _parts_for(self, moved: tuple[str, ...]) -> list[list[Part]]:
+    def summaries(self, moved: tuple[str, ...]) -> list[Summary]:
+        """Return what the measures are computed from, for plans that move these columns."""
+        return [part.summary for parts in self._parts_for(moved) for part in parts.parts]
+
+    def _parts_for(self, moved: tuple[str, ...]) -> list[Parts]:
         if moved not in self._parts:
-            self._parts[moved] = [parts_of(call, self._kinds[call.text], self._data, moved) for call in self._calls]
+            wanted = [parts_of(call, self._kinds[call.text], self._data, moved) for call in self._calls]
+            self._parts[moved] = wanted
+            self.fused.update(self._fused_for([part.summary for parts in wanted for part in parts.parts]))
         return self._parts[moved]
 
-    def before(self, summary: Summary) -> Tally:
-        """Return a summary of the file before, counted once."""
+    def _fused_for(self, summaries: Sequence[Summary]) -> dict[Cross, Fused]:
+        """Fuse the variables of tables that are met for the first time and that no fused cross contains."""
+        fresh = [summary for summary in summaries if summary not in self._tried]
+        self._tried.update(fresh)
+        fused = self.fused.values()
+        return _fuse(self._data, [s for s in fresh if not any(one.contains(s.needs) for one in fused)])
+
+    def before(self, summary: Summary) -> Statistic:
+        """Return a summary of the file before, worked out once."""
         if summary not in self._before:
             self._before[summary] = summary.of(self._data)
         return self._before[summary]
@@ -261,6 +279,16 @@ def _not_possible(kind: Measure, *, aligned: bool, known: bool) -> str:
     if kind.by_record and not aligned:
         return NOT_ALIGNED
     return NOT_KNOWN if kind.layout == "participation" and not known else ""
+
+
+def _check_numbers(data: Data, other: Data, names: Sequence[str]) -> None:
+    """Refuse a second file that lacks a column, or has categories where the first has numbers."""
+    require_columns(other, names, "the second file")
+    for name in names:
+        if not data.codebook[name].coded and other.codebook[name].coded:
+            raise InputError(
+                f"Column {name!r} is numeric in the first file and categorical in the second. Declare it alike."
+            )
 
 
 def _is_mask(mask: ArrayLike | None, *lengths: int) -> bool:

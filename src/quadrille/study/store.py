@@ -119,6 +119,9 @@ class Store:
         if not path.exists() or path.stat().st_size == 0:
             return cls(path, _create(path, header), header)
         db = _connect(path)
+        if _empty(db):  # a search was stopped before it had written the tables
+            db.close()
+            return cls(path, _create(path, header), header)
         found = _header(path, db)
         if found.fingerprint != header.fingerprint:
             raise MismatchError(
@@ -300,6 +303,14 @@ def _create(path: Path, header: Header) -> sqlite3.Connection:
         db.close()
         raise OutputError(f"Cannot write the study {str(path)!r}: {error}. Choose another place.") from None
     return db
+
+
+def _empty(db: sqlite3.Connection) -> bool:
+    """Tell whether the file is a data base without any table."""
+    try:
+        return db.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0] == 0
+    except sqlite3.Error:
+        return False
 
 
 def _header(path: Path, db: sqlite3.Connection) -> Header:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from quadrille.recipe import Recipe
-from quadrille.swap import random as random  # registers its recipe
+from quadrille.swap import controlled as controlled  # registers its recipe
+from quadrille.swap import random as random
 
 
 def recipe_from_json(text: str) -> Recipe:

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from quadrille import kernels
-from quadrille.data import Codes, Data
+from quadrille.data import Data
 from quadrille.errors import InfeasibleError
 from quadrille.plan import Pairs
 from quadrille.randomness import Stream, Words, draw_until_enough
 from quadrille.recipe import Exchange
+from quadrille.swap.groups import Ints, codes_of, group_ids, ranks
 from quadrille.swap.repair import repair
 
 Differ = Literal["all", "any", "none"]
 Sampler = Literal["first-uniform", "pair-uniform"]
-Ints = NDArray[np.int64]
 
 _DIFFER_CODE = {"none": 0, "any": 1, "all": 2}
-_RANK_LIMIT = 1 << 22
 _HINTS = 1 << 12
 EXACT_GROUPS = 10_000
 """Up to this many value combinations the largest number of pairs is worked out exactly for an error message."""
@@ -98,10 +96,10 @@ class Pairing:
 
 def make_pool(data: Data, rule: Rule, *, pair_uniform: bool = False) -> kernels.Pool:
     """Sort the records that have any admissible partner by class and group."""
-    columns = {name: _codes(data, name) for name in (*rule.same, *rule.swap, *rule.different)}
-    class_id, classes = _group_ids([columns[name] for name in rule.same], data.n)
+    columns = {name: codes_of(data, name) for name in (*rule.same, *rule.swap, *rule.different)}
+    class_id, classes = group_ids([columns[name] for name in rule.same], data.n)
     decisive = [columns[name] for name in (*rule.swap, *rule.different)]
-    group_id, groups = _group_ids([(class_id, classes), *decisive], data.n)
+    group_id, groups = group_ids([(class_id, classes), *decisive], data.n)
     start = np.zeros(groups + 1, dtype=np.int64)
     order = np.empty(data.n, dtype=np.int32)
     kernels.sort_into_groups(group_id, groups, start, order)
@@ -120,7 +118,7 @@ def make_pool(data: Data, rule: Rule, *, pair_uniform: bool = False) -> kernels.
 def _pool(
     order: NDArray[np.int32], counts: Ints, class_id: Ints, types: NDArray[np.int32], rule: Rule, *, pair_uniform: bool
 ) -> kernels.Pool:
-    class_of, classes = _ranks(class_id, int(class_id.max(initial=-1)) + 1)
+    class_of, classes = ranks(class_id, int(class_id.max(initial=-1)) + 1)
     groups_in = np.bincount(class_of, minlength=classes)
     records_in = np.bincount(class_of, weights=counts, minlength=classes)
     start = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
@@ -171,36 +169,6 @@ def _conditions(pool: kernels.Pool) -> list[Ints]:
     if pool.differ == _DIFFER_CODE["all"]:
         return swapped + different
     if pool.differ == _DIFFER_CODE["any"]:
-        joint, _ = _group_ids([(c, int(c.max(initial=0)) + 1) for c in swapped], len(pool.types))
+        joint, _ = group_ids([(c, int(c.max(initial=0)) + 1) for c in swapped], len(pool.types))
         return [joint, *different]
     return different
-
-
-def _codes(data: Data, name: str) -> tuple[Codes, int]:
-    """Return a column as codes; numbers are ranked."""
-    column = data[name]
-    if column.variable.coded:
-        return column.values, column.size
-    values, codes = np.unique(column.values, return_inverse=True)
-    return codes, len(values)
-
-
-def _group_ids(columns: Sequence[tuple[Codes, int]], n: int) -> tuple[Ints, int]:
-    """Number the combinations of values that occur, in lexicographic order."""
-    ids, size = np.zeros(n, dtype=np.int64), 1
-    for codes, count in columns:
-        if size * count >= 1 << 62:
-            ids, size = _ranks(ids, size)
-        ids *= count
-        ids += codes
-        size *= count
-    return _ranks(ids, size)
-
-
-def _ranks(ids: Ints, size: int) -> tuple[Ints, int]:
-    """Renumber without gaps, keeping the order."""
-    if size > max(_RANK_LIMIT, len(ids)):
-        values, ranks = np.unique(ids, return_inverse=True)
-        return cast("Ints", ranks), len(values)
-    present = np.bincount(ids, minlength=size) > 0
-    return (np.cumsum(present) - 1)[ids], int(present.sum())

@@ -8,10 +8,10 @@ from math import floor
 from typing import Literal
 
 from quadrille.data import Data, require_columns
-from quadrille.errors import InputError, OverlapError, ParameterError
+from quadrille.errors import OverlapError, ParameterError
 from quadrille.plan import Move, Plan
 from quadrille.randomness import Seed, Stream, checked_seed
-from quadrille.recipe import Drawer, Recipe, names, one_of, settle, share, whole
+from quadrille.recipe import Drawer, Recipe, names, one_of, refuse_fixed, settle, share, whole
 from quadrille.swap.pairing import Differ, Pairing, Rule, Sampler
 
 
@@ -104,11 +104,7 @@ class RandomSwap(Recipe):
     def _check(self, data: Data) -> None:
         for name in ("swap", "same", "different"):
             require_columns(data, getattr(self, name), f"'{name}' of RandomSwap")
-        for name in self.swap:
-            if data.codebook[name].role == "id":
-                raise InputError(f"Column {name!r} has the role id: it is never released, so it cannot be swapped.")
-            if name == data.weight:
-                raise InputError(f"Column {name!r} is the weight: it stays with its record and cannot be swapped.")
+        refuse_fixed(data, self.swap)
 
 
 def _stream(pairing: Pairing) -> str:

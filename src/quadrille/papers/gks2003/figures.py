@@ -130,7 +130,7 @@ def _row(point: Point, swap: str, *, on: bool) -> dict[str, object]:
         "on_frontier": on,
         "chosen": False,
         "label": label,
-        "companion": point["exposed"],
+        "exposed": point["exposed"],
     }
 
 
@@ -151,8 +151,6 @@ def write(given: Iterable[Mapping[str, object]], folder: Path) -> list[Path]:
 
     folder.mkdir(parents=True, exist_ok=True)
     return [
-        chart.save(
-            chart.frontier(frame, risk="small_cells", loss="hellinger", companion="exposed"), folder / f"{name}.png"
-        )
+        chart.save(chart.frontier(frame, risk="small_cells", loss="hellinger"), folder / f"{name}.png")
         for name, frame in frames_of(given).items()
     ]

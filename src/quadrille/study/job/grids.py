@@ -12,8 +12,8 @@ from quadrille import swap
 from quadrille.data import Data
 from quadrille.errors import OverlapError, ParameterError, unknown_name
 from quadrille.randomness import checked_seed
-from quadrille.recipe import Recipe
-from quadrille.study.grid import COLUMN_LISTS, Grid, grid
+from quadrille.recipe import COLUMN_LISTS, COLUMN_NAMES, Recipe, columns_in, written_name
+from quadrille.study.grid import Grid, grid
 from quadrille.study.job.table import Table
 
 METHODS = swap.Recipe.methods  # importing `swap` has filled it
@@ -49,7 +49,7 @@ class GridTable:
             table.refuse(str(unknown_name("method", name, METHODS)), "method")
         made = cls(table, METHODS[name])
         parameters = fields(made.method)
-        table.know([*_OURS, *(field.name for field in parameters)])
+        table.know([*_OURS, *(written_name(field.name) for field in parameters)])
         for field in parameters:
             if field.default is MISSING and field.default_factory is MISSING:
                 table.require(field.name, '[["A"], ["B", "C"]]' if field.name in COLUMN_LISTS else "...")
@@ -69,11 +69,11 @@ class GridTable:
         values = {key: value for key, value in self.table.values.items() if key not in left_out}
         if isinstance(values.get("swap"), str):
             values["swap"] = self._sets(data)
-        for key in COLUMN_LISTS:
+        for key in (*COLUMN_LISTS, *COLUMN_NAMES, "linked"):
             for spot in _spots(key, values.get(key, ())):
                 self._check_columns(data, key, spot)
         try:
-            made = grid(self.method, **cast("dict[str, Any]", values))
+            made = grid(self.method, **self._parameters(values))
         except ParameterError as error:
             self.table.refuse(str(error))
         return replace(made, seeds=tuple(secrets), secret=True) if secrets else made
@@ -117,7 +117,7 @@ class GridTable:
 
     def _try(self, chosen: Mapping[str, Spot]) -> bool:
         """Make a recipe; False when a column has two parts in it, which leaves the combination out."""
-        parameters: dict[str, Any] = {key: spot.value for key, spot in chosen.items()}
+        parameters = self._parameters({key: spot.value for key, spot in chosen.items()})
         try:
             self.method(**parameters, **{"seed": 0})
         except OverlapError:
@@ -126,12 +126,17 @@ class GridTable:
             self._blame(error, chosen)
         return True
 
+    def _parameters(self, written: Mapping[str, object]) -> dict[str, Any]:
+        """Return values by the names of the parameters, some of which a job file knows by another."""
+        names = {written_name(field.name): field.name for field in fields(self.method)}
+        return {names[key]: value for key, value in written.items()}
+
     def _blame(self, error: ParameterError, chosen: Mapping[str, Spot]) -> NoReturn:
         """Tell the place of the value that a method complains of."""
         fault = _FAULT.fullmatch(str(error))
-        if fault is None or fault[1] not in chosen:
+        if fault is None or written_name(fault[1]) not in chosen:
             self.table.refuse(str(error))
-        key, must, got = fault.groups()
+        key, must, got = written_name(fault[1]), fault[2], fault[3]
         spot = chosen[key]
         if key == "seed":  # a seed is a secret: say no more than the method does
             self.table.refuse(f"{must.replace('None, ', '')} Got {got}", key, spot.at)
@@ -149,7 +154,7 @@ class GridTable:
         return tuple(chosen for size in sizes for chosen in combinations(variables, size))
 
     def _check_columns(self, data: Data, key: str, spot: Spot) -> None:
-        for name in cast("tuple[str, ...]", spot.value):
+        for name in columns_in("swap" if key == "of" else key, spot.value):
             if name not in data.columns:
                 self.table.refuse(str(unknown_name("column", name, data.columns)), key, spot.at)
 

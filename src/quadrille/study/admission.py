@@ -1,0 +1,60 @@
+"""What a search refuses before it begins: columns that the data lack, scores that could not be compared."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from itertools import product
+from typing import Any, cast
+
+from quadrille.data import Data, require_columns
+from quadrille.errors import InputError
+from quadrille.measure_base import Call
+from quadrille.recipe import Recipe, columns_in
+from quadrille.study.axes import kind_of
+from quadrille.study.grid import Grid
+
+
+class Admission:
+    """Looks at every recipe or grid that a search is given, at each list of columns once."""
+
+    def __init__(self, data: Data, measures: Sequence[str]) -> None:
+        self._data = data
+        self._following = [each for each in measures if kind_of(each).follows_plan and not Call.parse(each).explicit]
+        self._seen: set[tuple[str, tuple[str, ...]]] = set()
+        self._moved: frozenset[str] | None = None
+
+    def know(self, designs: Iterable[str]) -> None:
+        """Take the candidates into account that a study has already."""
+        for design in designs if self._following else ():
+            parameters = cast("dict[str, Any]", json.loads(design))
+            self._compare(_moved(parameters.get("swap", ()), parameters.get("linked")))
+
+    def check(self, each: Recipe | Grid) -> None:
+        """Refuse a recipe or a grid that this search cannot do."""
+        if isinstance(each, Grid):
+            each.require_columns(self._data)
+            axes = dict(each.axes)
+            for swap, linked in product(axes["swap"], axes.get("linked", (None,))):
+                self._compare(_moved(swap, linked))
+            return
+        parameters = each.parameters()
+        for name, value in parameters.items():
+            columns = columns_in(name, value)
+            if columns and (name, columns) not in self._seen:
+                require_columns(self._data, columns, f"'{name}' of {type(each).__name__}")
+                self._seen.add((name, columns))
+        self._compare(_moved(parameters["swap"], parameters.get("linked")))
+
+    def _compare(self, moved: frozenset[str]) -> None:
+        if self._following and self._moved not in (None, moved):
+            address = self._following[0]
+            raise InputError(
+                f"The measure {address!r} looks at the columns that a candidate moves, and the candidates move "
+                f"different ones, so their scores could not be compared. Name its variables, as in {address}(A*B)."
+            )
+        self._moved = moved
+
+
+def _moved(swap: object, linked: object) -> frozenset[str]:
+    return frozenset((*columns_in("swap", swap), *columns_in("linked", linked)))

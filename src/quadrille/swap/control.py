@@ -1,0 +1,243 @@
+"""How a controlled swap is drawn: cells, targets, partners, and what the plan remembers about them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from quadrille.data import Codes, Column, Data, require_columns, unequal
+from quadrille.errors import InputError, ParameterError, infeasible
+from quadrille.plan import Details, Move, Pairs, Plan
+from quadrille.randomness import Chooser, Stream
+from quadrille.recipe import random_order, refuse_fixed
+from quadrille.swap.cells import Cells, Floats, impute, make_cells, numbers_of, require_order, scale_of, zones_of
+from quadrille.swap.frame import frame_of, stratum_labels
+from quadrille.swap.groups import Ints, codes_of, group_ids, sorted_by
+from quadrille.swap.optimal import Costs, match_optimally
+from quadrille.swap.partners import Found, Records, find_partners, make_market
+from quadrille.swap.targets import Targets, draw_targets
+
+if TYPE_CHECKING:
+    from quadrille.swap.controlled import ControlledSwap
+
+NOBODY_THERE = "no donor in another cell of its zone"
+ALL_TAKEN = "every donor in another cell of its zone is taken"
+
+
+@dataclass(frozen=True, eq=False)
+class _View:
+    """The file as one search sees it: rows sorted by cell and weight, cells in the order of its variables, x."""
+
+    rows: Ints
+    cells: Cells
+    x: Floats
+
+
+class Control:
+    """A controlled swap prepared for one file."""
+
+    def __init__(self, recipe: ControlledSwap, data: Data) -> None:
+        self._recipe = recipe
+        self._data = data
+        _check(recipe, data)
+        self._swap = [data[name] for name in recipe.swap]
+        self._zone = zones_of(data, recipe.boundary)
+        self._frame = frame_of(recipe, data)
+        self._weight = np.ones(data.n, dtype=np.int64) if data.ticks is None else data.ticks.values
+        self._per_unit = 1.0 if data.ticks is None else data.ticks.per_unit
+        self._sort = group_ids([codes_of(data, name) for name in recipe.sort], data.n) if recipe.sort else None
+        self._imputes = recipe.on_missing == "impute" and any(_some_missing(column) for column in self._swap)
+        self._value = group_ids([(c.values, c.size) for c in self._swap], data.n)[0] if self._imputes else None
+        self._known = None if self._imputes else self._view([column.values for column in self._swap])
+
+    def draw(self, stream: Stream) -> Plan:
+        """Draw the plan of a stream."""
+        codes = self._codes(stream)
+        view = self._known or self._view(codes)
+        drawn = draw_targets(self._frame, self._order(view, stream), stream.sub("targets"))
+        if not len(drawn.rows):
+            raise ParameterError(
+                f"The 'targets' parameter of ControlledSwap gives no target at all for {self._data.n:,} records. "
+                "Raise it, or name records with 'must'."
+            )
+        view = replace(view, x=self._x(codes, stream))
+        target = np.zeros(self._data.n, dtype=bool)
+        target[drawn.rows] = True
+        donor = ~target & ~self._frame.never
+        found: list[tuple[Found, Found]] = []
+        for g, part in enumerate(self._parts(view, codes, stream)):
+            records = Records(self._weight, part.x, target, donor, self._value)
+            market = make_market(part.rows, part.cells, records)
+            greedy = find_partners(market, stream.sub(f"partners {g}"))
+            chosen = greedy
+            if self._recipe.matching == "optimal":
+                costs = Costs(self._recipe.cost, codes, self._swap, self._weight)
+                chosen = match_optimally(market, greedy, costs, stream.sub(f"near {g}"))
+            found.append((chosen, greedy))
+        return self._plan(drawn, _joined([each for each, _ in found]), _joined([each for _, each in found]), codes)
+
+    def _codes(self, stream: Stream) -> list[Codes]:
+        """Return the swap variables as codes, missing ones imputed where that is asked for."""
+        if not self._imputes:
+            return [column.values for column in self._swap]
+        return [self._imputed(column, stream) for column in self._swap]
+
+    def _imputed(self, column: Column, stream: Stream) -> Codes:
+        name = column.variable.name
+        return impute(column.values, column.valid, self._zone, stream.sub("impute " + name), name)
+
+    def _view(self, codes: list[Codes]) -> _View:
+        cells = make_cells(self._zone, [(c, column.size) for c, column in zip(codes, self._swap, strict=True)])
+        return _View(np.lexsort((self._weight, cells.cell)), cells, np.empty(0))
+
+    def _x(self, codes: list[Codes], stream: Stream) -> Floats:
+        """Return x of the swapping bias for every record."""
+        name = self._recipe.bias or self._recipe.swap[-1]
+        if name in self._recipe.swap:
+            place = list(self._recipe.swap).index(name)
+            return scale_of(self._swap[place])[codes[place]]
+        column = self._data[name]
+        if not column.variable.coded:
+            return column.values
+        filled = self._imputed(column, stream) if self._recipe.on_missing == "impute" else column.values
+        return scale_of(column)[filled]
+
+    def _order(self, view: _View, stream: Stream) -> Ints:
+        """Return all records sorted for the systematic draw, ties in random order."""
+        ids, count = self._sort or (view.cells.cell, view.cells.count)
+        shuffled = random_order(self._data.n, stream.sub("order"))
+        return shuffled[sorted_by(ids[shuffled], count)[0]]
+
+    def _parts(self, view: _View, codes: list[Codes], stream: Stream) -> Iterator[_View]:
+        """Return what is searched: the whole file, or with the balanced method one group per swap variable."""
+        variables = len(self._swap)
+        if self._recipe.method == "standard" or variables == 1:
+            yield view
+            return
+        shuffled = random_order(self._data.n, stream.sub("groups"))
+        group = np.empty(self._data.n, dtype=np.int64)
+        for g, rows in enumerate(np.array_split(shuffled, variables)):
+            group[rows] = g
+        chooser = Chooser(stream.sub("variables"))
+        for g in range(variables):
+            others = [v for v in range(variables) if v != g]
+            for i in range(len(others) - 1, 0, -1):
+                j = chooser.below(i + 1)
+                others[i], others[j] = others[j], others[i]
+            cells = _reordered(view.cells, [*others, g])
+            rows = view.rows[group[view.rows] == g]
+            yield _View(rows[sorted_by(cells.cell[rows], cells.count)[0]], cells, scale_of(self._swap[g])[codes[g]])
+
+    def _plan(self, drawn: Targets, found: Found, greedy: Found, codes: list[Codes]) -> Plan:
+        recipe, asked = self._recipe, len(drawn.rows)
+        if recipe.strict and len(found.alone):
+            raise infeasible(
+                f"{len(found.alone):,} of {asked:,} targets of ControlledSwap have no partner. Ask for fewer targets, "
+                "use a coarser boundary, or leave them unswapped with strict=False.",
+                asked,
+                len(found.pairs),
+            )
+        rivals: dict[str, Plan] = {}
+        facts = self._facts(drawn, found)
+        if recipe.matching == "optimal":
+            costs = Costs(recipe.cost, codes, self._swap, self._weight)
+            rivals["greedy"] = Plan(self._moves(greedy.pairs), data=self._data, asked=asked)
+            facts["cost"] = costs.total(found.pairs)
+            facts["greedy"] = {**self._outcome(greedy), "cost": costs.total(greedy.pairs)}
+        rows = {"targets": drawn.rows, "certain": drawn.certain, "without partner": found.alone}
+        return Plan(self._moves(found.pairs), data=self._data, asked=asked, details=Details(facts, rows, rivals))
+
+    def _moves(self, pairs: Pairs) -> list[Move]:
+        """Exchange the swap variables in every pair, and what is linked where the parent differs."""
+        moves = [Move.exchange(self._recipe.swap, pairs)]
+        for parent, followers in self._recipe.followers.items():
+            values = self._data[parent].values
+            moves.append(Move.exchange(followers, pairs[unequal(values[pairs[:, 0]], values[pairs[:, 1]])]))
+        return moves
+
+    def _facts(self, drawn: Targets, found: Found) -> dict[str, object]:
+        labels = stratum_labels(self._recipe, self._data, self._frame)
+        return {
+            "targets": len(drawn.rows),
+            "certain": len(drawn.certain),
+            "strata": [{"stratum": label, **row} for label, row in zip(labels, drawn.strata, strict=True)],
+            **self._outcome(found),
+            "reasons": self._reasons(found.alone, drawn.rows),
+        }
+
+    def _outcome(self, found: Found) -> dict[str, object]:
+        return {
+            "pairs": len(found.pairs),
+            "without_partner": len(found.alone),
+            "rounds": found.rounds,
+            "bias": float(found.bias.sum()) / self._per_unit,
+        }
+
+    def _reasons(self, alone: Ints, targets: Ints) -> dict[str, int]:
+        """Count why targets have no partner."""
+        if not len(alone):
+            return {}
+        cell, cells = group_ids([self._zone, *((c.values, c.size) for c in self._swap)], self._data.n)
+        donor = ~self._frame.never
+        donor[targets] = False
+        in_zone = np.bincount(self._zone[0][donor], minlength=self._zone[1])
+        in_cell = np.bincount(cell[donor], minlength=cells)
+        lonely = int((in_zone[self._zone[0][alone]] == in_cell[cell[alone]]).sum())
+        return {reason: count for reason, count in ((NOBODY_THERE, lonely), (ALL_TAKEN, len(alone) - lonely)) if count}
+
+
+def _check(recipe: ControlledSwap, data: Data) -> None:
+    named = {
+        "swap": recipe.swap,
+        "boundary": recipe.boundary,
+        "stratum": recipe.stratum,
+        "sort": recipe.sort,
+        "linked": [name for followers in recipe.followers.values() for name in followers],
+    }
+    for parameter in ("targets", "size", "must", "never", "bias"):
+        value = getattr(recipe, parameter)
+        named[parameter] = [value] if isinstance(value, str) else []
+    for parameter, columns in named.items():
+        require_columns(data, columns, f"'{parameter}' of ControlledSwap")
+    refuse_fixed(data, [*recipe.swap, *named["linked"]])
+    for name in recipe.boundary:
+        data.coded(name, purpose="a boundary")
+    for name in recipe.swap:
+        require_order(data.coded(name, purpose="controlled swapping"))
+    if recipe.bias is not None and recipe.bias not in recipe.swap:
+        _check_bias(data[recipe.bias])
+
+
+def _check_bias(column: Column) -> None:
+    require_order(column)
+    values = None if column.variable.coded else numbers_of(column)
+    bad = 0 if values is None else int((~np.isfinite(values)).sum())
+    if bad:
+        raise InputError(
+            f"The bias variable {column.variable.name!r} is missing or infinite in {bad:,} rows. "
+            "Fill these rows, or declare the column ordinal in the codebook."
+        )
+
+
+def _some_missing(column: Column) -> bool:
+    return column.size > column.valid and bool((column.values >= column.valid).any())
+
+
+def _reordered(cells: Cells, variables: list[int]) -> Cells:
+    """Put the cells in the lexicographic order of zone and these variables."""
+    order = np.lexsort([*(cells.swapped[:, v] for v in reversed(variables)), cells.zone])
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    return Cells(rank[cells.cell], cells.zone[order], cells.swapped[order])
+
+
+def _joined(found: list[Found]) -> Found:
+    return Found(
+        np.concatenate([each.pairs for each in found]),
+        np.concatenate([each.bias for each in found]),
+        np.sort(np.concatenate([each.alone for each in found])),
+        max(each.rounds for each in found),
+    )
