@@ -33,7 +33,8 @@ class MismatchError(QuadrilleError):
 class InfeasibleError(QuadrilleError):
     """More pairs were asked for than the data and the constraints allow.
 
-    `maximum` is the largest possible number of pairs, or an upper bound of it when `exact` is False.
+    `maximum` is the largest possible number of pairs, or an upper bound of it when `exact` is False. A method that
+    looks for partners one after the other gives the number it found.
     """
 
     def __init__(self, asked: int, maximum: int, *, exact: bool, where: str) -> None:

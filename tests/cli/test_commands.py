@@ -33,6 +33,8 @@ GOOD_CALLS = {
     "frontier on other axes": "frontier small.study --risk exposed --loss hellinger",
     "pick": "pick small.study",
     "pick with everything": "pick small.study --max-risk 0.9 --rule least-loss --note board --save-recipe new.json",
+    "controlled swap": "swap good.csv --codebook book.toml --method controlled --swap Sex,Age --targets 0.1 --seed 3",
+    "runs": "runs small.study --design 1",
     "reproduce": "reproduce gomatam-karr-2003 --seeds 2",
     "demo": "demo --out new",
 }

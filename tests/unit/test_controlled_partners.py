@@ -30,19 +30,21 @@ def watched(again: list[int] | None = None) -> Iterator[list[Search]]:
     """Record who is paired in which round of each search; `again` counts rounds begun anew for want of words."""
     real, searches, current = kernels.pair_round, [], []
 
-    def pair_round(waiting: object, asked: object, stock: object, market: object, dice: object) -> int:
+    def pair_round(
+        active: int, state: object, asked: object, line: object, stock: object, market: object, dice: object
+    ) -> int:
         if not current or current[0] is not market:
             current[:] = [market, 0]
             searches.append(({*market.targets.tolist(), *market.donors.tolist()}, []))
-        before = np.array(waiting)
-        losers = real(waiting, asked, stock, market, dice)
-        if losers < 0:
+        before = np.flatnonzero(asked.partner < 0)
+        left = real(active, state, asked, line, stock, market, dice)
+        if left < 0:
             again is not None and again.append(1)
-            return losers
+            return left
         current[1] += 1
         for t in before[asked.partner[before] >= 0]:
             searches[-1][1].append((int(market.targets[t]), int(asked.partner[t]), current[1]))
-        return losers
+        return left
 
     kernels.pair_round = pair_round
     try:
@@ -191,6 +193,7 @@ TIED = {
     "three targets, equal weights": ([(0,), (1,), (1,), (2,), (2,), (3,)], [1] * 6, [0, 2, 4]),
     "losers search again": ([(1,), (1,), (1,), (0,), (2,), (3,), (3,)], [4, 4, 2, 3, 3, 5, 1], [0, 1, 2]),
     "two variables, bias 0 across": ([(0, 1), (0, 0), (1, 1), (1, 1), (0, 2), (1, 0)], [2, 3, 3, 1, 3, 2], [0, 5]),
+    "three targets want one donor": ([(0,), (0,), (0,), (1,)], [1, 1, 1, 2], [0, 1, 2]),
     "more targets than donors": ([(0,), (0,), (0,), (1,), (1,)], [1, 1, 1, 2, 2], [0, 1, 2]),
 }
 DRAWS = 1000
@@ -257,9 +260,11 @@ def test_one_compiled_search_serves_all_files(monkeypatch: pytest.MonkeyPatch) -
     plain = Data([weighted["A"], weighted["T"], numbers("x", weight)])
     real, kinds = kernels.pair_round, []
 
-    def pair_round(waiting: object, asked: object, stock: object, market: object, dice: object) -> int:
-        kinds.append([(array.dtype, array.flags.writeable) for array in market])
-        return real(waiting, asked, stock, market, dice)
+    def pair_round(
+        active: int, state: object, asked: object, line: object, stock: object, market: object, dice: object
+    ) -> int:
+        kinds.append([(a.dtype, a.flags.writeable) for a in market if isinstance(a, np.ndarray)])
+        return real(active, state, asked, line, stock, market, dice)
 
     monkeypatch.setattr(kernels, "pair_round", pair_round)
     for data, bias in ((weighted, None), (weighted, "w"), (plain, None), (plain, "x")):

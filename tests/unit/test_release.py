@@ -134,8 +134,8 @@ def test_scores_account_and_hashes_are_those_of_the_plan(
 ) -> None:
     plan = recipe.plan(data)
     scores = json.loads((made.confidential / "scores.json").read_text())
-    assert {name: row["value"] for name, row in scores.items()} == dict(qd.score(data, plan, DEFAULT))
-    assert dict(made.scores) == dict(qd.score(data, plan, DEFAULT))
+    assert {name: row["value"] for name, row in scores.items()} == dict(qd.score(data, plan, default_measures(data)))
+    assert dict(made.scores) == dict(qd.score(data, plan, default_measures(data)))
     account = json.loads((made.confidential / "account.json").read_text())
     assert account.pop("moves") == [["Region", "Band"]]
     assert account == json.loads(json.dumps(plan.report(data).as_dict()))

@@ -16,6 +16,7 @@ from quadrille.cli import show, studies
 from quadrille.cli.designs import Design, takes_design
 from quadrille.cli.guard import flush_quietly, guarded, prepare_process, tell, warnings_told
 from quadrille.cli.inputs import addresses, check_new, load, load_after, read_recipe, seed_of
+from quadrille.cli.runs import runs
 from quadrille.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -224,6 +225,7 @@ def _swapped_records(recipe: Recipe, data: Data, other: Data) -> NDArray[np.bool
 command(studies.search)
 command(studies.frontier)
 command(studies.pick)
+command(runs)
 command(studies.report)
 
 
@@ -288,7 +290,7 @@ def reproduce(
         int | None, typer.Option(metavar="NUMBER", help="Draws to compare with the paper. [default: as suits it]")
     ] = None,
     sampler: Annotated[
-        str | None, typer.Option(metavar="WORD", help="first-uniform or pair-uniform. [default: the paper's]")
+        str | None, typer.Option(metavar="WORD", help="first-uniform or pair-uniform, where the paper pairs at random.")
     ] = None,
     figures: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Also draw the paper's figures, as PNG, into this folder.")

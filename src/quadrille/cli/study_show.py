@@ -158,13 +158,13 @@ def _table(rows: list[dict[str, Any]], measures: Sequence[str], knee: int | None
     }
     known = {name: values for name, values in columns.items() if any(values)}
     scores = [[show.number(row["scores"][address]) for row in rows] for address in measures]
-    head = [*known, *_heads(measures)]
+    head = [*known, *short_names(measures)]
     lines = list(zip(*known.values(), *scores, strict=True))
     numbers = [place for place, name in enumerate(head) if name not in ("swap", "constraints")]
     show.grid(head, lines, numbers=numbers, whole=[place for place in numbers if len(head[place]) <= LONGEST_WHOLE])
 
 
-def _heads(measures: Sequence[str]) -> list[str]:
+def short_names(measures: Sequence[str]) -> list[str]:
     """Return short headings: the name of a long address, where no other one has it."""
     names = [address.partition("(")[0] for address in measures]
     return [

@@ -42,6 +42,9 @@ DEFAULT = (
 
 FORMATS = ("csv", "parquet")
 _FOLDERS = ("public", "confidential")
+_WEIGHTED = ("hd1", "hd2", "r_ased", "c_ard", "v_ard", "ased_reg")
+"""For weighted files also what swapping does to weighted estimates."""
+
 _NEEDS_PAIRS = frozenset({"cramers_v_change", "contingency_change"})
 _BY_RECORD = frozenset({"ordinal_shift", "conditional_entropy"})
 
@@ -90,7 +93,9 @@ class Release:
 def default_measures(data: Data) -> tuple[str, ...]:
     """Return the default measures that these data can have: tables need a key variable, associations two."""
     keys = len(data.keys)
-    return tuple(name for name in DEFAULT if name in _BY_RECORD or keys > 1 or (keys == 1 and name not in _NEEDS_PAIRS))
+    weighted = () if data.weight is None or keys < 2 else _WEIGHTED
+    possible = [name for name in DEFAULT if name in _BY_RECORD or keys > (name in _NEEDS_PAIRS)]
+    return (*possible, *weighted)
 
 
 def release(

@@ -14,7 +14,9 @@ from quadrille.kernels.candidate import (
 from quadrille.kernels.counting import count_dominating
 from quadrille.kernels.draw import draw_pairs, has_partner, put_back, take_any
 from quadrille.kernels.exchange import part_pairs
-from quadrille.kernels.partners import Market, near_donors, nothing_asked, open_stock, pair_round, pick_from_groups
+from quadrille.kernels.finalists import nothing_asked
+from quadrille.kernels.market import Market, open_line, open_stock
+from quadrille.kernels.partners import near_donors, pair_round, pick_from_groups
 from quadrille.kernels.pool import Dice, Pool, dice
 from quadrille.kernels.smallcells import small_cell_change
 from quadrille.kernels.tables import add_ticks, chi_square, net_of_cells, net_of_rows, sort_into_groups
@@ -43,6 +45,7 @@ __all__ = [
     "net_of_cells",
     "net_of_rows",
     "nothing_asked",
+    "open_line",
     "open_stock",
     "pair_round",
     "part_pairs",

@@ -77,9 +77,9 @@ _bench: Bench | None = None
 
 
 def begin(parent: int, data: Data, measures: Sequence[str]) -> None:
-    """Prepare a worker; it ends with its parent, however that ends."""
+    """Prepare a worker."""
     global _bench  # noqa: PLW0603  # the one object a worker process holds
-    threading.Thread(target=_watch, args=(parent,), daemon=True).start()
+    end_with(parent)
     _bench = Bench(data, measures)
 
 
@@ -87,6 +87,11 @@ def run(chunk: Chunk) -> list[Result]:
     """Score a chunk in a worker."""
     assert _bench is not None
     return _bench.run(chunk)
+
+
+def end_with(parent: int) -> None:
+    """Let this process end with its parent, however that ends."""
+    threading.Thread(target=_watch, args=(parent,), daemon=True).start()
 
 
 def _watch(parent: int) -> None:

@@ -23,8 +23,8 @@ from quadrille.swap.targets import Targets, draw_targets
 if TYPE_CHECKING:
     from quadrille.swap.controlled import ControlledSwap
 
-NOBODY_THERE = "no donor in another cell of its zone"
-ALL_TAKEN = "every donor in another cell of its zone is taken"
+NOBODY_THERE = "no donor in another cell of its {zone}"
+ALL_TAKEN = "every donor in another cell of its {zone} is taken"
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +69,7 @@ class Control:
         donor = ~target & ~self._frame.never
         found: list[tuple[Found, Found]] = []
         for g, part in enumerate(self._parts(view, codes, stream)):
-            records = Records(self._weight, part.x, target, donor, self._value)
+            records = Records(self._weight, part.x, target, donor, self._value, x_by_cell=self._x_by_cell)
             market = make_market(part.rows, part.cells, records)
             greedy = find_partners(market, stream.sub(f"partners {g}"))
             chosen = greedy
@@ -104,6 +104,12 @@ class Control:
             return column.values
         filled = self._imputed(column, stream) if self._recipe.on_missing == "impute" else column.values
         return scale_of(column)[filled]
+
+    @property
+    def _x_by_cell(self) -> bool:
+        """Whether x is a swap variable, so that a cell has one x."""
+        recipe = self._recipe
+        return recipe.bias is None or recipe.bias in recipe.swap or recipe.method == "balanced"
 
     def _order(self, view: _View, stream: Stream) -> Ints:
         """Return all records sorted for the systematic draw, ties in random order."""
@@ -165,7 +171,7 @@ class Control:
             "certain": len(drawn.certain),
             "strata": [{"stratum": label, **row} for label, row in zip(labels, drawn.strata, strict=True)],
             **self._outcome(found),
-            "reasons": self._reasons(found.alone, drawn.rows),
+            "reasons": self._reasons(found),
         }
 
     def _outcome(self, found: Found) -> dict[str, object]:
@@ -176,17 +182,11 @@ class Control:
             "bias": float(found.bias.sum()) / self._per_unit,
         }
 
-    def _reasons(self, alone: Ints, targets: Ints) -> dict[str, int]:
+    def _reasons(self, found: Found) -> dict[str, int]:
         """Count why targets have no partner."""
-        if not len(alone):
-            return {}
-        cell, cells = group_ids([self._zone, *((c.values, c.size) for c in self._swap)], self._data.n)
-        donor = ~self._frame.never
-        donor[targets] = False
-        in_zone = np.bincount(self._zone[0][donor], minlength=self._zone[1])
-        in_cell = np.bincount(cell[donor], minlength=cells)
-        lonely = int((in_zone[self._zone[0][alone]] == in_cell[cell[alone]]).sum())
-        return {reason: count for reason, count in ((NOBODY_THERE, lonely), (ALL_TAKEN, len(alone) - lonely)) if count}
+        where = " and group" if self._recipe.method == "balanced" and len(self._swap) > 1 else ""
+        counts = ((NOBODY_THERE, found.lonely), (ALL_TAKEN, len(found.alone) - found.lonely))
+        return {reason.format(zone="zone" + where): count for reason, count in counts if count}
 
 
 def _check(recipe: ControlledSwap, data: Data) -> None:
@@ -214,12 +214,13 @@ def _check(recipe: ControlledSwap, data: Data) -> None:
 def _check_bias(column: Column) -> None:
     require_order(column)
     values = None if column.variable.coded else numbers_of(column)
-    bad = 0 if values is None else int((~np.isfinite(values)).sum())
-    if bad:
-        raise InputError(
-            f"The bias variable {column.variable.name!r} is missing or infinite in {bad:,} rows. "
-            "Fill these rows, or declare the column ordinal in the codebook."
-        )
+    for word, test in (("missing", np.isnan), ("infinite", np.isinf)):
+        bad = 0 if values is None else int(test(values).sum())
+        if bad:
+            raise InputError(
+                f"The bias variable {column.variable.name!r} is {word} in {bad:,} rows. "
+                "Correct these rows, or declare the column ordinal in the codebook."
+            )
 
 
 def _some_missing(column: Column) -> bool:
@@ -239,5 +240,6 @@ def _joined(found: list[Found]) -> Found:
         np.concatenate([each.pairs for each in found]),
         np.concatenate([each.bias for each in found]),
         np.sort(np.concatenate([each.alone for each in found])),
+        sum(each.lonely for each in found),
         max(each.rounds for each in found),
     )

@@ -36,7 +36,7 @@ class ControlledSwap(Recipe):
     linked : {swap variable: [columns that travel with it]}, exchanged in pairs that differ on the swap variable.
     method : "standard", or "balanced": groups of records, one for each swap variable, in which it is right-most.
     matching : "greedy", the published search, or "optimal": most pairs, then least total cost over near donors.
-    cost : weights of the optimal cost, {"distance": 1, "weight": 1, "bias": 1}.
+    cost : weights of the optimal cost, {"distance": 1, "weight": 1, "bias": 1}; a part that is left out counts 0.
     on_missing : "impute" (missing swap values get a value drawn from their zone, for cells and bias only) or
         "category" (missing is a category of its own, last in order).
     strict : raise an error when a target has no partner; by default it is left as it is, listed and counted.

@@ -28,7 +28,10 @@ def frame_of(recipe: ControlledSwap, data: Data) -> Frame:
     both = int((must & never).sum())
     if both:
         raise InputError(f"{both:,} records are in both 'must' and 'never' of ControlledSwap. Clear one of the two.")
-    size = np.ones(data.n, dtype=np.int64) if recipe.size == 1 else _sizes(data[recipe.size], never)
+    size = np.ones(data.n, dtype=np.int64)
+    if recipe.size != 1:
+        drawn = ~must & ~never
+        size[drawn] = _sizes(data[recipe.size], never, drawn, stratum)
     if isinstance(recipe.targets, str):
         share = _shares(data[recipe.targets], stratum, count)
     else:
@@ -83,19 +86,20 @@ def _numbers(column: Column, parameter: str) -> Floats:
     return values
 
 
-def _sizes(column: Column, never: Flags) -> Ints:
-    values = _numbers(column, "size")[~never]
-    bad = int((~(values > 0) | ~np.isfinite(values)).sum())
+def _sizes(column: Column, never: Flags, drawn: Flags, stratum: Ints) -> Ints:
+    """Return the sizes of the records that may be drawn, in ticks; only those of one stratum are compared."""
+    values = _numbers(column, "size")
+    bad = int((~((values > 0) & np.isfinite(values)) & ~never).sum())
     if bad:
         raise InputError(
             f"Column {column.variable.name!r}, given as 'size' of ControlledSwap, is missing, 0, negative or infinite "
             f"in {bad:,} rows. Sizes must be above 0; name records that must not be drawn with 'never'."
         )
-    sizes = np.ones(len(never), dtype=np.int64)
-    if len(values):
-        scaled = np.ldexp(values, -int(np.frexp(values.max())[1]))  # so that no total is out of range
-        sizes[~never] = np.maximum(to_ticks(scaled, column.variable.name).values, 1)
-    return sizes
+    values, stratum = values[drawn], stratum[drawn]
+    largest = np.zeros(int(stratum.max(initial=-1)) + 1)
+    np.maximum.at(largest, stratum, values)
+    scaled = np.ldexp(values, -np.frexp(largest)[1][stratum])
+    return np.maximum(to_ticks(scaled, column.variable.name).values, 1) if len(scaled) else stratum
 
 
 def _shares(column: Column, stratum: Ints, count: int) -> Floats:

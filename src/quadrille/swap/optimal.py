@@ -54,7 +54,8 @@ class Costs:
 
 def _scaled(codes: Codes, column: Column) -> Floats:
     scale = scale_of(column)
-    return (scale / max(float(np.ptp(scale)), 1e-300))[codes]
+    used = scale if (codes >= column.valid).any() else scale[: column.valid]
+    return (scale / max(float(np.ptp(used)), 1e-300))[codes]
 
 
 def match_optimally(market: kernels.Market, greedy: Found, costs: Costs, stream: Stream) -> Found:
@@ -66,7 +67,8 @@ def match_optimally(market: kernels.Market, greedy: Found, costs: Costs, stream:
     chosen = chosen[np.argsort(chosen[:, 0], kind="stable")]
     gap = np.abs((market.weight[chosen[:, 0]] - market.weight[chosen[:, 1]]).astype(np.float64))
     bias = gap * np.abs(market.x[chosen[:, 0]] - market.x[chosen[:, 1]])
-    return Found(chosen, bias, np.setdiff1d(market.targets, chosen[:, 0]), greedy.rounds)
+    alone = np.setdiff1d(market.targets, chosen[:, 0])
+    return Found(chosen, bias, alone, greedy.lonely, greedy.rounds)
 
 
 def _candidates(market: kernels.Market, greedy: Found, stream: Stream) -> Pairs:

@@ -24,6 +24,7 @@ class Records:
     """What decides about partners, per record: weight in ticks, x of the bias, and who is a target or a donor.
 
     `value` numbers the original swap values where some of them were imputed, else it is None: then the cell tells them.
+    `x_by_cell`: all records of a cell have the same x.
     """
 
     weight: Ints
@@ -31,15 +32,20 @@ class Records:
     target: Flags
     donor: Flags
     value: Ints | None = None
+    x_by_cell: bool = True
 
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """Pairs (target, donor) with their biases in ticks, targets without partner, and the number of rounds."""
+    """Pairs (target, donor) with their biases in ticks, targets without partner, and the number of rounds.
+
+    `lonely` of the targets without partner had no donor in another cell of their zone from the beginning.
+    """
 
     pairs: Pairs
     bias: Floats
     alone: Ints
+    lonely: int
     rounds: int
 
 
@@ -73,6 +79,7 @@ def make_market(rows: Ints, cells: Cells, records: Records) -> kernels.Market:
         target_weight=records.weight[targets],
         weight=_read_only(records.weight),
         x=_read_only(records.x),
+        crowds=records.value is None and records.x_by_cell,
     )
 
 
@@ -94,21 +101,30 @@ def _starts(*columns: Ints) -> Flags:
 
 def find_partners(market: kernels.Market, stream: Stream) -> Found:
     """Run the greedy search: rounds of nearest cells, closest weights and smallest biases."""
-    asked = kernels.nothing_asked(market)
+    asked, line = kernels.nothing_asked(market), kernels.open_line(market)
     stock = kernels.open_stock(market, len(market.weight))
-    waiting = np.arange(len(market.targets))
-    dice = kernels.dice(stream.words(8 * len(waiting) + 64))
-    rounds = 0
-    while len(waiting):
+    dice = kernels.dice(stream.words(8 * len(market.targets) + 64))
+    state = np.zeros(4, dtype=np.int64)
+    rounds, active = 0, len(line.cell)
+    while active:
         read = int(dice.cursor[0])
-        losers = int(kernels.pair_round(waiting, asked, stock, market, dice))
-        if losers < 0:
+        left = int(kernels.pair_round(active, state, asked, line, stock, market, dice))
+        if left < 0:
             # The round begins again, with more words of the same stream.
             dice = kernels.dice(stream.words(2 * len(dice.words)))
             dice.cursor[0] = read
             continue
         rounds += 1
-        waiting = waiting[:losers]
+        active = left
     paired = asked.partner >= 0
     pairs = np.stack((market.targets[paired], asked.partner[paired]), axis=1)
-    return Found(pairs, asked.bias[paired], market.targets[~paired], rounds)
+    return Found(
+        pairs, asked.bias[paired], market.targets[~paired], _lonely(market, market.target_cell[~paired]), rounds
+    )
+
+
+def _lonely(market: kernels.Market, cell: Ints) -> int:
+    """Count those of these cells in whose zone no other cell has a donor."""
+    before = market.run_start[market.kind_start[market.cell_start]]
+    in_zone = before[market.zone_last[cell] + 1] - before[market.zone_first[cell]]
+    return int((in_zone == before[cell + 1] - before[cell]).sum())

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -27,6 +25,7 @@ from quadrille.papers.dohrmann2009.design import (
 from quadrille.papers.dohrmann2009.files import OUTCOMES, file_for
 from quadrille.recipe import Recipe
 from quadrille.study.score import Evaluator
+from quadrille.study.work import end_with
 
 Floats = NDArray[np.float64]
 Make = Callable[[tuple[str, ...], float, Method, int], Recipe]
@@ -160,21 +159,10 @@ def _results(tasks: list[Task], workers: int) -> Iterator[tuple[Floats, Counter[
         return
     from loky import ProcessPoolExecutor  # pyright: ignore[reportUnknownVariableType]
 
-    pool: Any = ProcessPoolExecutor(workers, initializer=begin, initargs=(os.getpid(),))
+    pool: Any = ProcessPoolExecutor(workers, initializer=end_with, initargs=(os.getpid(),))
     try:
         yield from pool.map(work, tasks)
     except BaseException:
         pool.shutdown(wait=False, kill_workers=True)
         raise
     pool.shutdown(wait=True)
-
-
-def begin(parent: int) -> None:
-    """Prepare a worker: it ends with its parent, however that ends."""
-    threading.Thread(target=_watch, args=(parent,), daemon=True).start()
-
-
-def _watch(parent: int) -> None:
-    while os.getppid() == parent:
-        time.sleep(0.5)
-    os._exit(1)
