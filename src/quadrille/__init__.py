@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from quadrille import datasets
+    from quadrille import datasets, theory
     from quadrille.checks import check_measure, check_recipe
     from quadrille.codebook import Codebook, Variable
     from quadrille.data import Data
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from quadrille.study.score import Scores, measures, score
     from quadrille.swap import recipe_from_json
     from quadrille.swap.controlled import ControlledSwap
+    from quadrille.swap.permutation import PermutationSwap
     from quadrille.swap.random import RandomSwap
 
 __version__ = "0.1.0"
@@ -34,6 +35,7 @@ _HOME = {
     "Data": "data",
     "InfeasibleError": "errors",
     "Move": "plan",
+    "PermutationSwap": "swap.permutation",
     "Plan": "plan",
     "QuadrilleError": "errors",
     "RandomSwap": "swap.random",
@@ -63,6 +65,7 @@ __all__ = [  # sorted as in _HOME; a test keeps the two lists equal
     "Data",
     "InfeasibleError",
     "Move",
+    "PermutationSwap",
     "Plan",
     "QuadrilleError",
     "RandomSwap",
@@ -83,6 +86,7 @@ __all__ = [  # sorted as in _HOME; a test keeps the two lists equal
     "runs_table",
     "score",
     "search",
+    "theory",
     "write",
     "write_codebook",
 ]
@@ -90,8 +94,8 @@ __all__ = [  # sorted as in _HOME; a test keeps the two lists equal
 
 def __getattr__(name: str) -> object:
     """Import a public name when it is first used: `import quadrille` itself loads nothing heavy."""
-    if name == "datasets":
-        return import_module("quadrille.datasets")
+    if name in ("datasets", "theory"):
+        return import_module(f"quadrille.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'quadrille' has no attribute {name!r}")
     return getattr(import_module(f"quadrille.{_HOME[name]}"), name)

@@ -32,7 +32,8 @@ def check_recipe(recipe: Recipe, data: Data) -> Plan:
 
     The plan is the same whenever and wherever it is drawn, also from the recipe's JSON; no record is in two pairs of a
     move; a column is in one move at most; margins, the joint of the columns moved together and the joint of
-    the others are exactly as before; the inverse restores the file; constraints hold in every pair.
+    the others are exactly as before, weighted on the side where the weight is; the inverse restores the file;
+    constraints hold in every pair.
     """
     plan = recipe.plan(data)
     _law(recipe_from_json(recipe.to_json()) == recipe, "its JSON does not give the same recipe back")
@@ -49,8 +50,14 @@ def check_recipe(recipe: Recipe, data: Data) -> Plan:
         still = tuple(name for name in data.keys if name not in plan.columns)
         for kept in ((name,) for name in move.columns):
             _law(_same_table(data, after, kept), f"the margin of {kept[0]!r} changed")
-        _law(_same_table(data, after, move.columns), f"the joint of {', '.join(move.columns)} changed")
-        _law(not still or _same_table(data, after, still), "the joint of the columns not moved changed")
+        with_weight = data.weight in move.columns
+        joint = _same_table(data, after, move.columns, weighted=with_weight)
+        _law(joint, f"the joint of {', '.join(move.columns)} changed")
+        weight_stays = data.weight is not None and data.weight not in plan.columns
+        _law(
+            not still or _same_table(data, after, still, weighted=weight_stays),
+            "the joint of the columns not moved changed",
+        )
     _law(plan.after == after.fingerprint, "the fingerprint after is not that of the swapped data")
     _law(plan.inverse().apply(after) == data, "the inverse does not restore the data")
     return plan
@@ -124,6 +131,10 @@ def _check_constraints(recipe: Recipe, move: Move, data: Data) -> None:
         _law(bool(equal.all()), "a pair differs on a `same` column")
     for equal in agree(parameters.get("different", ())):
         _law(not equal.any(), "a pair agrees on a `different` column")
+    for equal in agree(parameters.get("within", ())):
+        _law(bool(equal.all()), "a record receives values from outside its class of `within`")
+    for equal in agree([parameters["groups"]] if parameters.get("groups") else ()):
+        _law(not equal.any(), "a record receives values from its own group of `groups`")
     swapped = agree(move.columns)
     if parameters.get("differ") == "all":
         _law(not any(equal.any() for equal in swapped), "a pair agrees on a swap variable")
@@ -161,7 +172,7 @@ def _check_merged_moments(summary: Moments, data: Data) -> None:
     _law(summary.of(data).against(merged).nothing_changed, "the moments of parts do not add up to the whole")
 
 
-def _same_table(before: Data, after: Data, variables: Sequence[str]) -> bool:
+def _same_table(before: Data, after: Data, variables: Sequence[str], *, weighted: bool = False) -> bool:
     coded = tuple(name for name in variables if before.codebook[name].coded)
     if len(coded) < len(variables):
         numbers = [name for name in chain(variables) if name not in coded]
@@ -172,9 +183,12 @@ def _same_table(before: Data, after: Data, variables: Sequence[str]) -> bool:
     if not coded:
         return True
     was, now = Table(coded).of(before), Table(coded).of(after)
-    return np.array_equal(was.occupied(), now.occupied()) and np.array_equal(
-        was.at(was.occupied())[0], now.at(was.occupied())[0]
-    )
+    cells = was.occupied()
+    (count, ticks), (count_after, ticks_after) = was.at(cells), now.at(cells)
+    same = np.array_equal(cells, now.occupied()) and np.array_equal(count, count_after)
+    if not weighted or ticks is None or ticks_after is None:
+        return same and not weighted
+    return same and np.array_equal(ticks, ticks_after)
 
 
 def _close(one: float | None, other: float | None, scale: float) -> bool:

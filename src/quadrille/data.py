@@ -196,9 +196,25 @@ class Data:
                 columns.append(replace(column, values=fresh))
             else:
                 columns.append(column)
-        data = Data(columns, weight=self.weight, ticks=None if self.weight in changed else self._ticks)
+        data = Data(columns, weight=self.weight, ticks=self._ticks_after(changed))
         data._body = body & _MASK
         return data
+
+    def _ticks_after(self, changed: Mapping[str, tuple[Rows, Codes]]) -> Ticks | None:
+        """Return the ticks of weights that stay or change places; None when there are weights of another size.
+
+        The tick stays the same, so that sums before and after compare exactly.
+        """
+        ticks = self._ticks
+        if ticks is None or self.weight is None or self.weight not in changed:
+            return ticks
+        rows, values = changed[self.weight]
+        if not np.array_equal(np.sort(values), np.sort(self[self.weight].values[rows])):
+            return None
+        fresh = ticks.values.copy()
+        fresh[rows] = np.rint(values * ticks.per_unit).astype(np.int64)
+        fresh.setflags(write=False)
+        return replace(ticks, values=fresh)
 
     @property
     def fingerprint(self) -> str:

@@ -15,6 +15,10 @@ from quadrille.cross import Cells, Cross
 from quadrille.data import Codes, Data, Rows
 from quadrille.plan import Plan
 
+Ints = NDArray[np.int64]
+
+OUTSIDE = -1
+"""The cell of a record that a table leaves out."""
 _NONE = np.empty(0, dtype=np.int64)
 
 
@@ -44,9 +48,39 @@ class Delta:
         return self.plan.columns
 
     @cached_property
-    def ticks(self) -> NDArray[np.int64] | None:
-        """Weights of the touched rows, in ticks."""
+    def weight_moves(self) -> bool:
+        """Whether the weight moves too, so that tables of columns that stay change as well."""
+        return self.data.weight is not None and self.data.weight in self.moved
+
+    @cached_property
+    def ticks(self) -> Ints | None:
+        """Weights of the touched rows before, in ticks."""
         return None if self.data.ticks is None else self.data.ticks.values[self.rows]
+
+    @cached_property
+    def ticks_after(self) -> Ints | None:
+        """Weights of the touched rows after, in ticks."""
+        old, ticks = self.ticks, self.data.ticks
+        if old is None or ticks is None or not self.weight_moves:
+            return old
+        move, place = next(each for each in self._places if self.data.weight in each[0].columns)
+        new = old.copy()
+        new[slice(None) if place is None else place] = ticks.values[move.given[1]]
+        return new
+
+    def steps(self, old: Codes, new: Codes) -> tuple[Codes, Codes, Ints]:
+        """Return cells that the touched rows leave and reach, with the ticks they carry; no ticks without a weight.
+
+        Where the weight moves, a row leaves with its old weight and arrives with its new one: two steps, from a cell
+        to outside and from outside to a cell.
+        """
+        if self.ticks is None or self.ticks_after is None:
+            return old, new, _NONE
+        if not self.weight_moves:
+            return old, new, self.ticks
+        outside = np.full_like(old, OUTSIDE)
+        ticks = np.concatenate((self.ticks, self.ticks_after))
+        return np.concatenate((old, outside)), np.concatenate((outside, new)), ticks
 
     def values(self, name: str) -> tuple[Codes, Codes]:
         """Return one column at the touched rows, before and after."""
@@ -73,9 +107,8 @@ class Delta:
     def net(self, cross: Cross) -> tuple[Cells, Cells]:
         """Return the cells of a fused cross that change, and the net changes of count and ticks, (2, m)."""
         if cross not in self._nets:
-            ticks = _NONE if self.ticks is None else self.ticks
             memory = scratch(cross.possible)
-            self._nets[cross] = kernels.net_of_rows(*self.cells(cross), ticks, memory, cross.possible)
+            self._nets[cross] = kernels.net_of_rows(*self.steps(*self.cells(cross)), memory, cross.possible)
         return self._nets[cross]
 
     def _gather(self, cross: Cross) -> tuple[Cells, Cells]:

@@ -174,17 +174,17 @@ class Sums:
         changed = np.zeros(len(delta.rows), dtype=np.bool_)
         for name in moved:
             changed |= unequal(*delta.values(name))
+        if delta.weight_moves:
+            changed |= np.not_equal(*_touched_weights(delta))
         rows = np.flatnonzero(changed)
         if not len(rows):
             return SumsChange(self, self)
-        w = _weights(delta.data)(delta.rows[rows])
+        weights = _touched_weights(delta)
         new = self
         for start in range(0, len(rows), _CHUNK):
             span = rows[start : start + _CHUNK]
             was, now = (
-                self.reader.block(
-                    lambda name, s=span, i=i: delta.values(name)[i][s], w[start : start + _CHUNK], self.centre
-                )
+                self.reader.block(lambda name, s=span, i=i: delta.values(name)[i][s], weights[i][span], self.centre)
                 for i in (0, 1)
             )
             new = new.plus((now[0] - was[0], now[1] - was[1], now[2] - was[2]))
@@ -202,10 +202,12 @@ class Sums:
             if name in delta.moved:
                 columns[name] = columns[name].copy()
                 columns[name][delta.rows] = delta.values(name)[1]
-        weights = _weights(delta.data)
+        weights = _weights(delta.data)(slice(None))
+        if delta.weight_moves:
+            weights[delta.rows] = _touched_weights(delta)[1]
         sums = Sums.zero(self.summary, self.centre, self.reader)
         for span in _spans(delta.data.n):
-            sums = sums.plus(self.reader.block(lambda name, s=span: columns[name][s], weights(span), self.centre))
+            sums = sums.plus(self.reader.block(lambda name, s=span: columns[name][s], weights[span], self.centre))
         return replace(sums, unknown=self.unknown)
 
     @property
@@ -279,6 +281,16 @@ def _spans(n: int) -> list[slice]:
 
 def _at(data: Data, span: slice) -> Values:
     return lambda name: data[name].values[span]
+
+
+def _touched_weights(delta: Delta) -> tuple[Floats, Floats]:
+    """Return the weights of the touched rows before and after; 1 where there is no weight."""
+    ticks, old, new = delta.data.ticks, delta.ticks, delta.ticks_after
+    if ticks is None or old is None or new is None:
+        ones = np.ones(len(delta.rows))
+        return ones, ones
+    before = old / ticks.per_unit
+    return before, new / ticks.per_unit if delta.weight_moves else before
 
 
 def _weights(data: Data) -> Callable[[slice | Ints], Floats]:

@@ -22,8 +22,8 @@ _KEPT_DRAWERS = 8
 _KEYS = {"method": "variant"}
 """Parameters that JSON and job files know by another name: there, method is the recipe itself."""
 
-COLUMN_LISTS = ("swap", "same", "different", "boundary", "stratum", "sort")
-COLUMN_NAMES = ("targets", "size", "must", "never", "bias")
+COLUMN_LISTS = ("swap", "same", "different", "within", "boundary", "stratum", "sort")
+COLUMN_NAMES = ("rate", "groups", "targets", "size", "must", "never", "bias")
 """Parameters of any method that list columns, and those that may name one."""
 
 

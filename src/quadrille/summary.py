@@ -18,14 +18,13 @@ from numpy.typing import NDArray
 from quadrille import kernels
 from quadrille.cross import Cells, Cross
 from quadrille.data import Codes, Data
-from quadrille.delta import Delta, Fused, scratch
+from quadrille.delta import OUTSIDE, Delta, Fused, scratch
 from quadrille.errors import MismatchError
 from quadrille.where import Where
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
-OUTSIDE = -1
 _NONE = np.empty(0, dtype=np.int64)
 
 
@@ -108,7 +107,7 @@ class Table(Counted):
             cells, net = delta.net(fused.cross)
             lookup = fused.lookup(self, lambda: self._lookup(fused, delta.data))
             return kernels.net_of_cells(cells, net, lookup, scratch(cross.possible), cross.possible)
-        return net_of_rows(cross, *self.rows(delta, cross), delta.ticks)
+        return net_of_rows(cross, delta, *self.rows(delta, cross))
 
     def rows(self, delta: Delta, cross: Cross) -> tuple[Codes, Codes]:
         """Return the cells of the touched rows, before and after."""
@@ -154,7 +153,7 @@ class Participation(Counted):
         """Return the net change: every touched row leaves those that took no part."""
         table = Cross(cross.variables[:-1], cross.sizes[:-1])
         old, new = Table(self.variables, self.where).rows(delta, table)
-        return net_of_rows(cross, self._join(old, 0), self._join(new, 1), delta.ticks)
+        return net_of_rows(cross, delta, self._join(old, 0), self._join(new, 1))
 
     def _join(self, cells: Cells, swapped: Flags | int) -> Cells:
         joined = cells.astype(np.int64) * 2 + swapped
@@ -189,7 +188,7 @@ class Transition(Counted):
         for condition in self.where.conditions if self.where else ():
             outside = ~condition.allowed(delta.data)[delta.values(condition.variable)[0]]
             old[outside] = new[outside] = OUTSIDE
-        return net_of_rows(cross, old, new, delta.ticks)
+        return net_of_rows(cross, delta, old, new)
 
     def _join(self, data: Data, values: Sequence[tuple[Codes, Codes]]) -> Cells:
         strides = self.cross(data).strides
@@ -277,15 +276,14 @@ class Tally:
 
     def change(self, delta: Delta) -> Change:
         """Return what a plan does to the table, at a cost in proportion to the touched rows."""
-        if not isinstance(self.summary, Participation) and not set(self.summary.needs) & set(delta.moved):
+        anyway = isinstance(self.summary, Participation) or (self.weighted and delta.weight_moves)
+        if not anyway and not set(self.summary.needs) & set(delta.moved):
             return Change.nothing(self)
         cells, net = self.summary.net(delta, self.cross)
         count, ticks = self.at(cells)
         new_ticks = None if ticks is None else ticks + net[1]
-        return Change(cells, count, count + net[0], ticks, new_ticks, self.total, self._total_after(net), self.per_unit)
-
-    def _total_after(self, net: Ints) -> int:
-        return self.total + int(net[1 if self.weighted else 0].sum())
+        total = self.total + int(net[1 if self.weighted else 0].sum())
+        return Change(cells, count, count + net[0], ticks, new_ticks, self.total, total, self.per_unit)
 
     def occupied(self) -> Cells:
         """Return the cells that hold a record, ascending."""
@@ -379,16 +377,16 @@ class Change:
         return same_unit and bool((self.old == self.new).all())
 
 
-def net_of_rows(cross: Cross, old: Cells, new: Cells, ticks: Ints | None) -> tuple[Cells, Ints]:
-    """Return the net change of the cells that some rows leave and reach."""
-    weights = _NONE if ticks is None else ticks
+def net_of_rows(cross: Cross, delta: Delta, old: Cells, new: Cells) -> tuple[Cells, Ints]:
+    """Return the net change of the cells that the touched rows leave and reach."""
+    old, new, ticks = delta.steps(old, new)
     if cross.dense:
-        return kernels.net_of_rows(old, new, weights, scratch(cross.possible), cross.possible)
+        return kernels.net_of_rows(old, new, ticks, scratch(cross.possible), cross.possible)
     moved = old != new
     leaving, reaching = moved & (old != OUTSIDE), moved & (new != OUTSIDE)
     cells = np.concatenate((old[leaving], new[reaching]))
     step = np.ones((2, len(cells)), dtype=np.int64)
-    step[1] = 0 if ticks is None else np.concatenate((ticks[leaving], ticks[reaching]))
+    step[1] = np.concatenate((ticks[leaving], ticks[reaching])) if len(ticks) else 0
     step[:, : int(leaving.sum())] *= -1
     if not len(cells):
         return cells, step

@@ -98,6 +98,16 @@ def groups() -> pl.DataFrame:
     )
 
 
+def sizes() -> pl.DataFrame:
+    return pl.DataFrame(
+        {"label": ["a", "b", "c"], "group": ["1 %", "5 %", "5 %"], "count": [0, 14, 2000], "rmse": [0.2, 0.5, 90.0]}
+    )
+
+
+def changes() -> pl.DataFrame:
+    return pl.DataFrame({"label": ["a", "b"], "bias": [-9.0, 9.0], "sd": [2.0, 2.0], "realised": [-8.0, 30.0]})
+
+
 DRAW: dict[str, tuple[Callable[[pl.DataFrame], Figure], pl.DataFrame]] = {
     "frontier": (lambda frame: chart.frontier(frame, risk="small_cells", loss="hellinger"), candidates()),
     "seed_cloud": (lambda frame: chart.seed_cloud(frame, risk="small_cells", loss="hellinger"), seeds()),
@@ -105,6 +115,8 @@ DRAW: dict[str, tuple[Callable[[pl.DataFrame], Figure], pl.DataFrame]] = {
     "distortion_heatmap": (lambda frame: chart.distortion_heatmap(frame, measure="hellinger"), pairs(0.1, 0.2, 0.3)),
     "small_cells": (chart.small_cells, cells()),
     "who_was_swapped": (chart.who_was_swapped, groups()),
+    "error_by_size": (chart.error_by_size, sizes()),
+    "predicted_realised": (chart.predicted_realised, changes()),
 }
 EVERY = pytest.mark.parametrize("name", DRAW)
 

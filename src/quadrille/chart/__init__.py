@@ -11,9 +11,11 @@ if any(find_spec(name) is None for name in ("altair", "vl_convert")):
 
 from quadrille.chart.after_before import after_before
 from quadrille.chart.distortion_heatmap import distortion_heatmap
+from quadrille.chart.error_by_size import error_by_size
 from quadrille.chart.frontier import frontier
 from quadrille.chart.html import inline_html, place, runtime, script
 from quadrille.chart.parameter_effects import parameter_effects
+from quadrille.chart.predicted_realised import predicted_realised
 from quadrille.chart.runs import runs
 from quadrille.chart.save import save
 from quadrille.chart.seed_cloud import seed_cloud
@@ -25,10 +27,12 @@ __all__ = [
     "Figure",
     "after_before",
     "distortion_heatmap",
+    "error_by_size",
     "frontier",
     "inline_html",
     "parameter_effects",
     "place",
+    "predicted_realised",
     "runs",
     "runtime",
     "save",

@@ -17,6 +17,7 @@ from quadrille.cli.designs import Design, takes_design
 from quadrille.cli.guard import flush_quietly, guarded, prepare_process, tell, warnings_told
 from quadrille.cli.inputs import addresses, check_new, load, load_after, read_recipe, seed_of
 from quadrille.cli.runs import runs
+from quadrille.cli.tables import correct, error
 from quadrille.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -226,6 +227,8 @@ command(studies.search)
 command(studies.frontier)
 command(studies.pick)
 command(runs)
+command(error)
+command(correct)
 command(studies.report)
 
 
@@ -241,6 +244,9 @@ def release(
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="The folder to make.")] = Path("release"),
     format: Annotated[str, typer.Option(metavar="WORD", help="Of the public file: csv or parquet.")] = "csv",
     keep_order: Annotated[bool, typer.Option("--keep-order", help="Do not shuffle the public rows.")] = False,
+    publish_f: Annotated[
+        bool, typer.Option("--publish-f", help="Put into the public note how users can correct tables.")
+    ] = False,
     readers: Annotated[
         bool, typer.Option("--readers", help="Also write the reports for analyst, chair and board (confidential).")
     ] = False,
@@ -262,7 +268,16 @@ def release(
         if chosen is not None:
             studies.require_data(chosen[0], data)
             wanted = wanted if measures else list(dict.fromkeys((*chosen[0].measures, *wanted)))
-        done = qd.release(data, made, out, measures=wanted, format=format, shuffle=not keep_order, overwrite=overwrite)
+        done = qd.release(
+            data,
+            made,
+            out,
+            measures=wanted,
+            format=format,
+            shuffle=not keep_order,
+            publish_f=publish_f,
+            overwrite=overwrite,
+        )
         if readers:
             studies.write_readers(data, made, done.confidential / "readers", var_stratum, var_unit)
     if as_json:

@@ -39,16 +39,25 @@ _CONTROLLED: dict[str, object] = {
     "on_missing": opt.OnMissing,
     "strict": opt.Strict,
 }
-METHODS: dict[str, dict[str, object]] = {"random": _RANDOM, "controlled": _CONTROLLED}
+_PERMUTATION: dict[str, object] = {
+    "rate": opt.Rate,
+    "records": opt.Records,
+    "kind": opt.PermutationKind,
+    "within": opt.Within,
+    "groups": opt.Groups,
+    "move_weight": opt.MoveWeight,
+}
+METHODS: dict[str, dict[str, object]] = {"random": _RANDOM, "controlled": _CONTROLLED, "permutation": _PERMUTATION}
 OPTIONS: dict[str, object] = {
     "swap": opt.Swap,
     "method": opt.Method,
     **_RANDOM,
     **_CONTROLLED,
+    **_PERMUTATION,
     "seed": opt.Seed,
     "recipe": opt.RecipeFile,
 }
-_LISTS = ("swap", "same", "different", "stratum", "sort", "boundary")
+_LISTS = ("swap", "same", "different", "within", "stratum", "sort", "boundary")
 
 
 class Design:
@@ -78,7 +87,7 @@ class Design:
                 given[name] = names(given[name])
         if "seed" in given:
             given["seed"] = seed_of(given["seed"])
-        return _controlled(given) if method == "controlled" else _random(given)
+        return {"random": _random, "controlled": _controlled, "permutation": _permutation}[method](given)
 
     @staticmethod
     def _check_options(method: str, given: Mapping[str, object]) -> None:
@@ -92,6 +101,14 @@ def _random(given: dict[str, Any]) -> Recipe:
     from quadrille.swap.random import RandomSwap
 
     return RandomSwap(**given)
+
+
+def _permutation(given: dict[str, Any]) -> Recipe:
+    from quadrille.swap.permutation import PermutationSwap
+
+    if given.pop("move_weight", False):
+        given["weight"] = "moves"
+    return PermutationSwap(**given)
 
 
 def _controlled(given: dict[str, Any]) -> Recipe:

@@ -36,7 +36,9 @@ Swap = Annotated[
     list[str] | None,
     typer.Option(metavar="COLUMNS", help="Variables to swap: A,B or repeated. Quote names that hold a comma."),
 ]
-Method = Annotated[str | None, typer.Option(metavar="WORD", help="random or controlled. [default: random]")]
+Method = Annotated[
+    str | None, typer.Option(metavar="WORD", help="random, controlled or permutation. [default: random]")
+]
 Rate = Annotated[float | None, typer.Option(metavar="SHARE", help="Share of the records that take part, in (0, 1].")]
 Pairs = Annotated[int | None, typer.Option(metavar="NUMBER", help="Number of pairs, instead of --rate.")]
 Same = Annotated[list[str] | None, typer.Option(metavar="COLUMNS", help="Columns that must agree within a pair.")]
@@ -73,6 +75,15 @@ Linked = Annotated[
     list[str] | None,
     typer.Option(metavar="VAR=COLUMNS", help="Controlled: columns that travel with a swap variable: Edu=Degree,Years."),
 ]
+Records = Annotated[
+    int | None, typer.Option(metavar="NUMBER", help="Permutation: number of records moved, instead of --rate.")
+]
+PermutationKind = Annotated[
+    str | None, typer.Option("--kind", metavar="WORD", help="Permutation: pairs, cycles or across. [default: pairs]")
+]
+Within = Annotated[list[str] | None, typer.Option(metavar="COLUMNS", help="Permutation: classes within which to swap.")]
+Groups = Annotated[str | None, typer.Option(metavar="COLUMN", help="Permutation: the two groups of --kind across.")]
+MoveWeight = Annotated[bool, typer.Option("--move-weight", help="Permutation: the weight moves with the variables.")]
 Variant = Annotated[
     str | None, typer.Option(metavar="WORD", help="Controlled: standard or balanced. [default: standard]")
 ]

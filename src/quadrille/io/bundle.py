@@ -23,6 +23,8 @@ from quadrille.io.atomic import check_free, new_folder, private_folder, write_fi
 from quadrille.io.csv import csv_bytes
 from quadrille.io.dossier import Record, dossier, methods_note
 from quadrille.io.parquet import parquet_bytes
+from quadrille.io.published import published
+from quadrille.io.traces import traces
 from quadrille.plan import Details, Plan
 from quadrille.randomness import is_secret
 from quadrille.recipe import Recipe, one_of, random_order
@@ -106,6 +108,7 @@ def release(
     measures: Sequence[str] = DEFAULT,
     format: str = "csv",
     shuffle: bool = True,
+    publish_f: bool = False,
     overwrite: bool = False,
 ) -> Release:
     """Swap, score and write `out/public/` and `out/confidential/`; both appear whole or not at all.
@@ -117,6 +120,7 @@ def release(
     measures : which scores to keep in the confidential folder.
     format : of the public file, "csv" or "parquet". Columns with the role id are left out.
     shuffle : put the public rows in random order, so that they cannot be matched by position.
+    publish_f : tell users in the methods note by which factor f, and for which variables, they can correct tables.
     overwrite : replace an earlier release; a folder that holds anything else is never replaced.
 
     Example
@@ -137,8 +141,11 @@ def release(
         random_order(data.n, recipe.stream().sub("public order")) if shuffle else None,
         recipe.secret_columns,
     )
-    outside = _public_files(public, format, shuffled=shuffle)
-    found = _warnings(public, recipe)
+    factor = published(recipe, plan, data) if publish_f else None
+    stays = data.weight not in plan.columns
+    note = methods_note(public, shuffled=shuffle, published=factor, weight_stays=stays)
+    outside = _public_files(public, format, note)
+    found = _warnings(public, recipe, data, plan)
     record = Record(
         data=data,
         public=public,
@@ -188,7 +195,7 @@ def _ordered(column: Column, order: Rows | None) -> Rows:
     return column.values if order is None else column.values[order]
 
 
-def _warnings(public: Data, recipe: Recipe) -> list[ReleaseWarning]:
+def _warnings(public: Data, recipe: Recipe, data: Data, plan: Plan) -> list[ReleaseWarning]:
     found: list[ReleaseWarning] = []
     if not is_secret(recipe.parameters()["seed"]):
         found.append(
@@ -213,15 +220,15 @@ def _warnings(public: Data, recipe: Recipe) -> list[ReleaseWarning]:
                     "can be matched with other files. Give it the role id in the codebook, or recode it."
                 )
             )
-    return found
+    return found + [ReleaseWarning(text) for text in traces(data, plan, public.columns)]
 
 
-def _public_files(public: Data, format: str, *, shuffled: bool) -> Files:
+def _public_files(public: Data, format: str, note: str) -> Files:
     contents = parquet_bytes(public) if format == "parquet" else csv_bytes(public, ",")
     return {
         f"data.{format}": contents,
         "codebook.toml": public.codebook.to_toml().encode(),
-        "methods.md": methods_note(public, shuffled=shuffled).encode(),
+        "methods.md": note.encode(),
     }
 
 
@@ -236,7 +243,7 @@ def _confidential_files(record: Record) -> Files:
         "scores.json": _json(record.scores.as_dict()),
         "hashes.json": _json(hashes),
         "dossier.md": dossier(record).encode(),
-        **({} if plan.details is None else {"targets.parquet": _target_bytes(plan.details)}),
+        **({"targets.parquet": _target_bytes(plan.details)} if plan.details and "targets" in plan.details.rows else {}),
     }
 
 

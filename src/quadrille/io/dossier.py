@@ -13,6 +13,7 @@ from quadrille.account import Account
 from quadrille.codebook import Variable
 from quadrille.data import Data
 from quadrille.io.markdown import table, value_text
+from quadrille.io.published import Published
 from quadrille.io.targets import rivals_section, targets_section
 from quadrille.plan import Plan
 from quadrille.randomness import is_secret
@@ -20,15 +21,18 @@ from quadrille.recipe import Recipe
 from quadrille.study.score import Scores
 
 
-def methods_note(public: Data, *, shuffled: bool) -> str:
+def methods_note(public: Data, *, shuffled: bool, published: Published | None = None, weight_stays: bool = True) -> str:
     """Return the note that goes out with the file.
 
-    It is made from the public file alone. It does not know the recipe, the plan or the original, so it cannot
-    give them away.
+    It is made from the public file alone, and from the factor f where that is to be published. It does not know the
+    recipe, the plan or the original, so it cannot give them away.
     """
-    weight = f"\n{_WEIGHTED.format(weight=public.weight)}" if public.weight is not None else ""
+    about_weight = _WEIGHTED if weight_stays else _WEIGHT_MOVED
+    weight = f"\n{about_weight.format(weight=public.weight)}" if public.weight is not None else ""
     order = "The order of the records carries no information. " if shuffled else ""
-    return _METHODS.format(weight=weight, order=order, version=__version__)
+    secret = _ALL_SECRET if published is None else _REST_SECRET
+    note = _METHODS.format(weight=weight, order=order, secret=secret, version=__version__)
+    return note if published is None else note.rstrip("\n") + "\n" + published.section()
 
 
 _METHODS = """\
@@ -62,7 +66,7 @@ invent, round or remove any value.
   find out whom a record belongs to: the answer would be unreliable, and the attempt is misuse.
 - {order}Direct identifiers are not part of this file.
 - `codebook.toml` describes the columns: kind, order of the categories, labels, missing codes.
-- How much was swapped, which variables took part and how the records were chosen stays confidential,
+- {secret} stays confidential,
   because it would help to undo the protection. The data provider answers questions about a
   particular result.
 
@@ -76,6 +80,11 @@ Statistical Planning and Inference. Gomatam and Karr, Distortion measures for ca
 swapping, National Institute of Statistical Sciences.
 """
 
+_ALL_SECRET = "How much was swapped, which variables took part and how the records were chosen"
+_REST_SECRET = "Which records took part and how they were chosen"
+_WEIGHT_MOVED = """\
+Weighted totals, by `{weight}`, can differ a little from the original.
+"""
 _WEIGHTED = """\
 The weight, `{weight}`, stayed with its record. Numbers of records are therefore exact for each
 variable, whereas weighted totals by category can differ a little from the original.

@@ -15,7 +15,7 @@ MOST_ROWS = 50
 
 def targets_section(details: Details | None) -> Sections:
     """Tell how many targets each stratum has, how they were paired, and which have no partner."""
-    if details is None:
+    if details is None or "targets" not in details.rows:
         return {}
     facts = cast("Mapping[str, Any]", details.facts)
     lines = [

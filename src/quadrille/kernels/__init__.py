@@ -17,6 +17,7 @@ from quadrille.kernels.exchange import part_pairs
 from quadrille.kernels.finalists import nothing_asked
 from quadrille.kernels.market import Market, open_line, open_stock
 from quadrille.kernels.partners import near_donors, pair_round, pick_from_groups
+from quadrille.kernels.permute import choose, derange
 from quadrille.kernels.pool import Dice, Pool, dice
 from quadrille.kernels.smallcells import small_cell_change
 from quadrille.kernels.tables import add_ticks, chi_square, net_of_cells, net_of_rows, sort_into_groups
@@ -37,7 +38,9 @@ __all__ = [
     "augment",
     "below",
     "chi_square",
+    "choose",
     "count_dominating",
+    "derange",
     "dice",
     "draw_pairs",
     "has_partner",

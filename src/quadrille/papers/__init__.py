@@ -12,6 +12,7 @@ from types import ModuleType
 from quadrille.errors import unknown_name
 
 _MODULES = {
+    "boudreau-2005": "boudreau_2005",
     "dohrmann-2009": "dohrmann_2009",
     "gomatam-karr-2003": "gomatam_karr_2003",
     "gomatam-karr-sanil-2003": "gomatam_karr_sanil_2003",

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,17 +107,12 @@ class Study:
         shown: dict[str, object] = {"design": number, "method": parameters.pop("method")}
         parameters.pop("version")
         for name in ("swap", "same", "different"):
-            columns = parameters.pop(name, [])
-            shown[name] = columns if isinstance(columns, str) else " + ".join(columns)
-        pairs = parameters.pop("pairs", None)
-        rate = parameters.pop("rate", None)
-        if rate is None and pairs is not None:
-            rate = 2 * pairs / self.header.records
-        if isinstance(targets := parameters.get("targets"), float):
-            rate = 2 * targets  # every target with its partner
-        shown["rate"] = rate
-        shown["pairs"] = pairs
-        shown["other"] = ", ".join(f"{name} {value}" for name, value in sorted(parameters.items()))
+            shown[name] = _written(parameters.pop(name, []))
+        shown["rate"] = _rate(parameters, self.header.records)
+        shown["pairs"] = parameters.pop("pairs", None)
+        if isinstance(parameters.get("rate"), float):
+            parameters.pop("rate")
+        shown["other"] = ", ".join(f"{name} {_written(value)}" for name, value in sorted(parameters.items()))
         return shown
 
     def axis(self, side: Side, given: str | None) -> str:
@@ -247,3 +242,25 @@ class Study:
         """Count the candidates by status."""
         found = [row[3] for row in self._rows]
         return {"pending": found.count(None), **{name: found.count(code) for code, name in enumerate(STATUS)}}
+
+
+def _rate(parameters: Mapping[str, Any], n: int) -> float | None:
+    """Return the share of records that take part, as far as the parameters tell."""
+    if (pairs := parameters.get("pairs")) is not None:
+        return 2 * pairs / n
+    if (records := parameters.get("records")) is not None:
+        return records / n
+    if isinstance(targets := parameters.get("targets"), float):
+        return 2 * targets  # every target with its partner
+    rate = parameters.get("rate")
+    return rate if isinstance(rate, float) else None
+
+
+def _written(value: object) -> str:
+    """Write a value for a table: lists with plus signs, what is linked by its parent."""
+    if isinstance(value, list):
+        return " + ".join(map(str, cast("list[object]", value)))
+    if isinstance(value, dict):
+        links = cast("dict[str, object]", value)
+        return "; ".join(f"{parent}: {_written(each)}" for parent, each in links.items())
+    return str(value)

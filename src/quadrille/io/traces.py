@@ -1,0 +1,79 @@
+"""Traces that a swap leaves where an intruder can see them: weights that no longer fit the strata beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from quadrille.data import Data, unequal
+from quadrille.plan import Plan
+
+_NEARLY = 0.9
+"""Strata have one weight each, or nearly, when so many of their records are in a stratum of one weight."""
+
+
+def traces(data: Data, plan: Plan, public: Sequence[str]) -> list[str]:
+    """Say which traces a plan leaves in the public columns: what, why, and what to do."""
+    strata = [name for name in public if data.codebook[name].role == "stratum"]
+    if data.ticks is None or data.weight not in public or not strata:
+        return []
+    moved = [name for name in strata if name in plan.columns]
+    if data.weight in plan.columns:
+        return [_weight_moved(data, moved, strata)] if _tells_weight(data, plan, strata, moved) else []
+    return [_stratum_moved(data, name) for name in moved if _parted(data, plan, name)]
+
+
+def _stratum_moved(data: Data, name: str) -> str:
+    return (
+        f"Column {name!r} is a stratum and was swapped while the weight {data.weight!r} stayed: a weight that does not "
+        "fit its stratum shows that the record was swapped. Do not swap the stratum, or let the weight move with it "
+        '(weight="moves" of PermutationSwap).'
+    )
+
+
+def _weight_moved(data: Data, moved: Sequence[str], strata: Sequence[str]) -> str:
+    stay = ", ".join(repr(name) for name in strata if name not in moved)
+    return (
+        f"The weight {data.weight!r} moved while the stratum {stay} stayed, and the weight is the same within strata: "
+        "a weight that does not fit its stratum shows that the record was swapped. "
+        'Let the weight stay (weight="stays"), or swap within strata (within=).'
+    )
+
+
+def _parted(data: Data, plan: Plan, name: str) -> bool:
+    """Tell whether a record gets a value of this column from a record of another weight."""
+    assert data.ticks is not None
+    values, ticks = data[name].values, data.ticks.values
+    rows, source = next(move.given for move in plan.moves if name in move.columns)
+    return bool((unequal(values[rows], values[source]) & (ticks[rows] != ticks[source])).any())
+
+
+def _tells_weight(data: Data, plan: Plan, strata: Sequence[str], moved: Sequence[str]) -> bool:
+    """Tell whether a weight that moved gives itself away beside the strata that stayed.
+
+    That is so when a record got another weight, and the strata have one weight each, or nearly: nine in ten of the
+    records that share their stratum with others are in a stratum of one weight. Strata that moved with the weight
+    and have one weight each explain it by themselves.
+    """
+    assert data.ticks is not None
+    ticks = data.ticks.values
+    rows, source = next(move.given for move in plan.moves if data.weight in move.columns)
+    if (ticks[rows] == ticks[source]).all():
+        return False
+    return _one_weight(data, strata) >= _NEARLY and _one_weight(data, moved) < _NEARLY
+
+
+def _one_weight(data: Data, strata: Sequence[str]) -> float:
+    """Return the share of the records in a stratum of one weight, among those that are not alone in theirs."""
+    assert data.ticks is not None
+    stratum = np.zeros(data.n, dtype=np.int64)
+    for name in strata:
+        values, codes = np.unique(data[name].values, return_inverse=True)
+        stratum = np.unique(stratum * len(values) + codes, return_inverse=True)[1]
+    count = np.bincount(stratum)
+    low, high = np.full(len(count), np.iinfo(np.int64).max), np.zeros(len(count), dtype=np.int64)
+    np.minimum.at(low, stratum, data.ticks.values)
+    np.maximum.at(high, stratum, data.ticks.values)
+    shared = int(count[count > 1].sum())
+    return int(count[(count > 1) & (low == high)].sum()) / shared if shared else 0.0

@@ -1,0 +1,31 @@
+"""The error of swapping in closed form, before any draw; the comparison with rounding; the correction by the user."""
+
+from quadrille.theory.budget import RateFor, rate_for
+from quadrille.theory.correction import Corrected, correct
+from quadrille.theory.counts import error_of_counts
+from quadrille.theory.equivalent import equivalent_records, equivalent_table
+from quadrille.theory.error import Error
+from quadrille.theory.flows import pairs_between
+from quadrille.theory.large_n import large_n_error
+from quadrille.theory.moments import swap_error
+from quadrille.theory.rounding import rounding_error
+from quadrille.theory.tables import ExpectedChiSquare, expected_chi_square, expected_table, table_error
+
+__all__ = [
+    "Corrected",
+    "Error",
+    "ExpectedChiSquare",
+    "RateFor",
+    "correct",
+    "equivalent_records",
+    "equivalent_table",
+    "error_of_counts",
+    "expected_chi_square",
+    "expected_table",
+    "large_n_error",
+    "pairs_between",
+    "rate_for",
+    "rounding_error",
+    "swap_error",
+    "table_error",
+]

@@ -1,0 +1,245 @@
+"""The unbiased table from a swapped one, with its standard errors (derived in correction.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, SupportsFloat, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from quadrille.errors import InputError, ParameterError, bad_parameter
+from quadrille.recipe import Recipe, one_of
+from quadrille.swap.classes import records_of
+from quadrille.swap.permutation import PermutationSwap
+from quadrille.swap.random import RandomSwap
+from quadrille.theory.flows import pairs_between, transitions
+from quadrille.theory.labelled import Labelled, labelled
+from quadrille.theory.spread import Floats, Kind, count_spread, factors
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_OWNER = "correct"
+MOST_F = 0.99
+"""Beyond this f the standard errors are a hundredfold, and there is nothing left to correct."""
+
+Margins = tuple[ArrayLike, ArrayLike]
+
+
+@dataclass(frozen=True, eq=False)
+class Corrected:
+    """The corrected table and its standard errors, cell by cell; `negative` counts cells that came out below 0."""
+
+    table: Floats
+    se: Floats
+    given: Labelled
+    negative: int
+    note: str
+
+    def frame(self) -> pl.DataFrame:
+        """Return one row per cell: labels, swapped count, corrected count, standard error."""
+        from quadrille.frames import tidy
+
+        numbers = zip(self.given.values.ravel(), self.table.ravel(), self.se.ravel(), strict=True)
+        return tidy(
+            [
+                {**cell, "swapped": float(was), "corrected": float(now), "se": float(se), "note": self.note}
+                for cell, (was, now, se) in zip(self.given.cells(), numbers, strict=True)
+            ]
+        )
+
+
+def correct(
+    table: object,
+    f: float | Mapping[object, float] | None = None,
+    *,
+    recipe: Recipe | None = None,
+    swapped: str = "column",
+    kind: Kind = "pairs",
+    margins: Margins | None = None,
+) -> Corrected:
+    """Return an unbiased estimate of the original table of counts from the swapped one.
+
+    For a permutation of k of n records f = k / (n - 1), and T = (T' - f row column / n) / (1 - f), because row and
+    column totals are as before. For true swaps of one variable T = T' inv(Q). Standard errors are those of the swap
+    alone, estimated at the corrected table.
+
+    Parameters
+    ----------
+    table : 2-D array, nested lists, or a frame whose first column holds labels; or a mapping from class to such a
+        table, for swaps within classes. The result is then the sum over classes.
+    f : as published; one number, or one per class.
+    recipe : instead of f, the recipe that was used: a PermutationSwap or a RandomSwap of one variable.
+    swapped : "column", "row", or the name of the first column of a frame: where the swapped variable is. It matters for
+        true swaps only.
+    kind : "pairs" or "cycles", for the standard errors.
+    margins : known totals of rows and of columns; they must equal those of the table.
+
+    Example
+    -------
+    >>> correct([[30, 20], [20, 30]], f=0.2).table.round(3).tolist()
+    [[31.25, 18.75], [18.75, 31.25]]
+    """
+    one_of(_OWNER, "kind", kind, ("pairs", "cycles"))
+    if (f is None) == (recipe is None):
+        raise ParameterError("correct needs one of 'f' (as published) and 'recipe'.")
+    if isinstance(table, Mapping):
+        return _by_class(cast("Mapping[object, object]", table), f, recipe, swapped, kind, margins)
+    given = labelled(table, _OWNER)
+    _check_margins(given.values, margins)
+    turned = _turned(given, swapped)
+    values = given.values.T if turned else given.values
+    corrected, variance, note = _correct(values, f, recipe, kind)
+    if turned:
+        corrected, variance = corrected.T, variance.T
+    return _result(corrected, variance, given, note)
+
+
+def _correct(values: Floats, f: object, recipe: Recipe | None, kind: Kind) -> tuple[Floats, Floats, str]:
+    """Return corrected counts and their variances; the swapped variable is in the columns."""
+    n = int(values.sum())
+    if n <= 1:
+        return values, np.zeros_like(values), "fewer than two records: nothing was swapped"
+    if isinstance(recipe, RandomSwap):
+        return _random(values, recipe, n)
+    if recipe is not None:
+        kind, f = _published(recipe, n)
+    return (*_by_f(values, _checked_f(f), kind), "")
+
+
+def _by_f(values: Floats, f: float, kind: Kind) -> tuple[Floats, Floats]:
+    n = float(values.sum())
+    row, column = values.sum(axis=1, keepdims=True), values.sum(axis=0, keepdims=True)
+    corrected = (values - f * row * column / n) / (1 - f)
+    cell = np.clip(corrected, np.maximum(row + column - n, 0.0), np.minimum(row, column))
+    step = 1 if kind == "cycles" else 2
+    k = min(step * round(f * (n - 1) / step), int(n) // step * step)
+    found = factors(kind, (np.float64(n),), np.float64(0 if k == 1 else k))
+    spread = count_spread(n, row, column, cell)
+    variance = sum(x * y for x, y in zip(found.parts, spread.parts, strict=True))
+    return corrected, np.maximum(variance, 0.0) / (1 - f) ** 2
+
+
+def _random(values: Floats, recipe: RandomSwap, n: int) -> tuple[Floats, Floats, str]:
+    """Undo true swaps of one variable, whose levels are the columns."""
+    if len(recipe.swap) != 1 or recipe.same or recipe.different:
+        raise ParameterError("correct can undo a RandomSwap of one variable without 'same' and 'different' only.")
+    pairs = recipe.count(n)
+    if recipe.differ == "none":
+        return (*_by_f(values, _checked_f(2 * pairs / (n - 1)), "pairs"), "")
+    levels = values.sum(axis=0)
+    present = levels > 0
+    between = pairs_between(levels[present], pairs, recipe.sampler)
+    q = transitions(levels[present], between)
+    back = _inverse(q)
+    corrected, variance = np.zeros_like(values), np.zeros_like(values)
+    corrected[:, present] = values[:, present] @ back
+    counts = levels[present]
+    cell = np.clip(corrected[:, present], 0.0, counts)
+    scatter = cell * (counts - cell) / np.maximum(counts - 1, 1)
+    spread = scatter @ (q @ back**2 - np.eye(len(counts))) + _varying_pairs(between, cell / counts, back, pairs)
+    variance[:, present] = np.maximum(spread, 0.0)
+    exact = len(counts) <= 2  # two levels exchange exactly as many as there are pairs
+    return corrected, variance, "" if exact else "approximate: pairs between levels are taken at their expected numbers"
+
+
+def _varying_pairs(between: Floats, mean: Floats, back: Floats, pairs: int) -> Floats:
+    """Return what the scatter of the numbers of pairs between levels adds, as if they were multinomial (formula 5)."""
+    square, total = np.zeros_like(mean), np.zeros_like(mean)
+    for a, row in enumerate(between):
+        gap, step = mean - mean[:, [a]], back[a] - back
+        square += (row * gap**2) @ step**2 / 2
+        total += (row * gap) @ step / 2
+    return square - total**2 / pairs
+
+
+def _inverse(q: Floats) -> Floats:
+    singular = bool(np.linalg.matrix_rank(q) < len(q))
+    back = np.full_like(q, np.inf) if singular else np.linalg.inv(q).astype(np.float64)
+    if not np.abs(back).max() <= 1 / (1 - MOST_F):
+        raise ParameterError("So many swaps leave nothing to correct: the swapped table does not tell levels apart.")
+    return back
+
+
+def _published(recipe: Recipe, n: int) -> tuple[Kind, float]:
+    """Return the kind and f of a permutation of the whole table."""
+    if not isinstance(recipe, PermutationSwap):
+        raise ParameterError(
+            f"correct knows PermutationSwap and RandomSwap; {type(recipe).__name__} has no correction in closed form."
+        )
+    if recipe.kind == "across":
+        raise ParameterError('Swaps of kind="across" have no single f: the change depends on both groups.')
+    if recipe.within or isinstance(recipe.rate, str):
+        raise ParameterError("The recipe swaps within classes: give a table and an f for each class, as two mappings.")
+    if recipe.records is not None:
+        return recipe.kind, recipe.records / (n - 1)
+    assert recipe.rate is not None
+    return recipe.kind, int(records_of(recipe.kind, np.array([recipe.rate]), np.array([n]))[0]) / (n - 1)
+
+
+def _by_class(
+    tables: Mapping[object, object],
+    f: float | Mapping[object, float] | None,
+    recipe: Recipe | None,
+    swapped: str,
+    kind: Kind,
+    margins: Margins | None,
+) -> Corrected:
+    """Correct class by class and add up; classes are swapped independently."""
+    if recipe is not None:
+        raise ParameterError("correct needs an f for each class, not a recipe, when the tables are given by class.")
+    if not tables or (isinstance(f, Mapping) and set(f) != set(tables)):
+        raise ParameterError("correct needs one table and one f for each class.")
+    given = {name: labelled(table, _OWNER) for name, table in tables.items()}
+    shapes = {(each.rows, each.columns) for each in given.values()}
+    if len(shapes) > 1:
+        raise InputError("The tables of the classes differ in rows or columns. Give all of them the same.")
+    parts = [
+        correct(each, f[name] if isinstance(f, Mapping) else f, swapped=swapped, kind=kind)
+        for name, each in given.items()
+    ]
+    first = parts[0].given
+    total = sum((part.given.values for part in parts), np.zeros_like(first.values))
+    _check_margins(total, margins)
+    whole = Labelled(total, first.row_name, first.rows, first.columns)
+    corrected = sum((part.table for part in parts), np.zeros_like(total))
+    return _result(corrected, sum((part.se**2 for part in parts), np.zeros_like(total)), whole, "")
+
+
+def _result(corrected: Floats, variance: Floats, given: Labelled, note: str) -> Corrected:
+    negative = int((corrected < -1e-9).sum())
+    said = f"{negative:,} corrected cells are negative: estimates of small counts" if negative else ""
+    return Corrected(corrected, np.sqrt(variance), given, negative, "; ".join(filter(None, (note, said))))
+
+
+def _checked_f(f: object) -> float:
+    if isinstance(f, bool) or not isinstance(f, SupportsFloat) or not float(f) >= 0:
+        raise bad_parameter(_OWNER, "f", f"a number from 0 to {MOST_F}", f)
+    if float(f) > MOST_F:
+        raise ParameterError(
+            f"The 'f' parameter of correct must be at most {MOST_F}. Got {f!r}: a swap of nearly every record leaves "
+            "nothing to correct."
+        )
+    return float(f)
+
+
+def _turned(given: Labelled, swapped: str) -> bool:
+    """Tell whether the swapped variable is in the rows."""
+    if swapped not in ("row", "column", given.row_name):
+        raise bad_parameter(_OWNER, "swapped", f'"column", "row" or the name of the rows, {given.row_name!r}', swapped)
+    return swapped in ("row", given.row_name)
+
+
+def _check_margins(values: Floats, margins: Margins | None) -> None:
+    if margins is None:
+        return
+    totals: Sequence[tuple[str, Floats]] = (("row", values.sum(axis=1)), ("column", values.sum(axis=0)))
+    for (name, found), known in zip(totals, margins, strict=True):
+        stated = np.asarray(known, dtype=float)
+        if stated.shape != found.shape or (stated != found).any():
+            raise InputError(
+                f"The {name} totals of the table differ from those given in 'margins'. The correction rests on totals "
+                "that the swap kept: take a table that was not rounded or suppressed."
+            )

@@ -1,0 +1,178 @@
+"""The expected table after random true swaps: how many pairs join each two levels (derived in expected.md)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quadrille.data import Data
+from quadrille.errors import InputError, infeasible
+from quadrille.swap.groups import Ints, codes_of, group_ids
+from quadrille.swap.random import RandomSwap
+from quadrille.theory.joint import Margin, sums_by
+from quadrille.theory.spread import Floats
+
+MOST_LEVELS = 2000
+_STEPS = 256
+_TWO = 2
+
+
+@dataclass(frozen=True, eq=False)
+class FlowMoments:
+    """Count, total before, expected total and variance of every cell of a margin; `exact` for two levels."""
+
+    count: Ints
+    before: Floats
+    expected: Floats
+    variance: Floats
+    exact: bool
+
+
+def pairs_between(
+    counts: Floats, pairs: float, sampler: str = "first-uniform", admissible: NDArray[np.bool_] | None = None
+) -> Floats:
+    """Return m_ab, the expected number of pairs between levels a and b (expected.md, formulas 1 and 2).
+
+    Mean field: each pair takes the expected numbers off both levels. Exact for two levels. Up to 256 pairs the
+    recursion goes pair by pair, beyond in as many equal steps by the midpoint rule.
+
+    >>> m = pairs_between(np.array([8432.0, 33541.0, 6869.0]), 2442)
+    >>> [round(float(m[pair]), 1) for pair in ((0, 1), (0, 2), (1, 2))]
+    [1280.4, 129.7, 1031.9]
+    """
+    allowed = ~np.eye(len(counts), dtype=bool) if admissible is None else admissible
+    unused = counts.astype(float).copy()
+    found = np.zeros((len(counts), len(counts)))
+    steps = max(1, min(int(pairs), _STEPS))
+    size = pairs / steps
+    for _ in range(steps):
+        chance = _chances(unused, allowed, sampler)
+        if size > 1:
+            middle = np.maximum(unused - size / 2 * _taken(chance), 0.0)
+            chance = _chances(middle, allowed, sampler)
+        if not chance.any():
+            left = int(found.sum() / 2)
+            raise infeasible(
+                f"{int(pairs):,} pairs cannot be drawn: after about {left:,} no record has a partner. Ask for fewer.",
+                int(pairs),
+                left,
+            )
+        found += size * chance
+        unused = np.maximum(unused - size * _taken(chance), 0.0)
+    return found
+
+
+def _taken(chance: Floats) -> Floats:
+    return chance.sum(axis=1) + np.diag(chance)
+
+
+def _chances(unused: Floats, allowed: NDArray[np.bool_], sampler: str) -> Floats:
+    """Return the symmetric chances that the next pair joins levels a and b; those with a <= b add up to 1."""
+    own = np.diag(allowed) * 1.0
+    ordered = allowed * (unused[:, None] * np.maximum(unused[None, :] - np.diag(own), 0.0))
+    if sampler == "pair-uniform":
+        total = ordered.sum()
+        chance = ordered / total if total > 0 else ordered
+    else:
+        partners = ordered.sum(axis=1)
+        able = partners > 0
+        start = unused[able].sum()
+        chance = np.zeros_like(ordered)
+        if start > 0:
+            chance[able] = ordered[able] / partners[able, None] * (unused[able] / start)[:, None]
+    symmetric = chance + chance.T
+    np.fill_diagonal(symmetric, np.diag(chance))
+    return symmetric
+
+
+def transitions(counts: Floats, between: Floats) -> Floats:
+    """Return Q: the share of the records of level a that hold the values of level b afterwards."""
+    q = between / np.maximum(counts, 1)[:, None]
+    np.fill_diagonal(q, 0.0)
+    np.fill_diagonal(q, 1 - q.sum(axis=1))
+    return q
+
+
+def flow_moments(data: Data, recipe: RandomSwap, swap: tuple[str, ...], margin: Margin, pairs: int) -> FlowMoments:
+    """Return the expected table and its variance when `swap` moves in true swaps."""
+    names = (*swap, *(name for name in (*recipe.same, *recipe.different) if name not in swap))
+    columns = [codes_of(data, name) for name in names]
+    level, levels = group_ids(columns, data.n)
+    if levels > MOST_LEVELS:
+        raise InputError(
+            f"The swapped and constraining variables have {levels:,} combinations; the expected table takes at most "
+            f"{MOST_LEVELS:,}. Draw plans instead."
+        )
+    leader = np.zeros(levels, dtype=np.int64)
+    leader[level] = np.arange(data.n)
+    codes = {name: column[leader].astype(np.int64) for name, (column, _) in zip(names, columns, strict=True)}
+    counts = np.bincount(level, minlength=levels).astype(float)
+    allowed = _admissible(recipe, swap, codes)
+    own = _own_part(margin, codes)
+    between = pairs_between(counts, pairs, recipe.sampler, allowed)
+    reached = transitions(counts, between) @ own
+    plain, total, square = _level_tables(data, margin, level, levels)
+    spare = np.maximum(counts - 1, 1)[:, None]
+    scatter = np.where(counts[:, None] > 1, (counts[:, None] * square - total**2) / spare, square)
+    before, expected = own.T @ total, reached.T @ total
+    variance = (reached * (1 - reached)).T @ np.maximum(scatter, 0.0)
+    variance += _varying_pairs(between, own, total / counts[:, None]) - (expected - before) ** 2 / pairs
+    return FlowMoments(
+        (own.T @ plain).astype(np.int64).ravel(),
+        before.ravel(),
+        expected.ravel(),
+        np.maximum(variance, 0.0).ravel(),
+        levels == _TWO and not allowed.diagonal().any(),
+    )
+
+
+def _varying_pairs(between: Floats, own: Floats, mean: Floats) -> Floats:
+    """Return sum m_ab d_ab^2 for every cell, d_ab what one pair between levels a and b adds to it on average.
+
+    Pairs fall between levels almost as in a multinomial draw, and their numbers scatter accordingly (formula 6).
+    """
+    apart = between * (1 - own @ own.T)
+    square = mean**2
+    return (
+        own.T @ (square * apart.sum(axis=1)[:, None]) + (apart @ own).T @ square - 2 * own.T @ (mean * (apart @ mean))
+    )
+
+
+def _admissible(recipe: RandomSwap, swap: tuple[str, ...], codes: dict[str, Ints]) -> NDArray[np.bool_]:
+    """Return which levels may be paired with which."""
+
+    def equal(name: str) -> NDArray[np.bool_]:
+        return codes[name][:, None] == codes[name][None, :]
+
+    alike = [equal(name) for name in swap]
+    size = len(codes[swap[0]])
+    allowed = np.ones((size, size), dtype=bool)
+    if recipe.differ == "all":
+        allowed &= ~np.logical_or.reduce(alike)
+    elif recipe.differ == "any":
+        allowed &= ~np.logical_and.reduce(alike)
+    for name in recipe.same:
+        allowed &= equal(name)
+    for name in recipe.different:
+        allowed &= ~equal(name)
+    return allowed
+
+
+def _own_part(margin: Margin, codes: dict[str, Ints]) -> Floats:
+    """Return which moved part of the margin each level holds, as a 0/1 matrix."""
+    cross = margin.moved
+    part = sum((codes[name] * cross.stride(name) for name in cross.variables), np.zeros(1, dtype=np.int64))
+    return (part[:, None] == np.arange(cross.possible)[None, :]) * 1.0
+
+
+def _level_tables(data: Data, margin: Margin, level: Ints, levels: int) -> tuple[Floats, Floats, Floats]:
+    """Return records, total weight and total squared weight by level and stayed part."""
+    cells = margin.stayed.cells(data) + level * margin.stayed.possible
+    shape = (levels, margin.stayed.possible)
+    plain = np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape).astype(float)
+    if data.ticks is None:
+        return plain, plain, plain
+    weight = data.ticks.values / data.ticks.per_unit
+    return plain, sums_by(cells, weight, shape), sums_by(cells, weight**2, shape)

@@ -1,0 +1,181 @@
+"""The distribution of every cell of a table after a planned swap, as if records moved independently (prediction.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quadrille.data import Data
+from quadrille.recipe import Recipe
+from quadrille.swap.groups import Ints, codes_of, group_ids
+from quadrille.swap.permutation import PermutationSwap
+from quadrille.theory.levels import Levels, NotPredicted
+from quadrille.theory.planned import planned
+from quadrille.theory.spread import Floats
+
+MOST_CELLS = 1 << 18
+"""Larger tables (values that move times combinations that stay) are not predicted."""
+
+_MOST_EXACT = 1 << 20
+_WINDOW = 64
+_SPREADS = 6.0
+_TINY = 1e-12
+_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(21)
+_WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
+
+Effect = Callable[[Floats, Floats], Floats]
+"""A function of a cell's count before and after."""
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """A table: moved part across levels, stayed part as columns; expectation and variance of every cell.
+
+    `inside[a, f]` are the records of level a and stayed part f, `part[a]` the moved part of level a, `reach[a, p]` the
+    chance that a record of level a holds moved part p afterwards. `before`, `mean` and `variance` are (part, f).
+    """
+
+    levels: Levels
+    inside: Floats
+    part: Ints
+    reach: Floats
+    before: Floats
+    mean: Floats
+    variance: Floats
+    window: int
+
+    @property
+    def records(self) -> float:
+        """All records of the table."""
+        return float(self.before.sum())
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Moved parts and stayed parts that occur."""
+        return self.before.shape[0], self.before.shape[1]
+
+    @cached_property
+    def _near(self) -> NDArray[np.bool_]:
+        """Which cells keep so close to their count that the window holds their distribution."""
+        free = (self.reach * (1 - self.reach)).T @ self.inside
+        reach = np.abs(self.mean - self.before) + _SPREADS * np.sqrt(np.maximum(self.variance, free)) + 2
+        return reach < self.window / 2
+
+    @cached_property
+    def _log(self) -> tuple[Floats, NDArray[np.complex128], NDArray[np.complex128]]:
+        """Angles; log of one record's characteristic function (level, part, angle); its sum over records."""
+        angle = 2 * np.pi * np.arange(self.window // 2 + 1) / self.window
+        one = 1 + self.reach[:, :, None] * (np.exp(-1j * angle) - 1)
+        one = np.log(np.where(np.abs(one) < _TINY, _TINY, one))
+        flat = one.reshape(len(one), -1)
+        total = flat.real.T @ self.inside + 1j * (flat.imag.T @ self.inside)
+        return angle, one, total.reshape(*one.shape[1:], -1).transpose(0, 2, 1)
+
+    @cached_property
+    def _paired(self) -> Floats:
+        """Expected exchanges within a stayed part beyond independence: they change nothing, and narrow the cell."""
+        free = (self.reach * (1 - self.reach)).T @ self.inside
+        staying = np.zeros_like(self.before)
+        own = self.reach[np.arange(len(self.part)), self.part]
+        np.add.at(staying, self.part, own[:, None] * self.inside)
+        most = np.minimum(self.before - staying, self.mean - staying)
+        return np.minimum((free - self.variance) / 2, np.maximum(most, 0.0))
+
+    @cached_property
+    def _steps(self) -> Ints:
+        """The changes of a cell that the window holds, in the order of the transform."""
+        return (np.arange(self.window) + self.window // 2) % self.window - self.window // 2
+
+    @cached_property
+    def _chances(self) -> Floats:
+        """The chance of every change of the near cells."""
+        angle, _, total = self._log
+        near = self._near
+        centred = total[near] + 1j * angle * self.before[near][:, None]
+        centred -= 2 * self._paired[near][:, None] * (np.cos(angle) - 1)
+        return np.maximum(np.fft.irfft(np.exp(centred), n=self.window, axis=1), 0.0)
+
+    def expected(self, effect: Effect) -> tuple[float, float]:
+        """Return the sum over the cells of the mean of an effect, and the sum of its variances."""
+        near = self._near
+        before = self.before[near][:, None]
+        value = effect(before, np.maximum(before + self._steps, 0.0))
+        first, second = (self._chances * value).sum(axis=1), (self._chances * value**2).sum(axis=1)
+        far = self.before[~near][:, None]
+        spread = np.sqrt(self.variance[~near])[:, None]
+        value = effect(far, np.maximum(self.mean[~near][:, None] + spread * _NODES, 0.0))
+        wide, wider = value @ _WEIGHTS, value**2 @ _WEIGHTS
+        variance = (second - first**2).sum() + (wider - wide**2).sum()
+        return float(first.sum() + wide.sum()), float(variance)
+
+    def distance(self) -> float:
+        """Return the expected sum of |T' - T|."""
+        from scipy.special import ndtr
+
+        near = self._near
+        close = float((self._chances @ np.abs(self._steps)).sum())
+        gap, spread = (self.mean - self.before)[~near], np.maximum(np.sqrt(self.variance[~near]), _TINY)
+        z = gap / spread
+        folded = spread * np.sqrt(2 / np.pi) * np.exp(-(z**2) / 2) + gap * (2 * ndtr(z) - 1)
+        return close + float(folded.sum())
+
+    def at_risk(self, n: int) -> float:
+        """Return the expected number of records that no swap touches, in cells of 1 to n - 1 records afterwards."""
+        angle, one, total = self._log
+        small = self._near & (self.before < self.window / 2)
+        level, stayed = np.nonzero((self.inside > 0) & small[self.part])
+        part = self.part[level]
+        others = total[part, stayed] - one[level, part]
+        others -= 2 * self._paired[part, stayed][:, None] * (np.cos(angle) - 1)
+        chances = np.fft.irfft(np.exp(others), n=self.window, axis=1)[:, : n - 1].sum(axis=1)
+        return float((self.inside[level, stayed] * self.levels.kept[level] * np.clip(chances, 0.0, 1.0)).sum())
+
+
+def cells_of(data: Data, recipe: Recipe, levels: Levels, margin: tuple[str, ...], largest: int = 0) -> Cells:
+    """Tabulate a margin by level; `largest` is the largest size of cell that a measure looks at."""
+    moving = [name for name in margin if name in levels.swap]
+    stay, columns = group_ids([codes_of(data, name) for name in margin if name not in levels.swap], data.n)
+    part, parts = group_ids([(levels.codes[n], int(levels.codes[n].max()) + 1) for n in moving], len(levels.counts))
+    if max(parts, len(levels.counts)) * columns > MOST_CELLS:
+        raise NotPredicted(f"its table has {parts * columns:,} cells that can be reached; {MOST_CELLS:,} are the limit")
+    inside = np.bincount(levels.of * columns + stay, minlength=len(levels.counts) * columns)
+    inside = inside.reshape(-1, columns).astype(float)
+    own = (part[:, None] == np.arange(parts)) * 1.0
+    reach = np.clip(levels.reach @ own, 0.0, 1.0)
+    n = levels.counts[:, None]
+    scatter = inside * (n - inside) / np.maximum(n - 1, 1)
+    variance = (reach * (1 - reach)).T @ scatter
+    if isinstance(recipe, PermutationSwap) and data.weight is None:
+        variance = _exact_variance(data, recipe, margin, (stay, columns), (part, parts), levels, variance)
+    window = max(_WINDOW, 1 << (4 * largest - 1).bit_length())
+    return Cells(levels, inside, part, reach, own.T @ inside, reach.T @ inside, variance, window)
+
+
+def _exact_variance(
+    data: Data,
+    recipe: PermutationSwap,
+    margin: tuple[str, ...],
+    stay: tuple[Ints, int],
+    part: tuple[Ints, int],
+    levels: Levels,
+    otherwise: Floats,
+) -> Floats:
+    """Return the variances of a permutation, which are known exactly, for tables that are not too large."""
+    sizes = [data.coded(name, purpose="a table").size for name in margin]
+    if np.prod(np.array(sizes, dtype=float)) > _MOST_EXACT:
+        return otherwise
+    found = planned(data, recipe, margin, "predict")
+    split = found.margin
+    leader = np.zeros(stay[1], dtype=np.int64)
+    leader[stay[0]] = np.arange(data.n)
+    first = np.zeros(part[1], dtype=np.int64)
+    first[part[0]] = np.arange(len(part[0]))
+    moved = np.zeros(part[1], dtype=np.int64)
+    for name in split.moved.variables:
+        moved += levels.codes[name][first] * split.moved.stride(name)
+    place = moved[:, None] * split.stayed.possible + split.stayed.cells(data, leader)[None, :]
+    return found.variance[place]

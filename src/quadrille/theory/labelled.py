@@ -1,0 +1,75 @@
+"""A two-way table of counts as a user has it: numbers, nested lists or a frame whose first column holds labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from quadrille.errors import InputError
+from quadrille.theory.spread import Floats
+
+_TWO = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """Counts with the name of the rows and the labels of rows and columns."""
+
+    values: Floats
+    row_name: str
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+
+    def cells(self) -> list[dict[str, object]]:
+        """Return the labels of the cells, row by row."""
+        return [{self.row_name: row, "column": column} for row in self.rows for column in self.columns]
+
+
+def labelled(table: object, where: str) -> Labelled:
+    """Read a table of counts, or say what is wrong with it."""
+    if isinstance(table, Labelled):
+        return table
+    if hasattr(table, "__arrow_c_stream__") or hasattr(table, "collect"):
+        found = _from_frame(table, where)
+    else:
+        values = _numbers(table, where)
+        rows, columns = values.shape
+        found = Labelled(values, "row", tuple(map(str, range(rows))), tuple(map(str, range(columns))))
+    _check(found.values, where)
+    return found
+
+
+def _from_frame(table: object, where: str) -> Labelled:
+    from quadrille.frames.convert import to_polars
+
+    frame = to_polars(table)
+    if frame.width < _TWO:
+        raise InputError(f"The table of {where} needs a first column of labels and at least one column of counts.")
+    head, *names = frame.columns
+    text = [name for name in names if not frame[name].dtype.is_numeric()]
+    if text:
+        raise InputError(f"Column {text[0]!r} of the table of {where} must hold counts. Only the first holds labels.")
+    values = _numbers([frame[name].to_list() for name in names], where).T
+    return Labelled(values, head, tuple(str(label) for label in frame[head].to_list()), tuple(names))
+
+
+def _numbers(table: object, where: str) -> Floats:
+    try:
+        values = np.array(table, dtype=float)
+    except (TypeError, ValueError):
+        raise InputError(f"The table of {where} must hold numbers, with rows of equal length.") from None
+    if values.ndim != _TWO or not values.size:
+        raise InputError(f"The table of {where} must have rows and columns.")
+    return values
+
+
+def _check(values: Floats, where: str) -> None:
+    bad = int((~np.isfinite(values)).sum())
+    if bad:
+        raise InputError(f"The table of {where} is missing or infinite in {bad:,} cells. Write 0 for an empty cell.")
+    negative = int((values < 0).sum())
+    if negative:
+        raise InputError(f"The table of {where} is negative in {negative:,} cells. It must hold counts.")
+    if (np.rint(values) != values).any():
+        raise InputError(f"The table of {where} must hold whole numbers: the formulas are for counts of records.")

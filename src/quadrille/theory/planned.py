@@ -1,0 +1,147 @@
+"""The expected table of a planned swap and its variance, cell by cell, for the recipes that have closed forms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from quadrille.cross import Cross
+from quadrille.data import Data, require_columns, require_data
+from quadrille.errors import InputError, ParameterError
+from quadrille.recipe import Recipe
+from quadrille.swap.classes import records_of, refuse_small_groups, two_groups
+from quadrille.swap.groups import codes_of, group_ids
+from quadrille.swap.permutation import PermutationSwap
+from quadrille.swap.random import RandomSwap
+from quadrille.theory.flows import flow_moments
+from quadrille.theory.joint import ClassIndex, Ints, Joint, Margin, margin_of, tally
+from quadrille.theory.spread import Floats, Kind, factors
+
+EXACT = "exact"
+APPROXIMATE = "approximate: pairs between levels are taken at their expected numbers"
+_SMALL_CROSS = 1024
+UNTOUCHED = "exact: the margin holds no swapped variable"
+
+
+@dataclass(frozen=True, eq=False)
+class Planned:
+    """Every possible cell of a margin, moved part first: total before, bias and variance; `idle` classes stay."""
+
+    margin: Margin
+    count: Ints
+    before: Floats
+    bias: Floats
+    variance: Floats
+    note: str
+    idle: int = 0
+
+    @property
+    def rmse(self) -> Floats:
+        """The root mean square error of every cell."""
+        return np.sqrt(self.variance + self.bias**2)
+
+    @property
+    def listed(self) -> Ints:
+        """The cells that a swap can reach: moved part and stayed part both occur. In the order of the margin."""
+        table = self.count.reshape(self.margin.moved.possible, self.margin.stayed.possible)
+        open_cells = (table.sum(axis=1) > 0)[:, None] & (table.sum(axis=0) > 0)[None, :]
+        return self.margin.ordered(np.flatnonzero(open_cells.ravel()))
+
+
+def planned(data: Data, recipe: Recipe, margin: str | Sequence[str], where: str) -> Planned:
+    """Work out expectation and variance of every cell of a margin."""
+    require_data(data, where)
+    if isinstance(recipe, PermutationSwap):
+        return _permuted(data, recipe, margin, where)
+    if isinstance(recipe, RandomSwap):
+        return _random(data, recipe, margin, where)
+    raise ParameterError(
+        f"{where} has closed forms for PermutationSwap and RandomSwap. Draw plans of {type(recipe).__name__} instead."
+    )
+
+
+def joint_of(
+    data: Data,
+    margin: Margin,
+    *,
+    classes: ClassIndex | None = None,
+    groups: str | None = None,
+    weight: str = "stays",
+) -> Joint:
+    """Tally a margin for a permutation within classes, perhaps across two groups."""
+    group = None if groups is None else two_groups(data, groups, "PermutationSwap")
+    heavy = None if data.weight is None else "moved" if weight == "moves" else "stayed"
+    return tally(data, margin, classes=classes, group=group, heavy=heavy)
+
+
+def class_index(data: Data, within: Sequence[str]) -> ClassIndex | None:
+    """Return the classes of some columns: their cross when it is small, else the combinations that occur."""
+    require_columns(data, within, "'within'")
+    if not within:
+        return None
+    if all(data[name].variable.coded for name in within):
+        cross = Cross.of(data, tuple(within))
+        if cross.possible <= _SMALL_CROSS:
+            return ClassIndex(cross.possible, cross=cross)
+    of, count = group_ids([codes_of(data, name) for name in within], data.n)
+    return ClassIndex(count, listed=of)
+
+
+def add_up(joint: Joint, kind: Kind, k: Ints) -> tuple[Floats, Floats, Floats]:
+    """Return total before, bias and variance of every cell, added over classes in which k records move."""
+    cells = joint.count[0, 0].size
+    before, bias, variance = np.zeros(cells), np.zeros(cells), np.zeros(cells)
+    for part, spread in joint.spreads():
+        moved = k[part, None].astype(float)
+        found = factors(kind, tuple(size.astype(float) for size in spread.sizes), moved)
+        before += spread.value.sum(axis=0)
+        bias += (found.bias * spread.lean).sum(axis=0)
+        terms = sum(f * p for f, p in zip(found.parts, spread.parts, strict=True))
+        variance += np.maximum(terms, 0.0).sum(axis=0)
+    return before, bias, variance
+
+
+def _permuted(data: Data, recipe: PermutationSwap, margin: str | Sequence[str], where: str) -> Planned:
+    split = margin_of(data, margin, recipe.swap, where)
+    if isinstance(recipe.rate, float):
+        classes = class_index(data, recipe.within)
+        joint = joint_of(data, split, classes=classes, groups=recipe.groups, weight=recipe.weight)
+        n = joint.count.sum(axis=(0, 2, 3))
+        k = records_of(recipe.kind, np.full(len(n), recipe.rate), n)
+    else:
+        given = recipe.classes(data)
+        classes, k = ClassIndex(len(given.n), listed=given.of) if recipe.within else None, given.k
+        joint = joint_of(data, split, classes=classes, groups=recipe.groups, weight=recipe.weight)
+    if not (k > 1).any():
+        recipe.classes(data)  # says which rate would move two records
+    moved = np.where(k > 1, k, 0)
+    if recipe.groups is not None:
+        refuse_small_groups(joint.count.sum(axis=(2, 3)), moved // 2, recipe.groups)
+    before, bias, variance = add_up(joint, recipe.kind, moved)
+    count = joint.count.sum(axis=(0, 1)).ravel()
+    return Planned(split, count, before, bias, variance, EXACT, int((k == 1).sum()))
+
+
+def _random(data: Data, recipe: RandomSwap, margin: str | Sequence[str], where: str) -> Planned:
+    split = margin_of(data, margin, recipe.swap, where)
+    moved = split.moved.variables
+    if not moved:
+        joint = joint_of(data, split)
+        before, _, _ = add_up(joint, "pairs", np.zeros(1, dtype=np.int64))
+        nothing = np.zeros(split.cells)
+        return Planned(split, joint.count.ravel(), before, nothing, nothing, UNTOUCHED)
+    if recipe.order == "one-by-one" and len(moved) > 1:
+        raise InputError(
+            f"{where} has no closed form for several variables swapped one by one. Name a margin with one of them."
+        )
+    pairs = recipe.count(data.n)
+    if recipe.differ == "none" and not recipe.same and not recipe.different:
+        joint = joint_of(data, split)
+        before, bias, variance = add_up(joint, "pairs", np.array([2 * pairs]))
+        return Planned(split, joint.count.sum(axis=(0, 1)).ravel(), before, bias, variance, EXACT)
+    swap = tuple(recipe.swap) if recipe.order == "together" else moved
+    found = flow_moments(data, recipe, swap, split, pairs)
+    note = EXACT if found.exact else APPROXIMATE
+    return Planned(split, found.count, found.before, found.expected - found.before, found.variance, note)

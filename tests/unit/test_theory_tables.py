@@ -1,0 +1,263 @@
+"""The error of whole margins before any draw: against single cells, enumeration and drawn plans."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import oracles
+import quadrille as qd
+from quadrille.theory import expected_chi_square, expected_table, pairs_between, rate_for, swap_error, table_error
+from strategies import column, file_of, numbers
+from theory_oracle import moving
+
+DRAWS = 300
+
+
+def tables_of(data: qd.Data, plans: list[qd.Plan], names: tuple[str, str]) -> np.ndarray:
+    """The table of two variables after each plan, counted with numpy alone."""
+    shape = tuple(data[name].size for name in names)
+    found = []
+    for plan in plans:
+        values = {name: data[name].values.copy() for name in names}
+        weight = None if data.weight is None else data[data.weight].values.copy()
+        for move in plan.moves:
+            rows, source = move.given
+            for name in set(names) & set(move.columns):
+                values[name][rows] = data[name].values[source]
+            if data.weight in move.columns:
+                weight[rows] = data[data.weight].values[source]
+        cells = np.ravel_multi_index([values[name] for name in names], shape)
+        found.append(np.bincount(cells, weights=weight, minlength=shape[0] * shape[1]))
+    return np.array(found)
+
+
+def within_four_errors(drawn: np.ndarray, expected: np.ndarray, sd: np.ndarray, slack: float = 0.0) -> None:
+    """Means within 4 standard errors; standard deviations within 4 of theirs, plus a stated share."""
+    assert (np.abs(drawn.mean(axis=0) - expected) <= 4 * sd / len(drawn) ** 0.5 + 1e-9).all()
+    spread = drawn.std(axis=0, ddof=1)
+    assert (np.abs(spread - sd) <= sd * (4 / (2 * (len(drawn) - 1)) ** 0.5 + slack) + 1e-9).all()
+
+
+RECIPES = {
+    "pairs": {"rate": 0.05},
+    "cycles": {"rate": 0.1, "kind": "cycles"},
+    "across": {"rate": 0.05, "kind": "across", "groups": "Sex"},
+    "within": {"rate": 0.05, "within": ["Sex", "EmpTyp"]},
+    "records": {"records": 5000},
+}
+
+
+@pytest.mark.parametrize("case", RECIPES)
+def test_drawn_tables_scatter_as_predicted(cps8d: qd.Data, case: str) -> None:
+    plans = [qd.PermutationSwap(["Age"], seed=seed, **RECIPES[case]).plan(cps8d) for seed in range(DRAWS)]
+    frame = table_error(cps8d, qd.PermutationSwap(["Age"], seed=1, **RECIPES[case]), "Age*MS")
+    drawn = tables_of(cps8d, plans, ("Age", "MS"))
+    within_four_errors(drawn, frame["expected"].to_numpy(), frame["sd"].to_numpy())
+    assert set(frame["note"]) == {"exact"}
+    before = oracles.counts(cps8d, ["Age", "MS"])
+    assert frame["before"].to_list() == [float(before[cell]) for cell in zip(frame["Age"], frame["MS"], strict=True)]
+
+
+@pytest.mark.parametrize("weight", ["stays", "moves"])
+def test_drawn_weighted_tables_scatter_as_predicted(cps8d: qd.Data, weight: str) -> None:
+    rng = np.random.default_rng(4)
+    rows = rng.choice(cps8d.n, 3000, replace=False)
+    some = cps8d.take(rows)
+    heavy = 1 + 3.0 * (some["Age"].values == 1) + rng.integers(0, 100, some.n) / 50
+    data = qd.Data([*(some[name] for name in ("Age", "MS", "Sex")), numbers("w", heavy, role="weight")])
+    recipes = [qd.PermutationSwap(["Age"], rate=0.2, weight=weight, within=["Sex"], seed=i) for i in range(DRAWS)]
+    frame = table_error(data, recipes[0], "Age*MS")
+    drawn = tables_of(data, [recipe.plan(data) for recipe in recipes], ("Age", "MS"))
+    within_four_errors(drawn, frame["expected"].to_numpy(), frame["sd"].to_numpy())
+
+
+@pytest.mark.parametrize(("swap", "slack"), [("MS", 0.0), ("Age", 0.02), ("Edu", 0.05)])
+@pytest.mark.parametrize("sampler", ["first-uniform", "pair-uniform"])
+def test_drawn_true_swaps_scatter_as_predicted(cps8d: qd.Data, swap: str, slack: float, sampler: str) -> None:
+    """Mean field beyond two levels: the means still agree, the deviations to a few percent."""
+    recipes = [qd.RandomSwap([swap], rate=0.1, sampler=sampler, seed=i) for i in range(DRAWS)]
+    frame = table_error(cps8d, recipes[0], f"{swap}*Race")
+    drawn = tables_of(cps8d, [recipe.plan(cps8d) for recipe in recipes], (swap, "Race"))
+    within_four_errors(drawn, frame["expected"].to_numpy(), frame["sd"].to_numpy(), slack)
+    assert ("exact" in frame["note"][0]) == (swap == "MS")
+
+
+def test_constrained_true_swaps_have_an_expected_table(cps8d: qd.Data) -> None:
+    make = {"rate": 0.1, "same": ["Sex"], "different": ["Race"]}
+    plans = [qd.RandomSwap(["MS"], seed=seed, **make).plan(cps8d) for seed in range(60)]
+    frame = expected_table(cps8d, qd.RandomSwap(["MS"], seed=0, **make), "MS*AnnSal")
+    drawn = tables_of(cps8d, plans, ("MS", "AnnSal"))
+    error = drawn.std(axis=0, ddof=1) / len(plans) ** 0.5
+    assert (np.abs(drawn.mean(axis=0) - frame["expected"].to_numpy()) <= 4 * error).all()
+    assert (np.abs(frame["expected"] - frame["before"]).to_numpy() > 20 * error).all()
+
+
+@pytest.mark.parametrize("sampler", ["first-uniform", "pair-uniform"])
+def test_two_levels_are_exact(sampler: str) -> None:
+    data = file_of(A=[0, 0, 0, 1, 1, 1, 1], B=[0, 1, 1, 0, 0, 0, 2])
+    recipe = qd.RandomSwap(["A"], pairs=2, sampler=sampler, seed=1)
+    found = table_error(data, recipe, "A*B")
+    chances = oracles.sequential(oracles.admissible(data, recipe, ["A"]), 2, sampler)
+    mean, square = np.zeros(6), np.zeros(6)
+    for plan, chance in chances.items():
+        source = np.arange(7)
+        for i, j in map(tuple, plan):
+            source[[i, j]] = j, i
+        table = np.bincount(data["A"].values[source] * 3 + data["B"].values, minlength=6)
+        mean, square = mean + chance * table, square + chance * table**2
+    assert found["expected"].to_numpy() == pytest.approx(mean, abs=1e-12)
+    assert found["sd"].to_numpy() ** 2 == pytest.approx(square - mean**2, abs=1e-12)
+
+
+def test_pairs_that_need_not_differ_are_exact() -> None:
+    data = file_of(A=[0, 0, 1, 1, 2], B=[0, 1, 1, 0, 1])
+    random = table_error(data, qd.RandomSwap(["A"], pairs=2, differ="none", seed=1), "A*B")
+    permuted = table_error(data, qd.PermutationSwap(["A"], records=4, seed=1), "A*B")
+    assert random.equals(permuted)
+
+
+@pytest.mark.parametrize("weight", ["stays", "moves"])
+def test_margins_of_moved_or_stayed_variables_alone(weight: str) -> None:
+    """Only weights can change them, and only on the other side."""
+    data = file_of([1.0, 2.0, 4.0, 8.0, 3.0], A=[0, 0, 1, 1, 1], B=[0, 1, 0, 1, 1])
+    recipe = qd.PermutationSwap(["A"], records=2, weight=weight, seed=1)
+    source = moving(5, 2, "pairs")
+    w = np.array([1.0, 2.0, 4.0, 8.0, 3.0])
+    for name in ("A", "B"):
+        frame = table_error(data, recipe, name)
+        codes = np.broadcast_to(data[name].values, source.shape)
+        codes = codes[0][source] if name == "A" else codes
+        heavy = w[source] if weight == "moves" else np.broadcast_to(w, source.shape)
+        values = np.array([((codes == level) * heavy).sum(axis=1) for level in range(2)])
+        assert frame["expected"].to_numpy() == pytest.approx(values.mean(axis=1), abs=1e-12)
+        assert frame["sd"].to_numpy() == pytest.approx(values.std(axis=1), abs=1e-7)
+        assert (frame["sd"].to_numpy() > 0.1).all() == ((name == "A") == (weight == "stays"))
+
+
+def test_classes_that_cannot_move_are_said() -> None:
+    data = file_of(A=[0, 1, 0, 1, 0, 1, 0], B=[0, 0, 1, 1, 0, 1, 1], C=[0, 0, 0, 0, 0, 1, 1])
+    frame = table_error(data, qd.PermutationSwap(["A"], rate=0.4, kind="cycles", within=["C"], seed=1), "A*B")
+    assert "1 classes stay" in frame["note"][0]
+
+
+def test_rates_of_classes_come_from_a_column() -> None:
+    rng = np.random.default_rng(0)
+    region = rng.integers(0, 3, 200)
+    columns = [column("A", rng.integers(0, 2, 200)), column("B", rng.integers(0, 2, 200)), column("R", region)]
+    data = qd.Data([*columns, numbers("rate", np.array([0.1, 0.5, 0.0])[region])])
+    frame = table_error(data, qd.PermutationSwap(["A"], rate="rate", within=["R"], seed=1), "A*B")
+    k = [2 * int(rate * (region == r).sum() / 2 + 0.5) for r, rate in enumerate((0.1, 0.5, 0.0))]
+    for row in frame.iter_rows(named=True):
+        a, b = ((data[name].values == int(row[name][1:])) * 1.0 for name in ("A", "B"))
+        cell = swap_error(a, b, k, within=region)
+        assert (row["bias"], row["rmse"]) == pytest.approx((cell.bias, cell.rmse))
+
+
+@pytest.mark.parametrize(
+    ("recipe", "margin", "says"),
+    [
+        (qd.PermutationSwap(["A"], records=2, seed=1), "A*Z", "no column 'Z'"),
+        (qd.PermutationSwap(["A"], records=2, seed=1), "A*A", "occurs twice"),
+        (qd.PermutationSwap(["A"], records=8, seed=1), "A*B", "cannot move"),
+        (qd.PermutationSwap(["A"], rate=0.01, seed=1), "A*B", "no record at all"),
+        (qd.PermutationSwap(["A"], records=6, kind="across", groups="B", seed=1), "A*B", "too small"),
+        (qd.RandomSwap(["A", "B"], pairs=1, order="one-by-one", seed=1), "A*B", "one by one"),
+        (qd.RandomSwap(["A"], pairs=3, seed=1), "A*B", "no record has a partner"),
+    ],
+)
+def test_what_cannot_be_predicted_is_refused(recipe: qd.Recipe, margin: str, says: str) -> None:
+    data = file_of(A=[0, 0, 0, 0, 1, 1], B=[0, 1, 1, 0, 1, 1])
+    with pytest.raises(qd.QuadrilleError, match=says):
+        table_error(data, recipe, margin)
+
+
+def test_a_random_swap_leaves_other_margins_alone(cps8d: qd.Data) -> None:
+    frame = table_error(cps8d, qd.RandomSwap(["Age"], rate=0.1, seed=1), "MS*Race")
+    assert (frame["rmse"] == 0).all()
+    assert (frame["before"] == frame["expected"]).all()
+    assert frame["before"].sum() == cps8d.n
+
+
+def test_expected_chi_squares_equal_those_of_all_permutations() -> None:
+    rng = np.random.default_rng(6)
+    a, b = np.array([0, 0, 0, 1, 1, 2, 2]), rng.integers(0, 2, 7)
+    data = file_of(A=a, B=b)
+    found = expected_chi_square(data, qd.PermutationSwap(["A"], records=4, seed=1), "A*B")
+    before = np.bincount(a * 2 + b, minlength=6)
+    even = np.outer(np.bincount(a), np.bincount(b)).ravel() / 7
+    after = np.array([np.bincount(a[s] * 2 + b, minlength=6) for s in moving(7, 4, "pairs")])
+    kept = before > 0
+    assert found.distance == pytest.approx((((after - before) ** 2)[:, kept] / before[kept]).sum(axis=1).mean())
+    assert found.left_out == (~kept).sum()
+    assert found.association == pytest.approx(((after - even) ** 2 / even).sum(axis=1).mean())
+    assert found.association_before == pytest.approx(((before - even) ** 2 / even).sum())
+
+
+def test_pairs_between_levels_in_large_steps_agree_with_single_steps() -> None:
+    counts = np.array([30_000.0, 50_000.0, 20_000.0, 7_000.0])
+    for sampler in ("first-uniform", "pair-uniform"):
+        coarse = pairs_between(counts * 10, 20_000 * 10, sampler) / 10
+        fine = pairs_between(counts / 10, 2_000, sampler) * 10
+        assert coarse == pytest.approx(fine, rel=2e-3)
+        assert np.triu(coarse).sum() == pytest.approx(20_000)
+
+
+@pytest.mark.parametrize("kind", ["pairs", "cycles", "across"])
+@pytest.mark.parametrize("relative", [False, True])
+def test_the_rate_found_keeps_the_budget_and_the_next_does_not(kind: str, relative: bool) -> None:
+    rng = np.random.default_rng(11)
+    a = rng.integers(0, 3, 300)
+    data = file_of(A=a, B=(a + rng.integers(0, 2, 300)) % 3, C=rng.integers(0, 2, 300))
+    groups = "C" if kind == "across" else None
+    for budget in (0.02, 0.1, 0.3, 0.6) if relative else (0.2, 1.0, 5.0, 17.0, 100.0):
+        found = rate_for(
+            data, "A*B", swap=["A"], budget=budget, relative=relative, kind=kind, groups=groups, cells="A=A0|A1"
+        )
+
+        def worst(k: int) -> float:
+            if k == 0:
+                return 0.0
+            recipe = qd.PermutationSwap(["A"], records=k, kind=kind, groups=groups, seed=1)
+            frame = table_error(data, recipe, "A*B")
+            frame = frame.filter(frame["A"].is_in(["A0", "A1"]) & (frame["before"] >= 1))
+            return float(frame["relative_rmse" if relative else "rmse"].max())
+
+        step = 1 if kind == "cycles" else 2
+        most = 2 * min(np.bincount(data["C"].values)) if kind == "across" else 300
+        tried = [0, *range(2, most + 1, step)]
+        fine = 0
+        for k in tried:
+            if worst(k) > budget * (1 + 1e-12):
+                break
+            fine = k
+        assert found.records == fine
+        assert found.rate == pytest.approx(fine / 300)
+        assert (found.cell is None) == (fine == tried[-1])
+
+
+def test_a_rate_within_classes_keeps_the_budget(cps8d: qd.Data) -> None:
+    found = rate_for(cps8d, "Age*MS", swap=["Age"], budget=100, within=["Sex"])
+
+    def worst(rate: float) -> float:
+        recipe = qd.PermutationSwap(["Age"], rate=rate, within=["Sex"], seed=1)
+        return float(table_error(cps8d, recipe, "Age*MS")["rmse"].max())
+
+    assert worst(found.rate) <= 100 < worst(found.rate + 0.001)
+    assert found.rmse == pytest.approx(worst(found.rate))
+    assert found.cell == {"Age": "<25", "MS": "Married"}
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"budget": -1}, "0 or more"),
+        ({"budget": 1, "cells": "Sex=Male"}, "not about the margin"),
+        ({"budget": 1, "least": 10**6}, "No cell"),
+        ({"budget": 1, "kind": "across"}, "groups"),
+        ({"budget": 1, "within": ["Nowhere"]}, "no column"),
+    ],
+)
+def test_bad_budgets_are_refused(cps8d: qd.Data, options: dict, says: str) -> None:
+    with pytest.raises(qd.QuadrilleError, match=says):
+        rate_for(cps8d, "Age*MS", swap=["Age"], **options)
