@@ -28,6 +28,12 @@ def is_missing(data: Data, name: str) -> np.ndarray:
     return column.values >= len(column.variable.categories)
 
 
+def alike(data: Data, names: Sequence[str]) -> list[tuple[int, ...]]:
+    """The codes of each record, all kinds of missing as one category, the last."""
+    codes = (np.minimum(data[name].values, len(data[name].variable.categories)).tolist() for name in names)
+    return list(zip(*codes, strict=True))
+
+
 def imputable(data: Data, boundary: Sequence[str], names: Sequence[str]) -> bool:
     """Whether every zone that lacks a value of a variable also has one."""
     zone = records(data, boundary)

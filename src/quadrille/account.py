@@ -65,7 +65,7 @@ def account(plan: Plan, data: Data) -> Account:
     """Account for a plan on its data."""
     plan.check(data)
     delta = Delta(data, plan)
-    old, new = delta.cells(Cross.of(data, data.keys))
+    old, new = delta.cells(Cross.of(data, tuple(name for name in data.keys if name not in plan.aside)))
     differs = np.zeros(len(delta.rows), dtype=bool)
     for name in plan.columns:
         was, now = delta.values(name)

@@ -108,7 +108,7 @@ def quoted(name: str) -> str:
 
 def default_model(data: Data, outcome: str, moved: tuple[str, ...]) -> Model:
     """Return the model of an outcome on the moved columns: nominal ones as dummies, others as numbers."""
-    terms = [Term(name, data.codebook[name].kind == "nominal") for name in moved if name != outcome]
+    terms = [Term(name, data.codebook[name].kind == "nominal") for name in moved if name not in (outcome, data.weight)]
     return Model(outcome, tuple(terms))
 
 

@@ -165,8 +165,12 @@ class Parts:
     note: str = ""
 
 
-def parts_of(call: Call, measure: Measure, data: Data, moved: tuple[str, ...]) -> Parts:
-    """Work out the summaries that a call needs; `moved` are the columns that the plan moves."""
+def parts_of(call: Call, measure: Measure, data: Data, moved: tuple[str, ...], aside: tuple[str, ...] = ()) -> Parts:
+    """Work out the summaries that a call needs.
+
+    `moved` are the columns that the plan moves, `aside` those that steered it and are no key variables therefore.
+    """
+    keys = tuple(name for name in data.keys if name not in aside)
     place = f"the measure {call.text!r}"
     pairs = call.margin == (ALL_PAIRS,)
     margin = None if pairs else call.margin
@@ -176,20 +180,20 @@ def parts_of(call: Call, measure: Measure, data: Data, moved: tuple[str, ...]) -
     if measure.layout == "models":
         return _models(call, data, moved)
     if measure.layout == "columns":
-        return _columns(call, measure, data, margin, moved)
+        return _columns(call, measure, data, margin, moved, keys)
     if measure.layout == "pair":
         if measure.over_changed and not call.explicit:
-            variables = tuple(dict.fromkeys(_coded(data, data.keys + moved)))
+            variables = tuple(dict.fromkeys(_coded(data, keys + moved)))
             if len(variables) < 2:
                 return Parts((), undefined("there are fewer than two categorical variables")) if moved else Parts(())
             return _pairs(call, variables)
-        return _pairs(call, margin or data.keys)
+        return _pairs(call, margin or keys)
     if pairs:
-        return _pairs(call, data.keys)
+        return _pairs(call, keys)
     if measure.layout in ("moved", "margins"):
         return _moved(call, measure, margin or _coded(data, moved), moved)
     table = Participation if measure.layout == "participation" else Table
-    return Parts((Part(margin or data.keys, table(margin or data.keys, call.where)),))
+    return Parts((Part(margin or keys, table(margin or keys, call.where)),))
 
 
 def _check_call(call: Call, measure: Measure, data: Data, margin: tuple[str, ...] | None, place: str) -> None:
@@ -226,20 +230,28 @@ def _moved(call: Call, measure: Measure, variables: tuple[str, ...], moved: tupl
     return Parts(tuple(Part(group, Table(group, call.where)) for group in groups))
 
 
-def _columns(call: Call, measure: Measure, data: Data, margin: tuple[str, ...] | None, moved: tuple[str, ...]) -> Parts:
+def _columns(
+    call: Call,
+    measure: Measure,
+    data: Data,
+    margin: tuple[str, ...] | None,
+    moved: tuple[str, ...],
+    keys: tuple[str, ...],
+) -> Parts:
     """Return the moments of some variables: the key variables, the moved ones and the outcomes unless named."""
     if margin is None:
         if not moved:
             return Parts(())
         outcomes = {variable.name for variable in data.codebook if variable.role == "outcome"}
-        wanted = {*data.keys, *moved, *outcomes} - {data.weight}
+        wanted = {*keys, *moved, *outcomes} - {data.weight}
         margin = tuple(name for name in data.columns if name in wanted)
     scales, left_out = column_scales(data, margin, measure.options["max_levels"])
     if not scales:
         return Parts((), undefined("every variable has too many levels; raise max_levels or name other variables"))
     note = f"left out for having too many levels: {', '.join(left_out)}" if left_out else ""
     used = tuple(dict.fromkeys(scale.variable for scale in scales))
-    return Parts((Part(margin, Moments(used, call.where, scales), {"moved": frozenset(moved)}),), note=note)
+    changed = margin if data.weight in moved else moved  # a weight that moves changes every correlation
+    return Parts((Part(margin, Moments(used, call.where, scales), {"moved": frozenset(changed)}),), note=note)
 
 
 def _models(call: Call, data: Data, moved: tuple[str, ...]) -> Parts:

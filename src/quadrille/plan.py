@@ -77,10 +77,13 @@ class Plan:
         after: str | None = None,
         asked: int | None = None,
         details: Details | None = None,
+        aside: tuple[str, ...] = (),
     ) -> None:
         self.moves = tuple(move for move in moves if len(move.given[0]))
         self.asked = asked
         self.details = details
+        self.aside = aside
+        """Columns that steered the draw: they are not released, so they are no key variables either."""
         self._data = data
         self._before = before
         self._after = after
@@ -200,6 +203,7 @@ class Plan:
             "moves": self.moves,
             "asked": self.asked,
             "details": self.details,
+            "aside": self.aside,
             "_before": self.before,
             "_after": self.after,
             "_data": None,

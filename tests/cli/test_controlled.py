@@ -88,11 +88,14 @@ def test_the_table_tells_of_targets_and_partners(run: Run) -> None:
         (f"{SWAP} --targets 0.1 --rate 0.1", "--rate belongs to --method random, and this is controlled swapping"),
         ("swap good.csv --swap Sex --rate 0.1 --boundary Age", "--boundary belongs to --method controlled"),
         ("swap good.csv --swap Sex --rate 0.1 --strict", "--strict belongs to --method controlled"),
-        ("swap good.csv --swap Sex --rate 0.1 --method magic", "must be one of random, controlled. Got 'magic'"),
+        (
+            "swap good.csv --swap Sex --rate 0.1 --method magic",
+            "random, controlled, permutation. Got 'magic'",
+        ),
         (f"{SWAP} --targets 0.1 --linked Age", "must be like Edu=Degree,Years. Got 'Age'"),
         (f"{SWAP} --targets 0.1 --variant odd", "must be one of 'standard', 'balanced'. Got 'odd'"),
         ("swap good.csv --method controlled --swap Region --targets 0.1", "have no declared order"),
-        (f"{SWAP} --targets Weight", "'Weight', given as 'targets' of ControlledSwap, is missing or outside [0, 0.5)"),
+        (f"{SWAP} --targets Weight", "'Weight' is the weight: it cannot say who is a target"),
     ],
 )
 def test_bad_words_are_one_line_and_exit_code_2(run: Run, words: str, message: str) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given
 
 import quadrille as qd
-from controlled_strategies import Case, asked_per_stratum, controlled, flags_of, is_missing
+from controlled_strategies import Case, alike, asked_per_stratum, controlled, flags_of, is_missing
 from oracles import counts, records, values
 from quadrille.checks import check_recipe
 
@@ -83,7 +83,7 @@ def each_stratum_has_its_targets_and_each_target_a_partner_or_a_reason(case: Cas
 def test_a_target_is_left_alone_only_when_no_free_donor_differs_from_it_and_never_if_strict(case: Case) -> None:
     used = {row for pair in case.pairs for row in pair} | case.targets
     used |= set(np.flatnonzero(flags_of(case.data, case.recipe.never)).tolist())
-    zone, value = records(case.data, case.recipe.boundary), records(case.data, case.recipe.swap)
+    zone, value = records(case.data, case.recipe.boundary), alike(case.data, case.recipe.swap)
     known = ~np.any([is_missing(case.data, name) for name in case.recipe.swap], axis=0)
     categories = case.recipe.on_missing == "category"
     for t in case.plan.details.rows["without partner"].tolist():

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import quadrille as qd
 from controlled_oracle import Market, Pair, outcomes, replay
-from controlled_strategies import Case, controlled, flag, flags_of
+from controlled_strategies import Case, alike, controlled, flag, flags_of
 from oracles import records, weights
 from quadrille import kernels
 from quadrille.data import Column, Data
@@ -53,18 +53,14 @@ def watched(again: list[int] | None = None) -> Iterator[list[Search]]:
         kernels.pair_round = real
 
 
-def places(data: Data, names: list[str] | tuple[str, ...]) -> list[tuple[int, ...]]:
-    return list(zip(*(data[name].values.tolist() for name in names), strict=True))
-
-
 def x_of(data: Data, name: str) -> list[Fraction]:
-    """Numeric categories as they are, else positions; missing codes and the empty field follow one by one."""
+    """Numeric categories as they are, else positions; all kinds of missing are one step above."""
     column = data[name]
     known = list(column.variable.categories)
     if any(isinstance(value, str) for value in known):
         known = list(range(len(known)))
     last = max(known, default=-1)
-    scale = [*known, *(last + 1 + i for i in range(len(column.variable.missing) + 1))]
+    scale = [*known, *[last + 1] * (len(column.variable.missing) + 1)]
     return [Fraction(scale[code]) for code in column.values]
 
 
@@ -73,7 +69,7 @@ def market_of(case: Case, swap: list[str] | tuple[str, ...], bias: str, inside: 
     donors = {i for i in inside if not never[i]} - case.targets
     return Market(
         records(case.data, case.recipe.boundary),
-        places(case.data, swap),
+        alike(case.data, swap),
         x_of(case.data, bias),
         weights(case.data),
         frozenset(case.targets & inside),
@@ -151,7 +147,7 @@ def swap_of(data: Data, seed: int, **more: object) -> qd.ControlledSwap:
 def exact_market(data: Data, targets: list[int]) -> Market:
     variables = [name for name in "ABC" if name in data.columns]
     everyone = frozenset(range(data.n))
-    cell = places(data, variables)
+    cell = alike(data, variables)
     x = x_of(data, variables[-1])
     return Market([()] * data.n, cell, x, weights(data), frozenset(targets), everyone - set(targets))
 

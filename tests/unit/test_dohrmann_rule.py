@@ -23,6 +23,9 @@ class Table:
     scores: np.ndarray
     path: Path = Path("study")
 
+    def designs_of(self, rows: np.ndarray) -> int:
+        return 1
+
 
 def chosen(measures: tuple[str, ...], rows: list[list[float]], **options: bool) -> int:
     table = Table(measures, np.array(rows))

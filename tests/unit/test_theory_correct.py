@@ -68,8 +68,10 @@ def test_true_swaps_of_two_levels_are_undone_exactly(sampler: str) -> None:
         mean, square = mean + chance * by_column, square + chance * by_column**2
     assert mean == pytest.approx(truth, abs=1e-12)
     estimated = correct(truth, recipe=recipe)
-    assert estimated.note == ""
+    assert "approximate" not in estimated.note
     f = 8 / (3 * 5)
+    sd = table_error(data, recipe, "B*A")["sd"].to_numpy().reshape(3, 2)
+    assert square - mean**2 == pytest.approx((sd / (1 - f)) ** 2, abs=1e-12)
     row, column = truth.sum(axis=1, keepdims=True), truth.sum(axis=0, keepdims=True)
     assert estimated.table == pytest.approx((truth - f * row * column / 8) / (1 - f))
 
@@ -225,6 +227,32 @@ def test_closest_is_the_nearer_of_two_neighbours_or_the_peak() -> None:
         equivalent_records([1, 0], [1, 0], rmse=-1)
     with pytest.raises(qd.QuadrilleError, match="base"):
         equivalent_table(table, base=0)
+
+
+def test_a_file_has_the_equivalent_records_of_its_table(cps8d: qd.Data) -> None:
+    counts = oracles.counts(cps8d, ["Age", "MS"])
+    table = [[counts[r, c] for c in ("Married", "Other")] for r in ("<25", "25-55", ">55")]
+    by_table = equivalent_table(table)
+    by_file = equivalent_table(cps8d, "Age*MS", swap=["Age"])
+    assert by_file.columns[:2] == ["Age", "MS"]
+    assert by_file.drop("Age", "MS").equals(by_table.drop("row", "column"))
+    turned = equivalent_table(cps8d, ["MS", "Age"], swap="MS")
+    assert sorted(turned["records"].to_list()) == sorted(by_file["records"].to_list())
+    for bad in ({"margin": "Age*MS"}, {"swap": "Age"}):
+        with pytest.raises(qd.QuadrilleError):
+            equivalent_table(table, **bad)
+        with pytest.raises(qd.QuadrilleError):
+            equivalent_table(cps8d, **bad)
+
+
+def test_standard_errors_of_true_swaps_at_two_levels_are_those_of_the_prediction(cps8d: qd.Data) -> None:
+    """A table whose correction is nearly the original: its error is that of the swapped table over 1 - f."""
+    recipe = qd.RandomSwap(["MS"], rate=0.1, seed=1)
+    frame = table_error(cps8d, recipe, "Race*MS")
+    found = correct(np.rint(frame["expected"].to_numpy().reshape(2, 2)), recipe=recipe)
+    f = 2442 * cps8d.n / (23_044 * 25_798)
+    assert found.table.ravel() == pytest.approx(frame["before"].to_numpy(), abs=2)
+    assert found.se.ravel() == pytest.approx(frame["sd"].to_numpy() / (1 - f), rel=1e-3)
 
 
 def test_first_order_pairs_between_levels() -> None:

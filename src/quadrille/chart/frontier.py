@@ -16,6 +16,7 @@ from quadrille.chart.tidy import Kind, checked, defined, inline, thinned
 _OTHER = "other swaps"
 _TEXT = 13
 _CROWD = 1_000
+_DRAWN, _PREDICTED = "of the draws", "predicted (white diamonds)"
 
 
 class _Looks(NamedTuple):
@@ -26,7 +27,14 @@ class _Looks(NamedTuple):
     size: alt.Size
 
 
-def frontier(points: pl.DataFrame, *, risk: str, loss: str, companion: str | None = None) -> Figure:
+def frontier(
+    points: pl.DataFrame,
+    *,
+    risk: str,
+    loss: str,
+    companion: str | None = None,
+    predicted: pl.DataFrame | None = None,
+) -> Figure:
     """Draw candidates by risk and loss, with the line of those that no other beats in both.
 
     One row of `points` is a candidate: `risk`, `loss` (numbers; rows without one are left out and counted),
@@ -37,12 +45,16 @@ def frontier(points: pl.DataFrame, *, risk: str, loss: str, companion: str | Non
     `exposed`, from the column of that name: with "small_cells(n=5)" the column is "exposed(n=5)". `companion` names
     any other one; its values are in a column of that name, or in column `companion`.
 
+    `predicted` adds the frontier that theory expects before any draw: one row is a design, as `theory.predictions`
+    returns them, with `label`, the two measures (in columns of their names, or `risk` and `loss`) and the second risk
+    as in `points`. Only designs that no other is expected to beat are drawn; rows without a value are counted.
+
     Above 5,000 candidates the beaten ones are thinned; the frontier and the chosen one are always complete.
     """
     columns: dict[str, Kind] = {"risk": "number", "loss": "number", "swap": "text", "rate": "number"}
     columns |= {"on_frontier": "flag", "chosen": "flag", "label": "text"}
-    points, companion = with_companion("frontier", points, (risk, loss), companion)
-    if companion is not None:
+    points, below = with_companion("frontier", points, (risk, loss), companion)
+    if below is not None:
         columns[COMPANION] = "number"
     everyone, left_out = defined(checked(points, "frontier", columns), "frontier", "risk", "loss")
     groups = _coloured(everyone)
@@ -52,15 +64,44 @@ def frontier(points: pl.DataFrame, *, risk: str, loss: str, companion: str | Non
     looks = _looks(everyone, groups, crowded=shown.height > _CROWD)
     title = f"Risk and loss of {counted(everyone.height, 'candidate release')}"
     notes = _notes(everyone, shown.height, left_out)
-    across = theme.extent(everyone["loss"])
-    main = _panel(shown, "risk", Plane(risk, loss, across, theme.extent(everyone["risk"], 0.08)), looks)
-    if companion is None:
+    ahead, told = _foreseen(predicted, (risk, loss), companion, below)
+    notes += told
+    across = theme.extent([*everyone["loss"], *ahead["loss"]])
+    plane = Plane(risk, loss, across, theme.extent([*everyone["risk"], *ahead["risk"]], 0.08))
+    main = _panel(shown, ahead, "risk", plane, looks)
+    if below is None:
         return theme.finish(main, title, _reading(everyone), notes)
     known, unknown = defined(everyone, "frontier", COMPANION)
-    plane = Plane(companion, loss, across, theme.extent(known[COMPANION], 0.08), height=LOWER_PANEL)
-    below = _panel(shown.drop_nulls(COMPANION), COMPANION, plane, looks)
-    notes += theme.told_below(companion, "candidates", unknown)
-    return theme.finish(alt.vconcat(main, below, spacing=26), title, _reading(everyone), notes)
+    up = theme.extent([*known[COMPANION], *ahead[COMPANION].drop_nulls()], 0.08)
+    plane = Plane(below, loss, across, up, height=LOWER_PANEL)
+    lower = _panel(shown.drop_nulls(COMPANION), ahead.drop_nulls(COMPANION), COMPANION, plane, looks)
+    notes += theme.told_below(below, "candidates", unknown)
+    return theme.finish(alt.vconcat(main, lower, spacing=26), title, _reading(everyone), notes)
+
+
+def _foreseen(
+    predicted: pl.DataFrame | None, axes: tuple[str, str], companion: str | None, below: str | None
+) -> tuple[pl.DataFrame, list[str]]:
+    """Return the designs on the predicted frontier, none without a prediction, and what is to be said about them."""
+    columns: dict[str, Kind] = {"risk": "number", "loss": "number", "label": "text"}
+    if below is not None:
+        columns[COMPANION] = "number"
+    if predicted is None:
+        kinds = {name: pl.String if kind == "text" else pl.Float64 for name, kind in columns.items()}
+        return pl.DataFrame(schema=kinds), []
+    owner = "frontier(predicted=)"
+    predicted, _ = with_companion(owner, predicted, axes, companion)
+    for column, measure in zip(("risk", "loss"), axes, strict=True):
+        if column not in predicted.columns and measure in predicted.columns:
+            predicted = predicted.with_columns(predicted[measure].alias(column))
+    designs, left_out = defined(checked(predicted, owner, columns), owner, "risk", "loss")
+    ahead = _lowest(designs)
+    told = (
+        "The dashed line with white diamonds is the frontier predicted before any draw: "
+        f"{counted(ahead.height, 'design')} of {designs.height:,}, each at the mean over its seeds. "
+        "Single draws scatter around it, and the luckiest lie below."
+    )
+    return ahead, [told, *([f"Not predicted: {counted(left_out, 'design')}."] if left_out else [])]
 
 
 def _reading(everyone: pl.DataFrame) -> str:
@@ -116,14 +157,16 @@ def _looks(everyone: pl.DataFrame, groups: list[str], *, crowded: bool) -> _Look
     )
 
 
-def _panel(shown: pl.DataFrame, field: str, plane: Plane, looks: _Looks) -> alt.LayerChart:
+def _panel(shown: pl.DataFrame, ahead: pl.DataFrame, field: str, plane: Plane, looks: _Looks) -> alt.LayerChart:
     best, chosen = shown.filter("on_frontier"), shown.filter("chosen")
     layers = [_dots(shown.filter(~pl.col("on_frontier")), field, plane, looks, opacity=0.3, outline=0)]
     if field == "risk":
-        layers.append(_line(shown, plane))
+        layers.append(_line(shown, ahead, plane))
     layers.append(_dots(best, field, plane, looks, opacity=1, outline=0.9))
+    if not ahead.is_empty():
+        layers.append(_diamonds(ahead, field, plane))
     if not chosen.is_empty():
-        layers += _marked(chosen, shown, field, plane)
+        layers += _marked(chosen, shown, ahead, field, plane)
     return theme.layered(layers, plane.width, plane.height)
 
 
@@ -139,26 +182,53 @@ def _dots(frame: pl.DataFrame, field: str, plane: Plane, looks: _Looks, *, opaci
     )
 
 
+def _lowest(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows that no other one beats in risk and loss."""
+    lowest = pl.col("risk").cum_min().shift(1).fill_null(float("inf"))
+    return frame.sort("loss", "risk").filter(pl.col("risk") < lowest)
+
+
 def _corners(frame: pl.DataFrame) -> pl.DataFrame:
     """Return the corners of the line; with more than two objectives only members that no other beats in these two."""
-    lowest = pl.col("risk").cum_min().shift(1).fill_null(float("inf"))
-    best = frame.filter("on_frontier").sort("loss", "risk")
-    return best.filter(pl.col("risk") < lowest).select("loss", "risk")
+    return _lowest(frame.filter("on_frontier")).select("loss", "risk")
 
 
-def _line(shown: pl.DataFrame, plane: Plane) -> alt.Chart:
+def _line(shown: pl.DataFrame, ahead: pl.DataFrame, plane: Plane) -> alt.Chart:
+    """Draw the line of the draws; with predictions theirs too, dashed, and a legend that tells the two apart."""
+    drawn = _corners(shown)
+    if ahead.is_empty():
+        return _steps(drawn, plane)
+    both = pl.concat([drawn.with_columns(line=pl.lit(_DRAWN)), ahead.select("loss", "risk", line=pl.lit(_PREDICTED))])
+    scale = alt.Scale(domain=[_DRAWN, _PREDICTED], range=[[1, 0], [5, 3]])
+    legend = alt.Legend(title="Frontier", symbolType="stroke", symbolStrokeColor=INK, symbolSize=400)
+    return _steps(both, plane).encode(strokeDash=alt.StrokeDash("line:N", scale=scale, legend=legend))
+
+
+def _steps(corners: pl.DataFrame, plane: Plane) -> alt.Chart:
     return (
-        alt.Chart(inline(_corners(shown)))
+        alt.Chart(inline(corners))
         .mark_line(interpolate="step-after", color=INK, strokeWidth=1.4, opacity=0.75)
         .encode(x=plane.x("loss"), y=plane.y("risk"), order=alt.Order("loss:Q"))
     )
 
 
-def _marked(chosen: pl.DataFrame, shown: pl.DataFrame, field: str, plane: Plane) -> list[alt.Chart]:
+def _diamonds(ahead: pl.DataFrame, field: str, plane: Plane) -> alt.Chart:
+    tooltip = ["label:N", f"{field}:Q", "loss:Q"]
+    return (
+        alt.Chart(inline(ahead))
+        .mark_point(shape="diamond", filled=True, size=75, fill="white", stroke=INK, strokeWidth=1.3, opacity=1)
+        .encode(x=plane.x("loss"), y=plane.y(field), tooltip=tooltip)
+    )
+
+
+def _marked(
+    chosen: pl.DataFrame, shown: pl.DataFrame, ahead: pl.DataFrame, field: str, plane: Plane
+) -> list[alt.Chart]:
     """Draw a ring, and the label where it covers no point, with a line to it."""
-    taken = [plane.pixels(*point) for point in shown.select("loss", field).iter_rows()]
+    taken = [plane.pixels(*point) for frame in (shown, ahead) for point in frame.select("loss", field).iter_rows()]
     if field == "risk":
-        taken += stairs([plane.pixels(*corner) for corner in _corners(shown).iter_rows()])
+        for corners in (_corners(shown), ahead.select("loss", "risk")):
+            taken += stairs([plane.pixels(*corner) for corner in corners.iter_rows()])
     rows: list[dict[str, float | str]] = []
     for loss, risk, label in chosen.select("loss", field, "label").iter_rows():
         width = theme.text_width(label, _TEXT)

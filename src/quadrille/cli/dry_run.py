@@ -1,12 +1,14 @@
-"""What a search would do: how many candidates, how long, which designs cannot be done. Writes nothing."""
+"""What a search would do: how many candidates, how long, which designs cannot be done, what to expect. No writing."""
 
 from __future__ import annotations
 
 import json
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, cast
+
+from quadrille.cli.foreseen import Foreseen, foresee
 
 if TYPE_CHECKING:
     from quadrille.data import Data
@@ -42,6 +44,7 @@ class Forecast:
     seconds_each: float | None
     seconds: float | None
     workers: int
+    predicted: Foreseen
 
     def as_dict(self) -> dict[str, object]:
         """Return plain values, for JSON."""
@@ -68,7 +71,8 @@ def forecast(data: Data, grids: Sequence[Grid], measures: Sequence[str], workers
     evaluator, clock = Evaluator(data, measures), _Clock()
     refused: dict[str, Refused] = {}
     started, checked = time.perf_counter(), 0
-    for design in _spread(designs):
+    tried = _spread(designs)
+    for design in tried:
         if time.perf_counter() - started > MOST_SECONDS and checked:
             break
         recipe = recipe_from_json(design)
@@ -86,7 +90,21 @@ def forecast(data: Data, grids: Sequence[Grid], measures: Sequence[str], workers
         together = workers > 1 and alone > IN_PROCESS_SECONDS
         seconds = START_SECONDS + (WORKERS_SECONDS + alone / workers if together else alone)
     told = tuple(refused[design] for design in designs if design in refused)
-    return Forecast(candidates, len(designs), checked, told, clock.timed, each, seconds, workers)
+    ahead = _predicted(data, [design for design in tried if design not in refused], designs, measures)
+    return Forecast(candidates, len(designs), checked, told, clock.timed, each, seconds, workers, ahead)
+
+
+def _predicted(data: Data, tried: Sequence[str], designs: Sequence[str], measures: Sequence[str]) -> Foreseen:
+    """Predict the designs tried, in the order of the grid; where they differ in method, the names tell which."""
+    from quadrille.swap import recipe_from_json
+
+    recipes = [recipe_from_json(design) for design in tried]
+    several = len({type(recipe) for recipe in recipes}) > 1
+    names = [(f"{type(recipe).__name__}, " if several else "") + named(recipe) for recipe in recipes]
+    found = foresee(data, list(zip(names, recipes, strict=True)), measures)
+    place = {design: i for i, design in enumerate(designs)}
+    ordered = sorted(zip(tried, found.designs, strict=False), key=lambda each: place[each[0]])
+    return replace(found, designs=tuple(ahead for _, ahead in ordered))
 
 
 def counted(grids: Iterable[Grid]) -> tuple[list[str], int]:

@@ -40,7 +40,7 @@ def search(
     ] = None,
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="Say how many candidates, how long and what is infeasible. Writes nothing."),
+        typer.Option("--dry-run", help="Say how many candidates, how long, what is infeasible and what to expect."),
     ] = False,
     as_json: opt.Json = False,
 ) -> None:
@@ -175,6 +175,8 @@ def pick(
     check_new(save_recipe, overwrite=overwrite, source=str(study))
     rule, pair = _rule(rule, trade, weights)
     known = open_study(study)
+    if ignore_hd and rule != "dohrmann":
+        raise ParameterError("--ignore-hd goes with --rule dohrmann.")
     limits = {"max_risk": max_risk, "max_loss": max_loss}
     chosen = known.pick(rule, risk=risk, loss=loss, **limits, trade=trade, weights=pair, ignore_hd=ignore_hd)
     if save_recipe is not None:

@@ -8,6 +8,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any, cast
 
 from quadrille.cli import show
+from quadrille.cli.foreseen import show_foreseen
 from quadrille.cli.overview import Overview, constraints, thinned
 from quadrille.cli.scatter import CHOSEN, DOMINATED, FRONTIER, scatter
 
@@ -38,6 +39,7 @@ def show_forecast(found: Forecast, document: Mapping[str, Any]) -> None:
         ]
     )
     _show_reasons(Counter(each.reason for each in found.refused).most_common(), "design")
+    show_foreseen(found.predicted, found.designs)
 
 
 def _time(found: Forecast) -> str:

@@ -11,13 +11,14 @@ import typer
 from quadrille.cli import options as opt
 from quadrille.cli import show
 from quadrille.cli.inputs import check_new, load, names
-from quadrille.errors import InputError, ParameterError
-from quadrille.recipe import one_of
+from quadrille.errors import InputError, ParameterError, bad_parameter
 
 if TYPE_CHECKING:
     import polars as pl
 
 MOST_ROWS = 60
+_NUMBERS = ("before", "bias", "sd", "rmse", "relative_rmse", "rounding_rmse", "records")
+_NOT_LABELS = frozenset((*_NUMBERS, "expected", "closest", "count", "note"))
 
 TableOrFile = Annotated[
     str, typer.Argument(metavar="FILE", help="A microdata file or dataset:NAME; with --swapped a table of counts.")
@@ -66,7 +67,8 @@ def error(
     check_new(chart, overwrite=overwrite, source=file)
     with show.working("Reading and working out the error"):
         if swapped is not None:
-            one_of("the command", "--swapped", swapped, ("row", "column"))
+            if swapped not in ("row", "column"):
+                raise bad_parameter("the command", "--swapped", "one of 'row', 'column'", swapped)
             rows = _error_of_table(file, rate, records, kind, base)
         else:
             amount = {"rate": rate} if records is None else {"records": records}
@@ -91,10 +93,20 @@ def _error_of_file(
         raise ParameterError("Name the variables to swap with --swap and the table with --margin, as in Age*MS.")
     recipe = qd.PermutationSwap(names(swap), weight="moves" if moves else "stays", **given)
     rows = qd.theory.table_error(data, recipe, margin).to_dicts()
+    if data.weight is not None:
+        return rows  # rounding is for counts
     for row in rows:
-        whole = data.weight is None
-        row["rounding_rmse"] = qd.theory.rounding_error(round(row["before"]), base).rmse if whole else None
+        row["rounding_rmse"] = qd.theory.rounding_error(round(row["before"]), base).rmse
+    if not recipe.within and recipe.kind != "across":
+        equal = qd.theory.equivalent_table(data, margin, swap=recipe.swap, base=base, kind=recipe.kind).to_dicts()
+        by_cell = {_labels(row): row["records"] for row in equal}
+        for row in rows:
+            row["records"] = by_cell.get(_labels(row))
     return rows
+
+
+def _labels(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(value for name, value in row.items() if name not in _NOT_LABELS)
 
 
 def _error_of_table(file: str, rate: float | None, records: int | None, kind: str, base: int) -> list[dict[str, Any]]:
@@ -116,10 +128,9 @@ def _read_table(file: str) -> pl.DataFrame:
 def _show_errors(rows: list[dict[str, Any]], base: int) -> None:
     if not rows:
         raise InputError("The table has no cell that can change.")
-    numbers = ("before", "bias", "sd", "rmse", "relative_rmse", "rounding_rmse", "records")
-    labels = [name for name in rows[0] if name not in (*numbers, "expected", "note", "closest")]
-    shown = [name for name in numbers if any(row.get(name) is not None for row in rows)]
-    heads = {"relative_rmse": "rmse/count", "rounding_rmse": f"rounding {base}", "records": "same as k"}
+    labels = [name for name in rows[0] if name not in _NOT_LABELS]
+    shown = [name for name in _NUMBERS if any(row.get(name) is not None for row in rows)]
+    heads = {"relative_rmse": "share", "rounding_rmse": "rounding", "records": "k"}
     show.title("Expected error of each cell")
     lines = [[*(str(row[name]) for name in labels), *(_number(row.get(name), name) for name in shown)] for row in rows]
     head = [*labels, *(heads.get(name, name) for name in shown)]
@@ -127,6 +138,14 @@ def _show_errors(rows: list[dict[str, Any]], base: int) -> None:
     show.grid(head, lines[:MOST_ROWS], numbers=right, whole=right)
     if len(lines) > MOST_ROWS:
         show.note(f"  {MOST_ROWS} of {len(lines):,} cells are shown; --json lists all.")
+    known = {
+        "rmse": "root of bias² + sd²",
+        "share": "rmse / before",
+        "rounding": f"error of random rounding to base {base}",
+        "k": "so many records moved put as much error into the cell as rounding does",
+    }
+    show.note("")
+    show.facts([(name, text) for name, text in known.items() if name in head])
     for note in dict.fromkeys(str(row["note"]) for row in rows if row.get("note") not in (None, "", "exact")):
         show.note(f"\n{note}")
 
@@ -144,7 +163,18 @@ def _number(value: float | None, name: str) -> str:
 def _draw(rows: list[dict[str, Any]], path: Path) -> None:
     from quadrille import chart, frames
 
-    chart.save(chart.error_by_size(frames.tidy(rows)), path)
+    points = [
+        {
+            "label": ", ".join(map(str, _labels(row))),
+            "group": "swapping",
+            "count": row["before"],
+            "rmse": row["rmse"],
+            "rounding": row.get("rounding_rmse"),
+        }
+        for row in rows
+        if row["rmse"] is not None
+    ]
+    chart.save(chart.error_by_size(frames.tidy(points)), path)
 
 
 def correct(

@@ -135,6 +135,11 @@ def release(
     folder = Path(out)
     check_free(folder, overwrite=overwrite, holds=_FOLDERS)
     plan = recipe.plan(data)
+    if not len(plan.rows):
+        raise InputError(
+            "The recipe swaps nothing in these data, so the public file would be the original. Ask for more, relax the "
+            "boundary or the constraints, or choose other variables."
+        )
     scores = score(data, plan, beside_the_n_rule(default_measures(data) if measures is DEFAULT else measures))
     public = _public(
         plan.apply(data),
@@ -204,6 +209,14 @@ def _warnings(public: Data, recipe: Recipe, data: Data, plan: Plan) -> list[Rele
                 "Leave the seed out, so that it is drawn from the operating system."
             )
         )
+    alone = plan.details.rows.get("without partner", ()) if plan.details else ()
+    if len(alone):
+        found.append(
+            ReleaseWarning(
+                f"{len(alone):,} targets have no partner and stand in the public file as they were. "
+                "The dossier lists them; a coarser boundary or other targets may help."
+            )
+        )
     size = recipe.parameters().get("size")
     if size in public.columns and size != public.weight:
         found.append(
@@ -259,12 +272,16 @@ def _plan_bytes(plan: Plan) -> memoryview:
 
 
 def _target_bytes(details: Details) -> memoryview:
-    """Return the targets as a table: row, whether it was certain by size, whether it has a partner."""
+    """Return the targets as a table: row, whether it was certain by size, whether it has a partner.
+
+    Where it has none, `nobody_there` tells that no donor was in another cell of its zone; else all were taken.
+    """
     targets = details.rows["targets"]
     columns = {
         "row": targets,
         "certain": np.isin(targets, details.rows["certain"]),
         "partner": ~np.isin(targets, details.rows["without partner"]),
+        "nobody_there": np.isin(targets, details.rows["nobody there"]),
     }
     return _parquet(columns)
 

@@ -178,7 +178,7 @@ def _recipe(recipe: Recipe) -> list[str]:
 
 def _account(account: Account, plan: Plan) -> list[str]:
     facts = [
-        f"- Pairs asked for: {_number(account.asked)}, for each group of variables that moves together",
+        f"- Pairs asked for: {_number(account.asked)}",
         f"- Pairs drawn: {_number(account.pairs)}",
         f"- Records that took part: {account.records:,} of {account.n:,} ({account.records / account.n:.2%})",
         f"- Records that changed: {account.changed:,} ({account.changed / account.n:.2%})",

@@ -12,26 +12,24 @@ import numpy as np
 
 from quadrille.kernels.compile import kernel, step
 from quadrille.kernels.finalists import Asked, ask, choose
-from quadrille.kernels.market import NOBODY, Line, Market, Stock, first_run_from, jump
+from quadrille.kernels.market import FAR, NOBODY, Line, Market, Stock, first_run_from, jump
 from quadrille.kernels.pool import Dice, Ints, Whole
 from quadrille.kernels.words import below
 
 TIE = -2
-FOREVER = np.int64((1 << 63) - 1)
 
 
 @step
 def closest_run(c: Whole, weight: Whole, stock: Stock, market: Market) -> tuple[Whole, Whole]:
     """Return the closest run of a cell, and up to which weight it stays the closest; TIE when two are."""
     if c == NOBODY:
-        return np.int64(NOBODY), FOREVER
-    k = market.cell_start[c]
-    first = first_run_from(weight, k, market)
+        return np.int64(NOBODY), FAR
+    first = first_run_from(weight, c, market)
     above, under = jump(stock.next_run, first), jump(stock.last_run, first) - 1
-    if above >= market.kind_start[k + 1]:
-        return under, FOREVER
+    if above >= market.cell_start[c + 1]:
+        return under, FAR
     high = market.run_weight[above]
-    if under < market.kind_start[k]:
+    if under < market.cell_start[c]:
         return above, high
     middle = market.run_weight[under] + high
     if 2 * weight < middle:
@@ -107,10 +105,11 @@ def last_on_side(t: Whole, end: Whole, left: Whole, right: Whole, stock: Stock, 
 
 @kernel
 def ask_in_crowds(
-    c: Whole, first: Whole, end: Whole, count: Whole, state: Ints,
+    first: Whole, end: Whole, count: Whole, crowd: Ints,
     asked: Asked, line: Line, stock: Stock, market: Market, dice: Dice,
 ) -> Whole:  # fmt: skip
     """Let the waiting targets of a cell ask, crowd by crowd; `first` to `end` are its targets by weight."""
+    c = market.target_cell[first]
     left, right = jump(stock.last_cell, c) - 1, jump(stock.next_cell, c + 1)
     left = left if left >= market.zone_first[c] else np.int64(NOBODY)
     right = right if right <= market.zone_last[c] else np.int64(NOBODY)
@@ -121,15 +120,15 @@ def ask_in_crowds(
         other, until_other = closest_run(right, weight, stock, market)
         nobody = one == NOBODY and other == NOBODY
         if nobody or TIE in (one, other) or side(t, one, other, stock, market) == 0:
-            donor, bias = choose(t, state, stock, market, dice)
+            donor, bias = choose(t, stock, market, dice)
             count = ask(t, donor, bias, count, asked, dice)
             t = jump(line.next_target, t + 1)
             continue
         last = last_up_to(min(until, until_other), t, end, market)
         last = last_on_side(t, last, one, other, stock, market)
         run = one if side(t, one, other, stock, market) < 0 else other
-        state[3] += 1
+        crowd[0] += 1
         waiting = jump(line.last_target, last + 1) - 1
-        count = ask_run(t, waiting, run, state[3], count, asked, line, stock, market, dice)
+        count = ask_run(t, waiting, run, crowd[0], count, asked, line, stock, market, dice)
         t = jump(line.next_target, last + 1)
     return count

@@ -14,12 +14,12 @@ from quadrille.kernels.words import below
 
 
 @kernel
-def on_the_left(c: Whole, t: Whole, state: Ints, stock: Stock, market: Market, dice: Dice) -> Whole:
+def on_the_left(c: Whole, t: Whole, stock: Stock, market: Market, dice: Dice) -> Whole:
     """Return the finalist of the nearest cell to the left of cell c that has one for target t; -1 without."""
     weight, value = market.target_weight[t], market.target_value[t]
     cell, end = jump(stock.last_cell, c) - 1, market.zone_first[c]
     while cell >= end:
-        donor = closest(cell, weight, value, state, stock, market, dice)
+        donor = closest(cell, weight, value, stock, market, dice)
         if donor != NOBODY:
             return donor
         cell = jump(stock.last_cell, cell) - 1
@@ -27,12 +27,12 @@ def on_the_left(c: Whole, t: Whole, state: Ints, stock: Stock, market: Market, d
 
 
 @kernel
-def on_the_right(c: Whole, t: Whole, state: Ints, stock: Stock, market: Market, dice: Dice) -> Whole:
+def on_the_right(c: Whole, t: Whole, stock: Stock, market: Market, dice: Dice) -> Whole:
     """Return the finalist of the nearest cell to the right of cell c that has one for target t; -1 without."""
     weight, value = market.target_weight[t], market.target_value[t]
     cell, end = jump(stock.next_cell, c + 1), market.zone_last[c]
     while cell <= end:
-        donor = closest(cell, weight, value, state, stock, market, dice)
+        donor = closest(cell, weight, value, stock, market, dice)
         if donor != NOBODY:
             return donor
         cell = jump(stock.next_cell, cell + 1)
@@ -46,11 +46,11 @@ def bias_of(t: Whole, d: Whole, market: Market) -> Whole:
 
 
 @kernel
-def choose(t: Whole, state: Ints, stock: Stock, market: Market, dice: Dice) -> tuple[Whole, Whole]:
+def choose(t: Whole, stock: Stock, market: Market, dice: Dice) -> tuple[Whole, Whole]:
     """Return the finalist with the smaller bias, ties at random, and its bias."""
     c, row = market.target_cell[t], market.targets[t]
-    left = on_the_left(c, t, state, stock, market, dice)
-    right = on_the_right(c, t, state, stock, market, dice)
+    left = on_the_left(c, t, stock, market, dice)
+    right = on_the_right(c, t, stock, market, dice)
     if left == NOBODY and right == NOBODY:
         return np.int64(NOBODY), 0.0
     if left == NOBODY:

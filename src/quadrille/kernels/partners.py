@@ -7,39 +7,51 @@ import numpy as np
 from quadrille.kernels.compile import kernel
 from quadrille.kernels.crowds import ask_in_crowds
 from quadrille.kernels.finalists import Asked, ask, choose
-from quadrille.kernels.market import NOBODY, Line, Market, Stock, first_run_from, jump, open_stock, remove
+from quadrille.kernels.market import (
+    ANYBODY,
+    NOBODY,
+    Line,
+    Market,
+    Stock,
+    allowed,
+    first_run_from,
+    jump,
+    open_stock,
+    remove,
+    take_any,
+)
 from quadrille.kernels.pool import Dice, Ints, Whole
 from quadrille.kernels.words import below
 
 
 @kernel
 def ask_one_by_one(
-    first: Whole, end: Whole, count: Whole, state: Ints,
+    first: Whole, end: Whole, count: Whole,
     asked: Asked, line: Line, stock: Stock, market: Market, dice: Dice,
 ) -> Whole:  # fmt: skip
     """Let the waiting targets of a cell ask, each for itself."""
     t = jump(line.next_target, first)
     while t <= end:
-        donor, bias = choose(t, state, stock, market, dice)
+        donor, bias = choose(t, stock, market, dice)
         count = ask(t, donor, bias, count, asked, dice)
         t = jump(line.next_target, t + 1)
     return count
 
 
 @kernel
-def pair_round(active: Whole, state: Ints, asked: Asked, line: Line, stock: Stock, market: Market, dice: Dice) -> Whole:
+def pair_round(active: Whole, crowd: Ints, asked: Asked, line: Line, stock: Stock, market: Market, dice: Dice) -> Whole:
     """Let every waiting target ask for its favourite; a donor goes to the smallest bias, ties at random.
 
-    Returns the number of cells in which targets still wait; they move to the front of `line`. A target for which nobody
-    is left leaves with partner -1. When the words run out everything is as before and -1 is returned.
+    Returns the number of groups in which targets still wait; they move to the front of `line`. A target for which
+    nobody is left leaves with partner -1. When the words run out everything is as before and -1 is returned.
     """
     count = np.int64(0)
     for i in range(active):
-        c, first, end = line.cell[i], line.first[i], line.end[i]
-        if market.crowds:
-            count = ask_in_crowds(c, first, end, count, state, asked, line, stock, market, dice)
+        first, end = line.first[i], line.end[i]
+        if market.one_x and market.target_value[first] == ANYBODY:
+            count = ask_in_crowds(first, end, count, crowd, asked, line, stock, market, dice)
         else:
-            count = ask_one_by_one(first, end, count, state, asked, line, stock, market, dice)
+            count = ask_one_by_one(first, end, count, asked, line, stock, market, dice)
     if dice.cursor[1]:
         for t in asked.listed[:count]:
             if asked.partner[t] != NOBODY:
@@ -57,7 +69,7 @@ def pair_round(active: Whole, state: Ints, asked: Asked, line: Line, stock: Stoc
     kept = 0
     for i in range(active):
         if jump(line.next_target, line.first[i]) <= line.end[i]:
-            line.cell[kept], line.first[kept], line.end[kept] = line.cell[i], line.first[i], line.end[i]
+            line.first[kept], line.end[kept] = line.first[i], line.end[i]
             kept += 1
     return np.int64(kept)
 
@@ -68,7 +80,7 @@ def near_donors(cells_each_side: Whole, market: Market, dice: Dice) -> Ints:
 
     Returns one row of donors per target, -1 where there are fewer.
     """
-    stock = open_stock(market, len(market.weight))
+    stock = open_stock(market)
     out = np.full((len(market.targets), 4 * cells_each_side), NOBODY)
     for t in range(len(market.targets)):
         c, found = market.target_cell[t], 0
@@ -86,17 +98,17 @@ def near_donors(cells_each_side: Whole, market: Market, dice: Dice) -> Ints:
 @kernel
 def list_closest(c: Whole, t: Whole, found: Whole, out: Ints, stock: Stock, market: Market, dice: Dice) -> Whole:
     """Add the closest donors of a cell, one from above and one from below the weight of the target."""
-    weight = market.target_weight[t]
-    most = min(found + 2, out.shape[1])
-    for k in range(market.cell_start[c], market.cell_start[c + 1]):
-        if market.kind_value[k] == market.target_value[t]:
-            continue
-        first = first_run_from(weight, k, market)
-        for r in (first, first - 1):
-            if found < most and market.kind_start[k] <= r < market.kind_start[k + 1]:
-                size = stock.run_free[r]
-                out[t, found] = stock.donors[market.run_start[r] + below(size, dice)]
+    value = market.target_value[t]
+    first = first_run_from(market.target_weight[t], c, market)
+    for step_ in (1, -1):
+        r = first if step_ > 0 else first - 1
+        while market.cell_start[c] <= r < market.cell_start[c + 1]:
+            count = allowed(r, value, stock, market)
+            if count > 0:
+                out[t, found] = take_any(r, value, count, stock, market, dice)
                 found += 1
+                break
+            r += step_
     return found
 
 

@@ -21,8 +21,10 @@ class Admission:
     def __init__(self, data: Data, measures: Sequence[str]) -> None:
         self._data = data
         self._following = [each for each in measures if kind_of(each).follows_plan and not Call.parse(each).explicit]
+        self._free = [each for each in measures if not Call.parse(each).explicit]
         self._seen: set[tuple[str, tuple[str, ...]]] = set()
         self._moved: frozenset[str] | None = None
+        self._aside: tuple[str, ...] | None = None
 
     def know(self, designs: Iterable[str]) -> None:
         """Take the candidates into account that a study has already."""
@@ -34,10 +36,12 @@ class Admission:
         """Refuse a recipe or a grid that this search cannot do."""
         if isinstance(each, Grid):
             each.require_columns(self._data)
+            self._compare_steering(next(iter(each)).secret_columns)
             axes = dict(each.axes)
             for swap, linked in product(axes["swap"], axes.get("linked", (None,))):
                 self._compare(_moved(swap, linked))
             return
+        self._compare_steering(each.secret_columns)
         parameters = each.parameters()
         for name, value in parameters.items():
             columns = columns_in(name, value)
@@ -45,6 +49,15 @@ class Admission:
                 require_columns(self._data, columns, f"'{name}' of {type(each).__name__}")
                 self._seen.add((name, columns))
         self._compare(_moved(parameters["swap"], parameters.get("linked")))
+
+    def _compare_steering(self, aside: tuple[str, ...]) -> None:
+        if self._free and self._aside not in (None, aside):
+            raise InputError(
+                f"The measure {self._free[0]!r} is taken over the key variables without the columns that steer a draw, "
+                "and the candidates are steered by different ones. Name its variables, or give these columns the role "
+                "stratum in the codebook."
+            )
+        self._aside = aside
 
     def _compare(self, moved: frozenset[str]) -> None:
         if self._following and self._moved not in (None, moved):

@@ -50,6 +50,7 @@ class Choice:
     gentler: Option | None
     trades: tuple[float, float] | None
     beside: dict[str, float] = field(default_factory=dict[str, float])
+    better: Option | None = None
 
     def explain(self) -> str:
         """Say in plain words why this one, what it dominates, and what the next ones would cost."""
@@ -60,7 +61,7 @@ class Choice:
             f"It dominates {self.dominates:,} of the other {self.candidates - 1:,} candidates; "
             f"the frontier has {self.frontier:,}.",
         ]
-        lines += [self._safer(), self._gentler()]
+        lines += [self._better()] if self.better else [self._safer(), self._gentler()]
         if self.trades:
             low, high = self.trades
             span = f"from {low:.3g} to {high:.3g}" if np.isfinite(high) else f"of {low:.3g} or more"
@@ -71,6 +72,14 @@ class Choice:
 
     def _beside(self) -> str:
         return "".join(f", {address} {value:.6g}" for address, value in self.beside.items() if address not in self.axes)
+
+    def _better(self) -> str:
+        assert self.better is not None
+        risk, loss = self.axes
+        return (
+            f"It is dominated: candidate {self.better.candidate} has {risk} {self.better.risk:.6g} and {loss} "
+            f"{self.better.loss:.6g}."
+        )
 
     def _safer(self) -> str:
         risk, loss = self.axes
@@ -92,7 +101,7 @@ class Choice:
         """Return plain values, for JSON; the seed stays out."""
         hidden = {"recipe", "trades"}
         values = {k: v for k, v in self.__dict__.items() if k not in hidden}
-        for name in ("safer", "gentler"):
+        for name in ("safer", "gentler", "better"):
             values[name] = None if values[name] is None else dict(values[name].__dict__)
         trades = None if self.trades is None else [t if np.isfinite(t) else None for t in self.trades]
         return {**values, "design": self.recipe.identity(), "trades": trades, "explanation": self.explain()}
@@ -201,6 +210,7 @@ def described(
     worse = (points >= here).all(axis=1) & (points > here).any(axis=1)
     wins = [w for w in linear_winners(points[:, 0], points[:, 1]) if (points[w.point] == here).all()]
     ids = study.ids[rows]
+    ahead = [i for i in front if (points[i] <= here).all() and (points[i] < here).any()]
 
     def option(found: list[int], last: bool) -> Option | None:
         if not found:
@@ -224,4 +234,5 @@ def described(
         gentler=option(gentler, last=False),
         trades=(wins[0].low, wins[0].high) if wins else None,
         beside=_exposed(study, int(rows[place])),
+        better=option(ahead, last=False),
     )

@@ -40,6 +40,9 @@ def by_dohrmann(study: Study, rows: Ints, *, ignore_hd: bool = False) -> tuple[i
     ranks = np.mean([_ranks(column) for column in scores[complete].T], axis=0)
     order = complete[np.argsort(ranks, kind="stable")]
     first = f"the smallest mean rank on {', '.join(ranked)}"
+    designs = study.designs_of(rows[complete])
+    if designs > 1:
+        first += f" (over {designs:,} designs, though the rule is meant for runs that differ by seed only)"
     distance = None if ignore_hd else next((a for a in study.measures if _family(a) in DISTANCES), None)
     values = None if distance is None else _column(study, rows[order[:SHORT_LIST]], distance)
     if values is None or not np.isfinite(values).any():

@@ -115,6 +115,10 @@ class Study:
         shown["other"] = ", ".join(f"{name} {_written(value)}" for name, value in sorted(parameters.items()))
         return shown
 
+    def designs_of(self, rows: NDArray[np.int64]) -> int:
+        """Return how many designs the candidates at these rows have."""
+        return len({self._rows[row][1] for row in rows})
+
     def axis(self, side: Side, given: str | None) -> str:
         """Return the measure of an axis: the one named, or the first of that side."""
         if given is not None:

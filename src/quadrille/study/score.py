@@ -105,7 +105,7 @@ class Evaluator:
         calls = _calls(measures)
         self._calls = [_narrowed(call, condition) for call in calls]
         self._kinds = {call.text: kind.bound(call) for call, kind in calls.items()}
-        self._parts: dict[tuple[str, ...], list[Parts]] = {}
+        self._parts: dict[tuple[tuple[str, ...], tuple[str, ...]], list[Parts]] = {}
         self._before: dict[Summary, Statistic] = {}
         self.fused: dict[Cross, Fused] = {}
         self._tried: set[Summary] = set()
@@ -114,7 +114,7 @@ class Evaluator:
     def score(self, plan: Plan) -> Scores:
         """Score a plan."""
         plan.check(self._given)
-        wanted = self._parts_for(plan.columns)
+        wanted = self._parts_for(plan.columns, plan.aside)
         delta = Delta(self._data, plan, self.fused)
         changes: dict[int, object] = {}  # by identity: the summaries are those of the evaluator
         results: dict[str, tuple[Measure, Score]] = {}
@@ -172,12 +172,12 @@ class Evaluator:
         """Return what the measures are computed from, for plans that move these columns."""
         return [part.summary for parts in self._parts_for(moved) for part in parts.parts]
 
-    def _parts_for(self, moved: tuple[str, ...]) -> list[Parts]:
-        if moved not in self._parts:
-            wanted = [parts_of(call, self._kinds[call.text], self._data, moved) for call in self._calls]
-            self._parts[moved] = wanted
+    def _parts_for(self, moved: tuple[str, ...], aside: tuple[str, ...] = ()) -> list[Parts]:
+        if (moved, aside) not in self._parts:
+            wanted = [parts_of(call, self._kinds[call.text], self._data, moved, aside) for call in self._calls]
+            self._parts[moved, aside] = wanted
             self.fused.update(self._fused_for([part.summary for parts in wanted for part in parts.parts]))
-        return self._parts[moved]
+        return self._parts[moved, aside]
 
     def _fused_for(self, summaries: Sequence[Summary]) -> dict[Cross, Fused]:
         """Fuse the variables of tables that are met for the first time and that no fused cross contains."""

@@ -71,12 +71,11 @@ def numbers_of(column: Column) -> Floats | None:
 def scale_of(column: Column) -> Floats:
     """Return x of the swapping bias for each code: numeric categories as they are, else positions.
 
-    Missing codes and the empty field follow one by one after the largest.
+    Missing is one category, a step above the largest.
     """
     numeric = _numeric_categories(column)
     known = np.arange(column.valid, dtype=np.float64) if numeric is None else numeric
-    last = float(known.max(initial=-1.0))
-    return np.concatenate((known, last + np.arange(1.0, column.size - column.valid + 1)))
+    return np.append(known, np.full(max(column.size - column.valid, 1), float(known.max(initial=-1.0)) + 1))
 
 
 def _numeric_categories(column: Column) -> Floats | None:

@@ -50,8 +50,8 @@ class Control:
         self._per_unit = 1.0 if data.ticks is None else data.ticks.per_unit
         self._sort = group_ids([codes_of(data, name) for name in recipe.sort], data.n) if recipe.sort else None
         self._imputes = recipe.on_missing == "impute" and any(_some_missing(column) for column in self._swap)
-        self._value = group_ids([(c.values, c.size) for c in self._swap], data.n)[0] if self._imputes else None
-        self._known = None if self._imputes else self._view([column.values for column in self._swap])
+        self._value = _values_of_incomplete(self._swap, data.n) if self._imputes else None
+        self._known = None if self._imputes else self._view(self._one_missing())
 
     def draw(self, stream: Stream) -> Plan:
         """Draw the plan of a stream."""
@@ -82,8 +82,12 @@ class Control:
     def _codes(self, stream: Stream) -> list[Codes]:
         """Return the swap variables as codes, missing ones imputed where that is asked for."""
         if not self._imputes:
-            return [column.values for column in self._swap]
+            return self._one_missing()
         return [self._imputed(column, stream) for column in self._swap]
+
+    def _one_missing(self) -> list[Codes]:
+        """Return the swap variables as codes in which all kinds of missing are one category, the last."""
+        return [np.minimum(column.values, column.valid) for column in self._swap]
 
     def _imputed(self, column: Column, stream: Stream) -> Codes:
         name = column.variable.name
@@ -95,7 +99,8 @@ class Control:
 
     def _x(self, codes: list[Codes], stream: Stream) -> Floats:
         """Return x of the swapping bias for every record."""
-        name = self._recipe.bias or self._recipe.swap[-1]
+        recipe = self._recipe
+        name = recipe.swap[-1] if recipe.bias is None or recipe.method == "balanced" else recipe.bias
         if name in self._recipe.swap:
             place = list(self._recipe.swap).index(name)
             return scale_of(self._swap[place])[codes[place]]
@@ -150,11 +155,21 @@ class Control:
         facts = self._facts(drawn, found)
         if recipe.matching == "optimal":
             costs = Costs(recipe.cost, codes, self._swap, self._weight)
-            rivals["greedy"] = Plan(self._moves(greedy.pairs), data=self._data, asked=asked)
+            rivals["greedy"] = Plan(
+                self._moves(greedy.pairs), data=self._data, asked=asked, aside=recipe.secret_columns
+            )
             facts["cost"] = costs.total(found.pairs)
             facts["greedy"] = {**self._outcome(greedy), "cost": costs.total(greedy.pairs)}
-        rows = {"targets": drawn.rows, "certain": drawn.certain, "without partner": found.alone}
-        return Plan(self._moves(found.pairs), data=self._data, asked=asked, details=Details(facts, rows, rivals))
+        rows = {
+            "targets": drawn.rows,
+            "certain": drawn.certain,
+            "without partner": found.alone,
+            "nobody there": found.lonely,
+        }
+        aside = recipe.secret_columns
+        return Plan(
+            self._moves(found.pairs), data=self._data, asked=asked, details=Details(facts, rows, rivals), aside=aside
+        )
 
     def _moves(self, pairs: Pairs) -> list[Move]:
         """Exchange the swap variables in every pair, and what is linked where the parent differs."""
@@ -185,7 +200,7 @@ class Control:
     def _reasons(self, found: Found) -> dict[str, int]:
         """Count why targets have no partner."""
         where = " and group" if self._recipe.method == "balanced" and len(self._swap) > 1 else ""
-        counts = ((NOBODY_THERE, found.lonely), (ALL_TAKEN, len(found.alone) - found.lonely))
+        counts = ((NOBODY_THERE, len(found.lonely)), (ALL_TAKEN, len(found.alone) - len(found.lonely)))
         return {reason.format(zone="zone" + where): count for reason, count in counts if count}
 
 
@@ -203,6 +218,8 @@ def _check(recipe: ControlledSwap, data: Data) -> None:
     for parameter, columns in named.items():
         require_columns(data, columns, f"'{parameter}' of ControlledSwap")
     refuse_fixed(data, [*recipe.swap, *named["linked"]])
+    if data.weight in recipe.secret_columns:
+        raise InputError(f"Column {data.weight!r} is the weight: it cannot say who is a target, or how many are.")
     for name in recipe.boundary:
         data.coded(name, purpose="a boundary")
     for name in recipe.swap:
@@ -223,6 +240,14 @@ def _check_bias(column: Column) -> None:
             )
 
 
+def _values_of_incomplete(swap: list[Column], n: int) -> Ints:
+    """Number the original values of records with a missing one, -1 for the others; all missing codes are alike."""
+    codes = [np.minimum(column.values, column.valid) for column in swap]
+    missing = np.logical_or.reduce([code == column.valid for code, column in zip(codes, swap, strict=True)])
+    ids, _ = group_ids([(code, column.valid + 1) for code, column in zip(codes, swap, strict=True)], n)
+    return np.where(missing, ids, -1)
+
+
 def _some_missing(column: Column) -> bool:
     return column.size > column.valid and bool((column.values >= column.valid).any())
 
@@ -240,6 +265,6 @@ def _joined(found: list[Found]) -> Found:
         np.concatenate([each.pairs for each in found]),
         np.concatenate([each.bias for each in found]),
         np.sort(np.concatenate([each.alone for each in found])),
-        sum(each.lonely for each in found),
+        np.sort(np.concatenate([each.lonely for each in found])),
         max(each.rounds for each in found),
     )

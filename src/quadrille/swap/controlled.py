@@ -122,6 +122,13 @@ class ControlledSwap(Recipe):
                     "A column can be swapped, be a boundary or be linked, not two of these."
                 )
             parts[name] = part
+        steering = [(name, "targets, must or never") for name in self.secret_columns]
+        for name, part in steering:
+            if name in parts:
+                raise OverlapError(
+                    f"Column {name!r} is in both '{parts[name]}' and '{part}' of ControlledSwap. What steers the draw "
+                    "is left out of the public file, so it cannot be released in another part."
+                )
         for parent in self.followers:
             if parent not in self.swap:
                 raise ParameterError(f"'linked' of ControlledSwap names {parent!r}, which is not a swap variable.")

@@ -88,6 +88,39 @@ def _candidates(market: kernels.Market, greedy: Found, stream: Stream) -> Pairs:
 def _least_cost(edges: Pairs, cost: Floats) -> Ints:
     """Return the edges of a matching with the most pairs and, of those, the least total cost.
 
+    Targets that share no donor with another one take their cheapest; the rest is solved group by group, a group being
+    targets that are linked by donors they share.
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    _, row = np.unique(edges[:, 0], return_inverse=True)
+    _, column = np.unique(edges[:, 1], return_inverse=True)
+    targets, donors = int(row.max()) + 1, int(column.max()) + 1
+    nodes = targets + donors
+    links = coo_array((np.ones(len(row), dtype=bool), (row, targets + column)), shape=(nodes, nodes))
+    group = np.asarray(connected_components(links, directed=False)[1], dtype=np.int64)
+    size = np.bincount(group[:targets], minlength=nodes)[group[row]]
+    chosen = [_cheapest(np.flatnonzero(size == 1), row, cost)]
+    share = cost / max(float(cost.max()), np.finfo(np.float64).tiny)
+    shared = np.flatnonzero(size > 1)
+    shared = shared[np.argsort(group[row[shared]], kind="stable")]
+    ends = np.flatnonzero(np.diff(group[row[shared]], append=-1)) + 1
+    for first, end in zip(np.append(0, ends[:-1]), ends, strict=True) if len(shared) else ():
+        inside = shared[first:end]
+        chosen.append(inside[_solve(row[inside], column[inside], share[inside])])
+    return np.sort(np.concatenate(chosen))
+
+
+def _cheapest(edges: Ints, row: Ints, cost: Floats) -> Ints:
+    """Return the cheapest of these edges for each of their targets."""
+    order = edges[np.lexsort((cost[edges], row[edges]))]
+    return order[np.diff(row[order], prepend=-1) > 0]
+
+
+def _solve(row: Ints, column: Ints, share: Floats) -> Ints:
+    """Match the targets of one group: places of the edges chosen.
+
     Every target also has an edge to a dummy of its own, so dear that it is used only where nothing else is left. Costs
     are shares of the largest, raised by 1, because the solver takes an edge of cost 0 for a missing one; neither
     changes a comparison between matchings of as many pairs.
@@ -95,14 +128,11 @@ def _least_cost(edges: Pairs, cost: Floats) -> Ints:
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 
-    targets, row = np.unique(edges[:, 0], return_inverse=True)
-    donors, column = np.unique(edges[:, 1], return_inverse=True)
-    share = cost / max(float(cost.max()), np.finfo(np.float64).tiny)
-    dear = 2.0 * (len(targets) + 1)
-    every = np.arange(len(targets))
-    rows, columns = np.concatenate((row, every)), np.concatenate((column, len(donors) + every))
-    values = np.concatenate((share + 1, np.full(len(targets), dear)))
-    graph = coo_array((values, (rows, columns)), shape=(len(targets), len(donors) + len(targets))).tocsr()
-    matched = min_weight_full_bipartite_matching(graph)
-    mate = np.asarray(matched[1], dtype=np.int64)
+    row, column = (np.unique(each, return_inverse=True)[1] for each in (row, column))
+    targets, donors = int(row.max()) + 1, int(column.max()) + 1
+    every = np.arange(targets)
+    rows, columns = np.concatenate((row, every)), np.concatenate((column, donors + every))
+    values = np.concatenate((share + 1, np.full(targets, 2.0 * (targets + 1))))
+    graph = coo_array((values, (rows, columns)), shape=(targets, donors + targets)).tocsr()
+    mate = np.asarray(min_weight_full_bipartite_matching(graph)[1], dtype=np.int64)
     return np.flatnonzero(mate[row] == column)

@@ -23,7 +23,7 @@ NO_VALUE = -1
 class Records:
     """What decides about partners, per record: weight in ticks, x of the bias, and who is a target or a donor.
 
-    `value` numbers the original swap values where some of them were imputed, else it is None: then the cell tells them.
+    `value` numbers the original swap values of records that have missing ones, -1 for the others; None without any.
     `x_by_cell`: all records of a cell have the same x.
     """
 
@@ -39,47 +39,44 @@ class Records:
 class Found:
     """Pairs (target, donor) with their biases in ticks, targets without partner, and the number of rounds.
 
-    `lonely` of the targets without partner had no donor in another cell of their zone from the beginning.
+    `lonely` are those without partner that had no donor in another cell of their zone from the beginning.
     """
 
     pairs: Pairs
     bias: Floats
     alone: Ints
-    lonely: int
+    lonely: Ints
     rounds: int
 
 
 def make_market(rows: Ints, cells: Cells, records: Records) -> kernels.Market:
-    """Sort the donors among some rows by cell, original value and weight; rows come sorted by cell and weight."""
-    donors = rows[records.donor[rows]]
-    targets = rows[records.target[rows]]
-    cell = cells.cell[donors]
-    value = np.full(len(donors), NO_VALUE) if records.value is None else records.value[donors]
-    if records.value is not None:
-        resorted = np.lexsort((records.weight[donors], value, cell))
-        donors, cell, value = donors[resorted], cell[resorted], value[resorted]
-    weight = records.weight[donors]
-    new_kind = _starts(cell, value)
-    new_run = new_kind | _starts(weight)
-    run_start = np.flatnonzero(new_run)
-    kind_place = np.flatnonzero(new_kind)
+    """Sort donors and targets among some rows; rows come sorted by cell and weight."""
+    donors, targets = rows[records.donor[rows]], rows[records.target[rows]]
+    cell, weight = cells.cell[donors], records.weight[donors]
+    run_start = np.flatnonzero(_starts(cell, weight))
     bounds = np.searchsorted(cells.zone, np.arange(int(cells.zone.max(initial=-1)) + 2))
+    value = np.full(1, NO_VALUE) if records.value is None else records.value
+    target_value = np.full(len(targets), NO_VALUE) if records.value is None else records.value[targets]
+    choosy = target_value != NO_VALUE
+    if choosy.any():
+        order = np.lexsort((choosy, cells.cell[targets]))  # stable: by weight within both
+        targets, target_value, choosy = targets[order], target_value[order], choosy[order]
     return kernels.Market(
         donors=donors,
         run_start=np.append(run_start, len(donors)),
         run_weight=weight[run_start],
-        kind_start=np.append(np.searchsorted(run_start, kind_place), len(run_start)),
-        kind_value=value[kind_place],
-        cell_start=np.searchsorted(cell[kind_place], np.arange(cells.count + 1)),
+        cell_start=np.searchsorted(cell[run_start], np.arange(cells.count + 1)),
         zone_first=bounds[cells.zone],
         zone_last=bounds[cells.zone + 1] - 1,
         targets=targets,
+        line=2 * cells.cell[targets] + choosy,
         target_cell=cells.cell[targets],
-        target_value=np.full(len(targets), NO_VALUE - 1) if records.value is None else records.value[targets],
+        target_value=target_value,
         target_weight=records.weight[targets],
         weight=_read_only(records.weight),
         x=_read_only(records.x),
-        crowds=records.value is None and records.x_by_cell,
+        value=_read_only(value),
+        one_x=records.x_by_cell,
     )
 
 
@@ -102,13 +99,13 @@ def _starts(*columns: Ints) -> Flags:
 def find_partners(market: kernels.Market, stream: Stream) -> Found:
     """Run the greedy search: rounds of nearest cells, closest weights and smallest biases."""
     asked, line = kernels.nothing_asked(market), kernels.open_line(market)
-    stock = kernels.open_stock(market, len(market.weight))
+    stock = kernels.open_stock(market)
     dice = kernels.dice(stream.words(8 * len(market.targets) + 64))
-    state = np.zeros(4, dtype=np.int64)
-    rounds, active = 0, len(line.cell)
+    crowd = np.zeros(1, dtype=np.int64)
+    rounds, active = 0, len(line.first)
     while active:
         read = int(dice.cursor[0])
-        left = int(kernels.pair_round(active, state, asked, line, stock, market, dice))
+        left = int(kernels.pair_round(active, crowd, asked, line, stock, market, dice))
         if left < 0:
             # The round begins again, with more words of the same stream.
             dice = kernels.dice(stream.words(2 * len(dice.words)))
@@ -118,13 +115,12 @@ def find_partners(market: kernels.Market, stream: Stream) -> Found:
         active = left
     paired = asked.partner >= 0
     pairs = np.stack((market.targets[paired], asked.partner[paired]), axis=1)
-    return Found(
-        pairs, asked.bias[paired], market.targets[~paired], _lonely(market, market.target_cell[~paired]), rounds
-    )
+    alone = market.targets[~paired]
+    return Found(pairs, asked.bias[paired], alone, alone[_lonely(market, market.target_cell[~paired])], rounds)
 
 
-def _lonely(market: kernels.Market, cell: Ints) -> int:
-    """Count those of these cells in whose zone no other cell has a donor."""
-    before = market.run_start[market.kind_start[market.cell_start]]
+def _lonely(market: kernels.Market, cell: Ints) -> Flags:
+    """Tell in which of these cells' zones no other cell has a donor."""
+    before = market.run_start[market.cell_start]
     in_zone = before[market.zone_last[cell] + 1] - before[market.zone_first[cell]]
-    return int((in_zone == before[cell + 1] - before[cell]).sum())
+    return in_zone == before[cell + 1] - before[cell]

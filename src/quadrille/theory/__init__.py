@@ -8,6 +8,7 @@ from quadrille.theory.error import Error
 from quadrille.theory.flows import pairs_between
 from quadrille.theory.large_n import large_n_error
 from quadrille.theory.moments import swap_error
+from quadrille.theory.prediction import Predicted, Prediction, predict, predictions
 from quadrille.theory.rounding import rounding_error
 from quadrille.theory.tables import ExpectedChiSquare, expected_chi_square, expected_table, table_error
 
@@ -15,6 +16,8 @@ __all__ = [
     "Corrected",
     "Error",
     "ExpectedChiSquare",
+    "Predicted",
+    "Prediction",
     "RateFor",
     "correct",
     "equivalent_records",
@@ -24,6 +27,8 @@ __all__ = [
     "expected_table",
     "large_n_error",
     "pairs_between",
+    "predict",
+    "predictions",
     "rate_for",
     "rounding_error",
     "swap_error",

@@ -9,10 +9,10 @@ import numpy as np
 
 from quadrille.data import Data, require_columns, require_data
 from quadrille.errors import InputError, bad_parameter
-from quadrille.recipe import names, one_of, share
+from quadrille.recipe import names, one_of, refuse_fixed, share
 from quadrille.swap.classes import records_of
 from quadrille.theory.crossing import NEVER, admissible, first_crossing, mean_square, most_moved
-from quadrille.theory.joint import Ints, Margin, margin_of
+from quadrille.theory.margin import Ints, Margin, margin_of
 from quadrille.theory.planned import class_index, joint_of
 from quadrille.theory.spread import KINDS, Floats, Kind, Spread, factors
 from quadrille.where import Where
@@ -78,6 +78,7 @@ def rate_for(
     one_of(_OWNER, "weight", weight, ("stays", "moves"))
     moved, classes = names(_OWNER, "swap", swap, least=1), names(_OWNER, "within", within)
     require_columns(data, moved, f"'swap' of {_OWNER}")
+    refuse_fixed(data, moved)
     if isinstance(budget, bool) or not budget >= 0:
         raise bad_parameter(_OWNER, "budget", "a number of 0 or more", budget)
     if (groups is not None) != (kind == "across"):

@@ -16,6 +16,7 @@ from quadrille.swap.permutation import PermutationSwap
 from quadrille.swap.random import RandomSwap
 from quadrille.theory.flows import pairs_between, transitions
 from quadrille.theory.labelled import Labelled, labelled
+from quadrille.theory.planned import APPROXIMATE
 from quadrille.theory.spread import Floats, Kind, count_spread, factors
 
 if TYPE_CHECKING:
@@ -142,11 +143,11 @@ def _random(values: Floats, recipe: RandomSwap, n: int) -> tuple[Floats, Floats,
     spread = scatter @ (q @ back**2 - np.eye(len(counts))) + _varying_pairs(between, cell / counts, back, pairs)
     variance[:, present] = np.maximum(spread, 0.0)
     exact = len(counts) <= 2  # two levels exchange exactly as many as there are pairs
-    return corrected, variance, "" if exact else "approximate: pairs between levels are taken at their expected numbers"
+    return corrected, variance, "" if exact else APPROXIMATE
 
 
 def _varying_pairs(between: Floats, mean: Floats, back: Floats, pairs: int) -> Floats:
-    """Return what the scatter of the numbers of pairs between levels adds, as if they were multinomial (formula 5)."""
+    """Return what the scatter of the numbers of pairs adds, as if they were multinomial (correction.md, formula 5)."""
     square, total = np.zeros_like(mean), np.zeros_like(mean)
     for a, row in enumerate(between):
         gap, step = mean - mean[:, [a]], back[a] - back
@@ -210,7 +211,8 @@ def _by_class(
 
 def _result(corrected: Floats, variance: Floats, given: Labelled, note: str) -> Corrected:
     negative = int((corrected < -1e-9).sum())
-    said = f"{negative:,} corrected cells are negative: estimates of small counts" if negative else ""
+    many = f"{negative:,} corrected cells are" if negative > 1 else "1 corrected cell is"
+    said = f"{many} negative: estimates of small counts" if negative else ""
     return Corrected(corrected, np.sqrt(variance), given, negative, "; ".join(filter(None, (note, said))))
 
 

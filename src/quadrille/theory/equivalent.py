@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import isfinite
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from quadrille.errors import bad_parameter
-from quadrille.recipe import one_of, whole
+from quadrille.data import Data
+from quadrille.errors import ParameterError, bad_parameter
+from quadrille.recipe import names, one_of, whole
 from quadrille.theory.crossing import NEVER, Ints, admissible, first_crossing, mean_square, most_moved
+from quadrille.theory.joint import tally
 from quadrille.theory.labelled import labelled
+from quadrille.theory.margin import margin_of
 from quadrille.theory.moments import spread_of_records
 from quadrille.theory.spread import Floats, Kind, Spread, count_spread
 
 if TYPE_CHECKING:
     import polars as pl
+
+_TABLE = "equivalent_table"
+_Cells = list[tuple[int, dict[str, object]]]
 
 _SLACK = 1e-12
 """A mean square error this little short of the target has reached it: the rest is rounding of the arithmetic."""
@@ -51,26 +58,37 @@ def equivalent_records(
     return None if found == NEVER else found
 
 
-def equivalent_table(table: object, *, base: int = 5, kind: Kind = "pairs") -> pl.DataFrame:
-    """Return, for each cell of a two-way table of counts, how many records to swap for the error of rounding.
+def equivalent_table(
+    table: object,
+    margin: str | Sequence[str] | None = None,
+    *,
+    swap: Sequence[str] | str = (),
+    base: int = 5,
+    kind: Kind = "pairs",
+) -> pl.DataFrame:
+    """Return, for each cell of a table of counts, how many records to swap for the error of rounding.
 
-    Rows against columns are permuted; either may be the swapped variable. `table` is a 2-D array, nested lists, or a
-    frame whose first column holds labels.
+    `table` is a two-way table: a 2-D array, nested lists, or a frame whose first column holds labels. Rows are permuted
+    against columns; either may be the swapped variable. Or it is a file, with a margin such as "Age*MS" and the
+    variables that `swap`; then records are counted, whatever their weight.
 
     Columns: the labels, `count`, `rounding_rmse`, `records` (smallest k whose RMSE reaches it; None: never) and
     `closest`: whichever of that k and the admissible one before has the RMSE nearer to rounding's, or the k of the
     largest RMSE where rounding's is never reached.
+
+    >>> equivalent_table([[148313, 21316], [73508, 294438]])["records"].to_list()
+    [16, 12, 16, 16]
     """
     from quadrille.frames import tidy
 
-    one_of("equivalent_table", "kind", kind, ("pairs", "cycles"))
-    given = labelled(table, "equivalent_table")
-    residue = given.values.ravel() % whole("equivalent_table", "base", base, least=1)
+    one_of(_TABLE, "kind", kind, ("pairs", "cycles"))
+    whole(_TABLE, "base", base, least=1)
+    labels, values = _of_data(table, margin, swap) if isinstance(table, Data) else _of_table(table, margin, swap)
+    n, counts = int(values.sum()), values.ravel()
+    residue = counts % base
     target = np.sqrt(residue * (base - residue))
-    values = given.values
-    n = int(values.sum())
     on_a, on_b = np.broadcast_arrays(values.sum(axis=1, keepdims=True), values.sum(axis=0, keepdims=True))
-    spread = count_spread(float(n), on_a.ravel(), on_b.ravel(), values.ravel())
+    spread = count_spread(float(max(n, 1)), on_a.ravel(), on_b.ravel(), counts)
     most = most_moved(kind, (n,))
     found = np.where(target > 0, first_crossing(kind, spread, most, lambda e: e >= _line(target)), 0)
     closest = _closest(kind, spread, most, target, found)
@@ -78,14 +96,32 @@ def equivalent_table(table: object, *, base: int = 5, kind: Kind = "pairs") -> p
         [
             {
                 **cell,
-                "count": int(values.ravel()[i]),
+                "count": int(counts[i]),
                 "rounding_rmse": float(target[i]),
                 "records": None if found[i] == NEVER else int(found[i]),
                 "closest": int(closest[i]),
             }
-            for i, cell in enumerate(given.cells())
+            for i, cell in labels
         ]
     )
+
+
+def _of_table(table: object, margin: object, swap: object) -> tuple[_Cells, Floats]:
+    if margin is not None or swap:
+        raise ParameterError("equivalent_table takes 'margin' and 'swap' with a file, not with a table.")
+    given = labelled(table, _TABLE)
+    return list(enumerate(given.cells())), given.values
+
+
+def _of_data(data: Data, margin: str | Sequence[str] | None, swap: Sequence[str] | str) -> tuple[_Cells, Floats]:
+    """Count a margin of a file: moved part in the rows, staying part in the columns."""
+    if margin is None:
+        raise ParameterError("equivalent_table needs a 'margin', such as \"Age*MS\", with a file.")
+    split = margin_of(data, margin, names(_TABLE, "swap", swap, least=1), _TABLE)
+    values = tally(data, split).count[0, 0].astype(float)
+    reached = (values.sum(axis=1) > 0)[:, None] & (values.sum(axis=0) > 0)[None, :]
+    cells = split.ordered(np.flatnonzero(reached.ravel()))
+    return list(zip(cells.tolist(), split.named(cells), strict=True)), values
 
 
 def _line(rmse: float | Floats) -> float | Floats:

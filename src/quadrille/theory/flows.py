@@ -11,7 +11,8 @@ from quadrille.data import Data
 from quadrille.errors import InputError, infeasible
 from quadrille.swap.groups import Ints, codes_of, group_ids
 from quadrille.swap.random import RandomSwap
-from quadrille.theory.joint import Margin, sums_by
+from quadrille.theory.joint import sums_by
+from quadrille.theory.margin import Margin
 from quadrille.theory.spread import Floats
 
 MOST_LEVELS = 2000
@@ -131,7 +132,7 @@ def flow_moments(data: Data, recipe: RandomSwap, swap: tuple[str, ...], margin: 
 def _varying_pairs(between: Floats, own: Floats, mean: Floats) -> Floats:
     """Return sum m_ab d_ab^2 for every cell, d_ab what one pair between levels a and b adds to it on average.
 
-    Pairs fall between levels almost as in a multinomial draw, and their numbers scatter accordingly (formula 6).
+    Pairs fall between levels almost as in a multinomial draw; their numbers scatter so (expected.md, formula 6).
     """
     apart = between * (1 - own @ own.T)
     square = mean**2

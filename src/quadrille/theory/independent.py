@@ -24,8 +24,11 @@ _MOST_EXACT = 1 << 20
 _WINDOW = 64
 _SPREADS = 6.0
 _TINY = 1e-12
-_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(21)
-_WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
+_NOISE = 1e-14
+"""Smaller chances are rounding errors of the transform."""
+
+_NODES, _MASS = np.polynomial.hermite_e.hermegauss(21)
+_WEIGHTS = _MASS / _MASS.sum()
 
 Effect = Callable[[Floats, Floats], Floats]
 """A function of a cell's count before and after."""
@@ -60,50 +63,63 @@ class Cells:
 
     @cached_property
     def _near(self) -> NDArray[np.bool_]:
-        """Which cells keep so close to their count that the window holds their distribution."""
-        free = (self.reach * (1 - self.reach)).T @ self.inside
-        reach = np.abs(self.mean - self.before) + _SPREADS * np.sqrt(np.maximum(self.variance, free)) + 2
-        return reach < self.window / 2
+        """Which cells keep so close to their expectation that the window holds their distribution."""
+        return _SPREADS * np.sqrt(np.maximum(self.variance, self._free)) + 2 < self.window / 2
+
+    @cached_property
+    def _free(self) -> Floats:
+        """The variance of every cell if records moved independently."""
+        return (self.reach * (1 - self.reach)).T @ self.inside
+
+    @cached_property
+    def _centre(self) -> Floats:
+        return np.round(self.mean)
 
     @cached_property
     def _log(self) -> tuple[Floats, NDArray[np.complex128], NDArray[np.complex128]]:
         """Angles; log of one record's characteristic function (level, part, angle); its sum over records."""
         angle = 2 * np.pi * np.arange(self.window // 2 + 1) / self.window
         one = 1 + self.reach[:, :, None] * (np.exp(-1j * angle) - 1)
-        one = np.log(np.where(np.abs(one) < _TINY, _TINY, one))
-        flat = one.reshape(len(one), -1)
-        total = flat.real.T @ self.inside + 1j * (flat.imag.T @ self.inside)
-        return angle, one, total.reshape(*one.shape[1:], -1).transpose(0, 2, 1)
+        size, turn = np.log(np.maximum(np.abs(one), _TINY)), np.angle(one)
+        # Not a matrix product: on a busy machine its threads wait for one another longer than this takes.
+        total = np.zeros((one.shape[1], self.inside.shape[1], len(angle)), dtype=np.complex128)
+        log = size.astype(np.complex128) + 1j * turn
+        for here, level in zip(self.inside, log, strict=True):
+            there = np.flatnonzero(here)
+            total[:, there] += here[there, None] * level[:, None, :]
+        return angle, log, total
 
     @cached_property
     def _paired(self) -> Floats:
         """Expected exchanges within a stayed part beyond independence: they change nothing, and narrow the cell."""
-        free = (self.reach * (1 - self.reach)).T @ self.inside
         staying = np.zeros_like(self.before)
         own = self.reach[np.arange(len(self.part)), self.part]
         np.add.at(staying, self.part, own[:, None] * self.inside)
         most = np.minimum(self.before - staying, self.mean - staying)
-        return np.minimum((free - self.variance) / 2, np.maximum(most, 0.0))
+        return np.minimum((self._free - self.variance) / 2, np.maximum(most, 0.0))
 
     @cached_property
     def _steps(self) -> Ints:
-        """The changes of a cell that the window holds, in the order of the transform."""
+        """The distances from the centre that the window holds, in the order of the transform."""
         return (np.arange(self.window) + self.window // 2) % self.window - self.window // 2
 
     @cached_property
     def _chances(self) -> Floats:
-        """The chance of every change of the near cells."""
+        """The chance of every count of the near cells, by its distance from the centre."""
         angle, _, total = self._log
         near = self._near
-        centred = total[near] + 1j * angle * self.before[near][:, None]
+        centred = total[near] + 1j * angle * self._centre[near][:, None]
         centred -= 2 * self._paired[near][:, None] * (np.cos(angle) - 1)
-        return np.maximum(np.fft.irfft(np.exp(centred), n=self.window, axis=1), 0.0)
+        chances = np.fft.irfft(np.exp(centred), n=self.window, axis=1)
+        chances[self._free[near] < _TINY] = self._steps == 0
+        chances = np.where(chances > _NOISE, chances, 0.0)  # taking out exchanges can overdo it where a cell is a level
+        return chances / chances.sum(axis=1, keepdims=True)
 
     def expected(self, effect: Effect) -> tuple[float, float]:
         """Return the sum over the cells of the mean of an effect, and the sum of its variances."""
         near = self._near
         before = self.before[near][:, None]
-        value = effect(before, np.maximum(before + self._steps, 0.0))
+        value = effect(before, np.maximum(self._centre[near][:, None] + self._steps, 0.0))
         first, second = (self._chances * value).sum(axis=1), (self._chances * value**2).sum(axis=1)
         far = self.before[~near][:, None]
         spread = np.sqrt(self.variance[~near])[:, None]
@@ -117,7 +133,8 @@ class Cells:
         from scipy.special import ndtr
 
         near = self._near
-        close = float((self._chances @ np.abs(self._steps)).sum())
+        change = np.abs((self._centre - self.before)[near][:, None] + self._steps)
+        close = float((self._chances * change).sum())
         gap, spread = (self.mean - self.before)[~near], np.maximum(np.sqrt(self.variance[~near]), _TINY)
         z = gap / spread
         folded = spread * np.sqrt(2 / np.pi) * np.exp(-(z**2) / 2) + gap * (2 * ndtr(z) - 1)
@@ -126,7 +143,7 @@ class Cells:
     def at_risk(self, n: int) -> float:
         """Return the expected number of records that no swap touches, in cells of 1 to n - 1 records afterwards."""
         angle, one, total = self._log
-        small = self._near & (self.before < self.window / 2)
+        small = self._near & (self._centre < self.window / 2)
         level, stayed = np.nonzero((self.inside > 0) & small[self.part])
         part = self.part[level]
         others = total[part, stayed] - one[level, part]
@@ -145,14 +162,27 @@ def cells_of(data: Data, recipe: Recipe, levels: Levels, margin: tuple[str, ...]
     inside = np.bincount(levels.of * columns + stay, minlength=len(levels.counts) * columns)
     inside = inside.reshape(-1, columns).astype(float)
     own = (part[:, None] == np.arange(parts)) * 1.0
+    before = own.T @ inside
+    window = max(_WINDOW, 1 << (8 * largest).bit_length())
+    if min(len(moving), len(margin) - len(moving)) == 0:  # all of it moves, or none: no cell changes
+        return Cells(levels, inside, part, own, before, before, np.zeros_like(before), window)
     reach = np.clip(levels.reach @ own, 0.0, 1.0)
-    n = levels.counts[:, None]
-    scatter = inside * (n - inside) / np.maximum(n - 1, 1)
-    variance = (reach * (1 - reach)).T @ scatter
+    mean = reach.T @ inside
+    variance = _variance(levels, inside, own, reach, mean - before)
     if isinstance(recipe, PermutationSwap) and data.weight is None:
         variance = _exact_variance(data, recipe, margin, (stay, columns), (part, parts), levels, variance)
-    window = max(_WINDOW, 1 << (4 * largest - 1).bit_length())
-    return Cells(levels, inside, part, reach, own.T @ inside, reach.T @ inside, variance, window)
+    return Cells(levels, inside, part, reach, before, mean, variance, window)
+
+
+def _variance(levels: Levels, inside: Floats, own: Floats, reach: Floats, bias: Floats) -> Floats:
+    """Return the variance of every cell: who of a level moves, and how many pairs join each two levels (formula 3)."""
+    n = levels.counts[:, None]
+    who = (reach * (1 - reach)).T @ (inside * (n - inside) / np.maximum(n - 1, 1))
+    pairs = np.triu(levels.between).sum()
+    crossing = levels.between * (1 - own @ own.T)
+    share = inside / n
+    spread = share**2 * crossing.sum(axis=1)[:, None] - 2 * share * (crossing @ share) + crossing @ share**2
+    return who + np.maximum(own.T @ spread - bias**2 / max(pairs, 1.0), 0.0)
 
 
 def _exact_variance(

@@ -1,4 +1,4 @@
-"""The error of a count in a large file, from proportions alone (moments.md, formula 12)."""
+"""The error of a count in a large file, from proportions alone (moments.md, formula 10)."""
 
 from __future__ import annotations
 

@@ -21,9 +21,10 @@ MOST_LEVELS = 500
 """More combinations of swapped and constraining variables are not predicted: their flows take too long."""
 
 _STEPS = 128
+_TOO_MANY = "more pairs are asked for than its levels allow"
 
 
-class NotPredicted(Exception):  # noqa: N818 - it never leaves this package
+class NotPredicted(Exception):
     """Why a design or a measure has no prediction; never leaves `predict`."""
 
 
@@ -33,7 +34,7 @@ class Levels:
 
     `of` is the level of each record, `counts` the records of each level, `codes` what each level holds. `reach[a, b]`
     is the chance that a record of level a holds the values of level b afterwards, `kept[a]` the chance that it takes
-    part in no swap.
+    part in no swap. `between[a, b]` are the expected pairs of the two levels.
     """
 
     swap: tuple[str, ...]
@@ -42,6 +43,7 @@ class Levels:
     codes: dict[str, Ints]
     reach: Floats
     kept: Floats
+    between: Floats
 
     @property
     def unswapped(self) -> float:
@@ -109,10 +111,13 @@ def _levels(data: Data, names: tuple[str, ...]) -> tuple[Ints, Floats, dict[str,
 
 def _allowed(recipe: RandomSwap, codes: dict[str, Ints]) -> NDArray[np.bool_]:
     """Tell which levels may be paired."""
+    size = len(codes[recipe.swap[0]])
     equal = {name: column[:, None] == column[None, :] for name, column in codes.items()}
-    alike = np.array([equal[name] for name in recipe.swap])
-    refused = {"all": alike.any(axis=0), "any": alike.all(axis=0), "none": np.zeros(alike.shape[1:], dtype=bool)}
-    allowed = ~refused[recipe.differ]
+    some, every = np.zeros((size, size), dtype=bool), np.ones((size, size), dtype=bool)
+    for name in recipe.swap:
+        some |= equal[name]
+        every &= equal[name]
+    allowed = np.ones_like(some) if recipe.differ == "none" else ~some if recipe.differ == "all" else ~every
     for name in recipe.same:
         allowed &= equal[name]
     for name in recipe.different:
@@ -124,9 +129,15 @@ def _flows(counts: Floats, pairs: int, sampler: str, allowed: NDArray[np.bool_])
     """Return m_ab. When no record pairs within its own level only shares matter: a file scaled down does as well."""
     scale = 1.0 if allowed.diagonal().any() else max(1.0, pairs / _STEPS)
     try:
-        return scale * pairs_between(counts / scale, round(pairs / scale), sampler, allowed)
+        found = scale * pairs_between(counts / scale, round(pairs / scale), sampler, allowed)
     except InfeasibleError:
-        raise NotPredicted("more pairs are asked for than its levels allow") from None
+        raise NotPredicted(_TOO_MANY) from None
+    if not allowed[~np.eye(len(counts), dtype=bool)].all():
+        return found
+    # Every two levels may be paired: then the largest number of pairs is known, and the last step can miss it.
+    if pairs > min(counts.sum() // 2, counts.sum() - counts.max()):
+        raise NotPredicted(_TOO_MANY)
+    return found
 
 
 def _uniform(counts: Floats, own: Ints, k: Ints) -> Floats:
@@ -143,4 +154,4 @@ def _moved(swap: tuple[str, ...], of: Ints, counts: Floats, codes: dict[str, Int
     np.fill_diagonal(reach, 2 * np.diag(reach))
     kept = np.clip(1 - reach.sum(axis=1), 0.0, 1.0)
     np.fill_diagonal(reach, np.diag(reach) + kept)
-    return Levels(swap, of, counts, codes, np.clip(reach, 0.0, 1.0), kept)
+    return Levels(swap, of, counts, codes, np.clip(reach, 0.0, 1.0), kept, between)

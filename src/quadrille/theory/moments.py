@@ -53,7 +53,7 @@ def swap_error(
     >>> error.value, round(error.bias, 6), round(error.rmse, 6)
     (2.0, -0.4, 0.632456)
 
-    Reference: Boudreau, Data swapping and random rounding, Statistics Canada, 2005.
+    Reference: Boudreau, Statistics Canada, 2005.
     """
     records = _records(a, b, kind, groups=groups, counts=counts)
     if within is None:

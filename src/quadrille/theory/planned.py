@@ -10,17 +10,18 @@ import numpy as np
 from quadrille.cross import Cross
 from quadrille.data import Data, require_columns, require_data
 from quadrille.errors import InputError, ParameterError
-from quadrille.recipe import Recipe
+from quadrille.recipe import Recipe, refuse_fixed
 from quadrille.swap.classes import records_of, refuse_small_groups, two_groups
 from quadrille.swap.groups import codes_of, group_ids
 from quadrille.swap.permutation import PermutationSwap
 from quadrille.swap.random import RandomSwap
 from quadrille.theory.flows import flow_moments
-from quadrille.theory.joint import ClassIndex, Ints, Joint, Margin, margin_of, tally
+from quadrille.theory.joint import ClassIndex, Joint, tally
+from quadrille.theory.margin import Ints, Margin, margin_of
 from quadrille.theory.spread import Floats, Kind, factors
 
 EXACT = "exact"
-APPROXIMATE = "approximate: pairs between levels are taken at their expected numbers"
+APPROXIMATE = "approximate: mean field for more than two levels"
 _SMALL_CROSS = 1024
 UNTOUCHED = "exact: the margin holds no swapped variable"
 
@@ -53,6 +54,9 @@ class Planned:
 def planned(data: Data, recipe: Recipe, margin: str | Sequence[str], where: str) -> Planned:
     """Work out expectation and variance of every cell of a margin."""
     require_data(data, where)
+    if isinstance(recipe, PermutationSwap | RandomSwap):
+        require_columns(data, recipe.swap, f"'swap' of {type(recipe).__name__}")
+        refuse_fixed(data, recipe.swap)
     if isinstance(recipe, PermutationSwap):
         return _permuted(data, recipe, margin, where)
     if isinstance(recipe, RandomSwap):
@@ -71,6 +75,8 @@ def joint_of(
     weight: str = "stays",
 ) -> Joint:
     """Tally a margin for a permutation within classes, perhaps across two groups."""
+    if weight == "moves" and data.weight is None:
+        raise InputError('weight="moves" needs a weight, and the file has none. Name it, or let it stay.')
     group = None if groups is None else two_groups(data, groups, "PermutationSwap")
     heavy = None if data.weight is None else "moved" if weight == "moves" else "stayed"
     return tally(data, margin, classes=classes, group=group, heavy=heavy)

@@ -1,0 +1,73 @@
+"""The factor f in a methods note: what it is, what it gives away and what not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import quadrille as qd
+from quadrille.errors import ParameterError
+from quadrille.io.published import read_published
+
+SECRET_WORDS = ("seed", "rate", "2442", "2,442", "1221", "1,221", "plan")
+
+
+def note(data: qd.Data, recipe: qd.Recipe, folder: Path, **options: bool) -> str:
+    made = qd.release(data, recipe, folder / "made", **options)
+    return (made.public / "methods.md").read_text(encoding="utf-8")
+
+
+def test_without_publish_f_the_note_tells_nothing(cps8d: qd.Data, tmp_path: Path) -> None:
+    text = note(cps8d, qd.PermutationSwap(["Age"], rate=0.05), tmp_path)
+    assert "Correcting a table" not in text
+    assert "Age" not in text
+
+
+def test_with_it_the_note_gives_f_and_the_variables_and_no_secret(cps8d: qd.Data, tmp_path: Path) -> None:
+    text = note(cps8d, qd.PermutationSwap(["Age"], rate=0.05), tmp_path, publish_f=True)
+    said = read_published(text, "the note")
+    assert said.swapped == ("Age",)
+    assert said.kind == "pairs"
+    assert said.f[""] == pytest.approx(2442 / 48841, rel=1e-11)
+    section = text.split("## Correcting a table")[1]
+    assert not [word for word in SECRET_WORDS if word in section.lower()]
+    assert "which variables took part" not in text.split("## What users should know")[1]
+
+
+def test_classes_have_an_f_of_their_own(cps8d: qd.Data, tmp_path: Path) -> None:
+    text = note(cps8d, qd.PermutationSwap(["Age"], rate=0.05, within=["Sex"]), tmp_path, publish_f=True)
+    said = read_published(text, "the note")
+    assert len(said.f) == 2
+    assert all(0.049 < f < 0.051 for f in said.f.values())
+
+
+def test_true_swaps_of_two_levels_have_an_f(cps8d: qd.Data, tmp_path: Path) -> None:
+    text = note(cps8d, qd.RandomSwap(["MS"], pairs=1000), tmp_path, publish_f=True)
+    married = int((cps8d["MS"].values == 0).sum())
+    expected = 1000 * cps8d.n / (married * (cps8d.n - married))
+    assert read_published(text, "the note").f[""] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        qd.RandomSwap(["Edu"], pairs=10, seed=1),
+        qd.RandomSwap(["MS"], pairs=10, same=["Sex"], seed=1),
+        qd.RandomSwap(["MS", "Sex"], pairs=10, seed=1),
+        qd.PermutationSwap(["Edu"], rate=0.01, kind="across", groups="Sex", seed=1),
+        qd.ControlledSwap(["Edu"], targets=0.01, seed=1),
+    ],
+)
+def test_where_there_is_no_single_f_nothing_is_written(recipe: qd.Recipe, cps8d: qd.Data, tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match="Leave 'publish_f' out"):
+        qd.release(cps8d, recipe, tmp_path / "made", publish_f=True)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_weight_that_moves_is_not_said_to_stay(tmp_path: Path) -> None:
+    data = qd.datasets.adult()
+    stays = note(data, qd.PermutationSwap(["race"], rate=0.01), tmp_path / "a")
+    moves = note(data, qd.PermutationSwap(["race"], rate=0.01, weight="moves"), tmp_path / "b")
+    assert "stayed with its record" in stays
+    assert "stayed with its record" not in moves
