@@ -99,8 +99,7 @@ class Control:
 
     def _x(self, codes: list[Codes], stream: Stream) -> Floats:
         """Return x of the swapping bias for every record."""
-        recipe = self._recipe
-        name = recipe.swap[-1] if recipe.bias is None or recipe.method == "balanced" else recipe.bias
+        name = self._recipe.bias or self._recipe.swap[-1]
         if name in self._recipe.swap:
             place = list(self._recipe.swap).index(name)
             return scale_of(self._swap[place])[codes[place]]
@@ -114,7 +113,8 @@ class Control:
     def _x_by_cell(self) -> bool:
         """Whether x is a swap variable, so that a cell has one x."""
         recipe = self._recipe
-        return recipe.bias is None or recipe.bias in recipe.swap or recipe.method == "balanced"
+        in_turn = recipe.method == "balanced" and len(recipe.swap) > 1
+        return recipe.bias is None or recipe.bias in recipe.swap or in_turn
 
     def _order(self, view: _View, stream: Stream) -> Ints:
         """Return all records sorted for the systematic draw, ties in random order."""
