@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import altair as alt
 import polars as pl
 
 from quadrille.chart import theme
-from quadrille.chart.labels import Place, Spot, free_spot
+from quadrille.chart.names import names
 from quadrille.chart.theme import HUES, INK, Range, counted
 from quadrille.chart.tidy import checked, defined, inline, thinned
 
@@ -123,36 +122,9 @@ def _dots(points: pl.DataFrame, square: _Square) -> alt.Chart:
 def _names(flagged: pl.DataFrame, points: pl.DataFrame, square: _Square) -> list[alt.Chart]:
     """Name the flagged points where the text covers no point, with a line from each to its name."""
     taken = [square.pixels(*point) for point in points.select("before", "after").iter_rows()]
-    rows: list[dict[str, float | str]] = []
     worst = flagged.sort("gap", "label", descending=[True, False]).head(_LABELS)
-    for label, before, after in worst.select("label", "before", "after").iter_rows():
-        text = _short(label)
-        spot = free_spot(square.pixels(before, after), theme.text_width(text, _TEXT), taken, (_SIDE, _SIDE))
-        taken += spot.covered()
-        row: dict[str, float | str] = {"text": text}
-        ends = _lead(square.pixels(before, after), spot)
-        for name, place in zip(("at", "from", "to"), ((spot.x, spot.y), *ends), strict=True):
-            row[f"{name}_before"], row[f"{name}_after"] = square.values(*place)
-        rows.append(row)
-    base = alt.Chart(inline(pl.DataFrame(rows)))
-    lead = base.mark_rule(color=INK, strokeWidth=0.8, opacity=0.6)
-    halo = base.mark_text(fontSize=_TEXT, align="right", stroke="white", strokeWidth=3)
-    name = base.mark_text(fontSize=_TEXT, align="right", color=INK)
-    x, y = square.x("at_before"), square.y("at_after")
-    return [
-        lead.encode(x=square.x("from_before"), y=square.y("from_after"), x2="to_before:Q", y2="to_after:Q"),
-        *(mark.encode(x=x, y=y, text="text:N") for mark in (halo, name)),
-    ]
-
-
-def _lead(point: Place, spot: Spot) -> tuple[Place, Place]:
-    """Return the line from the edge of a point to its name: where points crowd, nearness does not tell whose it is."""
-    x, y = point
-    beside = abs(spot.y - y) < _LEVEL
-    to_x = min(max(x, spot.x - spot.width - _EDGE), spot.x + _EDGE)
-    to_y = spot.y if beside else spot.y - _LEVEL if spot.y > y else spot.y + _LEVEL
-    share = min(_EDGE / (math.hypot(to_x - x, to_y - y) or 1.0), 1.0)
-    return (x + share * (to_x - x), y + share * (to_y - y)), (to_x, to_y)
+    named = ((_short(label), x, y) for label, x, y in worst.select("label", "before", "after").iter_rows())
+    return names(named, taken, square, (_SIDE, _SIDE))
 
 
 def _short(label: str, most: int = 34) -> str:

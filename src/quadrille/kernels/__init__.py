@@ -11,6 +11,7 @@ from quadrille.kernels.candidate import (
     FullTable,
     score_candidate,
 )
+from quadrille.kernels.count_space import Urn, compare_tables, swap_cells, swap_records
 from quadrille.kernels.counting import count_dominating
 from quadrille.kernels.draw import draw_pairs, has_partner, put_back, take_any
 from quadrille.kernels.exchange import part_pairs
@@ -34,11 +35,13 @@ __all__ = [
     "FullTable",
     "Market",
     "Pool",
+    "Urn",
     "add_ticks",
     "augment",
     "below",
     "chi_square",
     "choose",
+    "compare_tables",
     "count_dominating",
     "derange",
     "dice",
@@ -58,5 +61,7 @@ __all__ = [
     "shuffle",
     "small_cell_change",
     "sort_into_groups",
+    "swap_cells",
+    "swap_records",
     "take_any",
 ]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from quadrille.errors import unknown_name
-from quadrille.measure import ard, association, correlation, records, regression, risk, tables, utility
+from quadrille.measure import ard, association, correlation, difference, records, regression, risk, tables, utility
 from quadrille.measure_base import Measure
 
 MEASURES: dict[str, Measure] = {
     measure.name: measure
-    for family in (tables, association, records, risk, utility, ard, correlation, regression)
+    for family in (tables, association, difference, records, risk, utility, ard, correlation, regression)
     for measure in family.MEASURES
 }
 

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from quadrille import __version__, chart
@@ -14,6 +13,7 @@ from quadrille.data import Data
 from quadrille.errors import MismatchError, OutputError
 from quadrille.io.atomic import new_file
 from quadrille.report import sections_choice, sections_data, sections_study
+from quadrille.report.page import place, templates
 from quadrille.report.scope import Row, Scope, look
 from quadrille.study.results import Study
 
@@ -93,9 +93,9 @@ def render(scope: Scope, written: datetime) -> str:
     }
 
     def draw(name: str) -> Markup:
-        return _place(name, charts[name])
+        return place(name, charts[name])
 
-    page = _templates().get_template("report.html.j2")
+    page = templates().get_template("report.html.j2")
     return page.render(
         header=header,
         sections=sections,
@@ -105,15 +105,3 @@ def render(scope: Scope, written: datetime) -> str:
         runtime=Markup(chart.runtime()),
         script=Markup(chart.script(charts)),
     )
-
-
-def _place(name: str, figure: chart.Figure) -> Markup:
-    """Return the place of a chart, told in words to those who cannot see it."""
-    told = str(figure.description)  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]
-    return Markup('<figure aria-label="{}">{}</figure>').format(told, Markup(chart.place(name)))
-
-
-def _templates() -> Environment:
-    """Return templates that escape everything and refuse names that do not exist."""
-    loader = PackageLoader("quadrille.report")
-    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from quadrille import __version__, chart
@@ -16,6 +15,7 @@ from quadrille.measure_base import Measure
 from quadrille.plan import Plan
 from quadrille.recipe import Recipe
 from quadrille.report import readers_sections as sections
+from quadrille.report.page import place, templates
 from quadrille.report.readers_material import Material, gather
 from quadrille.report.scope import Row
 
@@ -123,10 +123,10 @@ def render(material: Material, reader: str, written: datetime, made: dict[str, R
         charts |= section.get("charts", {})
 
     def draw(name: str) -> Markup:
-        return _placed(name, charts[name])
+        return place(name, charts[name])
 
     return (
-        _templates()
+        templates()
         .get_template("readers_page.html.j2")
         .render(
             title=title,
@@ -146,15 +146,3 @@ def render(material: Material, reader: str, written: datetime, made: dict[str, R
 
 def _scripts(charts: Mapping[str, chart.Figure]) -> Markup:
     return Markup(f"{chart.runtime()}\n{chart.script(charts)}") if charts else Markup("")
-
-
-def _placed(name: str, figure: chart.Figure) -> Markup:
-    """Return the place of a chart, told in words to those who cannot see it."""
-    told = str(figure.description)  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]
-    return Markup('<figure aria-label="{}">{}</figure>').format(told, Markup(chart.place(name)))
-
-
-def _templates() -> Environment:
-    """Return templates that escape everything and refuse names that do not exist."""
-    loader = PackageLoader("quadrille.report")
-    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)

@@ -68,6 +68,14 @@ def numbers_of(column: Column) -> Floats | None:
     return padded[column.values]
 
 
+def constant_within(values: Floats, group: Ints, count: int) -> tuple[Floats, int]:
+    """Return the value of each group, and in how many groups it varies."""
+    low, high = np.full(count, np.inf), np.zeros(count)
+    np.minimum.at(low, group, values)
+    np.maximum.at(high, group, values)
+    return high, int((low != high).sum())
+
+
 def scale_of(column: Column) -> Floats:
     """Return x of the swapping bias for each code: numeric categories as they are, else positions.
 

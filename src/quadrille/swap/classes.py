@@ -16,7 +16,7 @@ from quadrille.data import Column, Data, require_columns
 from quadrille.errors import InputError, infeasible
 from quadrille.plan import Move
 from quadrille.randomness import Stream, Words, draw_until_enough
-from quadrille.swap.cells import Floats, numbers_of
+from quadrille.swap.cells import Floats, constant_within, numbers_of
 from quadrille.swap.groups import Ints, group_ids
 
 Kind = Literal["cycles", "pairs", "across"]
@@ -124,13 +124,10 @@ def class_rates(data: Data, name: str, of: Ints, count: int, owner: str) -> Floa
     bad = int((~((values >= 0) & (values <= 1))).sum())
     if bad:
         raise InputError(f"{place} is missing or outside [0, 1] in {bad:,} rows. It must be a share of records.")
-    low, high = np.full(count, np.inf), np.zeros(count)
-    np.minimum.at(low, of, values)
-    np.maximum.at(high, of, values)
-    varies = int((low != high).sum())
+    rate, varies = constant_within(values, of, count)
     if varies:
         raise InputError(f"{place} varies within {varies:,} of {count:,} classes. Give each class one rate.")
-    return high
+    return rate
 
 
 def _reason(n: int, rate: float, asked: int) -> str:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from quadrille.data import Column, Data
 from quadrille.errors import InputError
-from quadrille.swap.cells import Floats, numbers_of
+from quadrille.swap.cells import Floats, constant_within, numbers_of
 from quadrille.swap.groups import Ints, codes_of, group_ids
 from quadrille.swap.targets import Flags, Frame
 from quadrille.weights import to_ticks
@@ -108,10 +108,7 @@ def _shares(column: Column, stratum: Ints, count: int) -> Floats:
     bad = int((~((values >= 0) & (values < 0.5))).sum())
     if bad:
         raise InputError(f"{place} is missing or outside [0, 0.5) in {bad:,} rows. It must be a share of targets.")
-    low, high = np.full(count, np.inf), np.zeros(count)
-    np.minimum.at(low, stratum, values)
-    np.maximum.at(high, stratum, values)
-    varies = int((low != high).sum())
+    share, varies = constant_within(values, stratum, count)
     if varies:
         raise InputError(f"{place} varies within {varies:,} of {count:,} strata. Give each stratum one share.")
-    return high
+    return share

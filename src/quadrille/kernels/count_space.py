@@ -1,0 +1,221 @@
+"""Swapping geography in the area x level table itself: records of a cell are interchangeable, so counts suffice.
+
+The cell of area i and level j is i * levels + j. Cell c owns the places start[c] to start[c + 1], and the places from
+limit[c] on are used: a uniform place, kept when it lies below the limit of its cell, gives every cell a chance in
+proportion to its unused records. When rejection takes too long the unused records are counted instead, which changes
+the time and not the distribution. As in `draw`, the quick loop calls nothing that is not inlined.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quadrille.kernels.compile import kernel, step
+from quadrille.kernels.pool import Dice, Ints, Whole
+from quadrille.kernels.words import below
+
+NONE = -1
+
+
+class Urn(NamedTuple):
+    """The table before a swap, laid out for drawing; `hint[place >> shift]` is a cell at or just below its owner."""
+
+    start: NDArray[np.int64]
+    hint: NDArray[np.int32]
+    shift: int
+    area: NDArray[np.int32]
+    levels: int
+    patience: int
+
+
+@step
+def cell_at(place: Whole, urn: Urn) -> Whole:
+    """Return the cell that owns a place."""
+    c = np.int64(urn.hint[place >> urn.shift])
+    while place >= urn.start[c + 1]:
+        c += 1
+    return c
+
+
+@kernel
+def quick_cells(wanted: Whole, taken: Whole, urn: Urn, limit: Ints, log: NDArray[np.int32], dice: Dice) -> Whole:
+    """Draw first records and partners in turn by rejection, as long as that goes fast; return how many there are."""
+    size, tries = urn.start[-1], 0
+    barred = np.int32(NONE) if taken % 2 == 0 else urn.area[log[taken - 1]]
+    while taken < wanted and tries < urn.patience and dice.cursor[1] == 0:
+        place = below(size, dice)
+        c = cell_at(place, urn)
+        tries += 1
+        if place < limit[c] and urn.area[c] != barred:
+            limit[c] -= 1
+            log[taken] = c
+            taken += 1
+            tries = 0
+            barred = np.int32(NONE) if taken % 2 == 0 else urn.area[c]
+    return taken
+
+
+@kernel
+def counted_cell(barred: Whole, urn: Urn, limit: Ints, dice: Dice) -> Whole:
+    """Count the unused records outside an area and return the cell of one of them; -1 when there is none."""
+    total = np.int64(0)
+    for c in range(len(limit)):
+        if urn.area[c] != barred:
+            total += limit[c] - urn.start[c]
+    if total == 0:
+        return NONE
+    target = below(total, dice)
+    for c in range(len(limit)):
+        if urn.area[c] != barred:
+            target -= limit[c] - urn.start[c]
+            if target < 0:
+                return c
+    return NONE
+
+
+@kernel
+def part_pair(taken: Whole, urn: Urn, limit: Ints, log: NDArray[np.int32], dice: Dice) -> bool:
+    """Leave a dead end: two unused records part a pair outside their area, and each takes one of its records.
+
+    All unused records are in one area then. Pair and records are uniform, as in `exchange.part_pairs`.
+    """
+    c = counted_cell(NONE, urn, limit, dice)
+    found = 0
+    for m in range(0, taken, 2):
+        found += urn.area[log[m]] != urn.area[c] and urn.area[log[m + 1]] != urn.area[c]
+    if c == NONE or found == 0:
+        return False
+    limit[c] -= 1
+    d = counted_cell(NONE, urn, limit, dice)
+    limit[d] -= 1
+    target = below(found, dice)
+    for m in range(0, taken, 2):
+        if urn.area[log[m]] != urn.area[c] and urn.area[log[m + 1]] != urn.area[c]:
+            if target == 0:
+                log[taken], log[taken + 1] = d, log[m + 1]
+                log[m + 1] = c
+                return True
+            target -= 1
+    return False
+
+
+@kernel
+def draw_cells(urn: Urn, limit: Ints, log: NDArray[np.int32], dice: Dice) -> tuple[Whole, Whole]:
+    """Fill the log with the cells of pairs; return how many cells it has and how many pairs were parted."""
+    taken, parted = 0, 0
+    while taken < len(log) and dice.cursor[1] == 0:
+        taken = quick_cells(len(log), taken, urn, limit, log, dice)
+        if taken == len(log):
+            break
+        c = counted_cell(NONE if taken % 2 == 0 else urn.area[log[taken - 1]], urn, limit, dice)
+        if c != NONE:
+            limit[c] -= 1
+            log[taken] = c
+            taken += 1
+            continue
+        if taken % 2 == 1:
+            taken -= 1
+            limit[log[taken]] += 1
+        if not part_pair(taken, urn, limit, log, dice):
+            break
+        parted += 1
+        taken += 2
+    return taken, parted
+
+
+@kernel
+def swap_records(urn: Urn, pairs: Whole, after: Ints, dice: Dice) -> tuple[Whole, Whole]:
+    """Let pairs of records of different areas exchange their areas; return the pairs drawn and the pairs parted.
+
+    The first record is uniform among the unused ones, its partner among the unused ones of other areas.
+    """
+    limit = urn.start[1:].copy()
+    log = np.empty(2 * pairs, dtype=np.int32)
+    taken, parted = draw_cells(urn, limit, log, dice)
+    for m in range(0, taken, 2):
+        c, d = np.int64(log[m]), np.int64(log[m + 1])
+        way = np.int64(urn.area[d] - urn.area[c]) * urn.levels
+        after[c] -= 1
+        after[c + way] += 1
+        after[d] -= 1
+        after[d - way] += 1
+    return taken // 2, parted
+
+
+@step
+def two_different(n: Whole, dice: Dice) -> tuple[Whole, Whole]:
+    """Return two different numbers in 0..n-1, uniformly, for n up to 46,340, from one word with exact rejection."""
+    words, cursor = dice
+    while cursor[0] < len(words):
+        first = np.int64(words[cursor[0]]) * np.int64(n)
+        cursor[0] += 1
+        second = (first & np.int64(0xFFFFFFFF)) * np.int64(n - 1)
+        low = second & np.int64(0xFFFFFFFF)
+        if low >= n * (n - 1) or low >= np.int64(0x100000000) % (n * (n - 1)):
+            one, other = first >> 32, second >> 32
+            return one, other + (other >= one)
+    cursor[1] = 1
+    return np.int64(0), np.int64(1)
+
+
+@kernel
+def swap_cells(areas: Whole, levels: Whole, pairs: Whole, after: Ints, dice: Dice) -> Whole:
+    """Let pairs of cells that differ in area and level exchange a record; return how many pairs were redrawn.
+
+    Every such pair of cells is equally likely, whatever its counts; one with an empty cell is redrawn.
+    """
+    done, redrawn = 0, 0
+    while done < pairs and dice.cursor[1] == 0:
+        i, k = two_different(areas, dice)
+        j, m = two_different(levels, dice)
+        c, d = i * levels + j, k * levels + m
+        if after[c] == 0 or after[d] == 0:
+            redrawn += 1
+            continue
+        after[c] -= 1
+        after[d] -= 1
+        after[i * levels + m] += 1
+        after[k * levels + j] += 1
+        done += 1
+    return redrawn
+
+
+@step
+def entropy_term(share: float) -> float:
+    """Return share * ln(share), 0 for 0."""
+    return share * np.log(share) if share > 0 else 0.0
+
+
+@kernel
+def compare_tables(before: Ints, after: Ints, levels: Whole, out: NDArray[np.float64]) -> None:
+    """Write the differences of two tables with equal area totals.
+
+    In order: chi-square, effective swap rate, deviance, differences of Gini, Shannon and Renyi, cells that are empty
+    before and not after. These cells are left out of chi-square and deviance.
+    """
+    square = moved = deviance = gini = shannon = cubes = cubes_more = 0.0
+    empty = 0
+    for low in range(0, len(before), levels):
+        total = 0.0
+        for c in range(low, low + levels):
+            total += before[c]
+        for c in range(low, low + levels):
+            f, g = float(before[c]), float(after[c])
+            r, s = f / total, g / total
+            cubes += r * r * r
+            if f == g:
+                continue
+            moved += abs(g - f)
+            gini += (g - f) * (g + f) / (total * total)
+            shannon += entropy_term(s) - entropy_term(r)
+            cubes_more += s * s * s - r * r * r
+            if f == 0:
+                empty += 1
+            else:
+                square += (g - f) * (g - f) / f
+                deviance += 2.0 * f * entropy_term(g / f)
+    out[0], out[1], out[2] = square, 0.5 * moved / before.sum(), deviance
+    out[3], out[4], out[5], out[6] = gini, shannon, 0.5 * np.log1p(cubes_more / cubes), empty

@@ -1,0 +1,249 @@
+"""Simulating how far swapping geography changes a table of areas by levels, replicate by replicate, in count space."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from itertools import repeat
+from math import floor, isfinite
+from typing import TYPE_CHECKING, Literal, SupportsFloat, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quadrille import frames, kernels
+from quadrille.errors import InfeasibleError, ParameterError, bad_parameter
+from quadrille.randomness import Seed, Stream, Words, checked_seed, draw_until_enough
+from quadrille.recipe import one_of, share, whole
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Mechanism = Literal["records", "cells"]
+
+METRICS = (
+    "chi_square",
+    "effective_swap_rate",
+    "deviance",
+    "gini_difference",
+    "shannon_difference",
+    "renyi_difference",
+)
+COUNTS = ("zero_cells", "redrawn")
+
+_OWNER = "simulate"
+_MOST_RECORDS = 2**31
+_MOST_AREAS = 46_340
+_HINTS = 1 << 14
+_CHUNK = 64
+
+
+def simulate(
+    areas: Sequence[int],
+    shares: Sequence[float],
+    *,
+    rate: float,
+    mechanism: Mechanism = "records",
+    replicates: int = 1000,
+    seed: Seed = None,
+    workers: int | None = None,
+) -> pl.DataFrame:
+    """Swap records between areas again and again, and compare the table of areas by levels before and after.
+
+    The table before has f = area * share records in a cell, rounded by largest remainder within the area. There are
+    floor(rate * N / 2 + 1/2) pairs. The result has a row per replicate, and per metric a column: chi_square, sum of
+    (f' - f)^2 / f; effective_swap_rate, half the sum of |f' - f| / N; deviance, 2 sum of f' ln(f' / f); and with r = f
+    / area gini_difference, sum of r'^2 - r^2, shannon_difference, sum of r' ln r' - r ln r, and renyi_difference, half
+    the change of ln(sum of r^3). `zero_cells` counts the cells that were empty before and are not after: they are left
+    out of chi_square and deviance. `redrawn` counts pairs that were drawn again.
+
+    Parameters
+    ----------
+    areas : records of each area.
+    shares : share of each level, the same in every area; they are scaled to sum to 1.
+    rate : share of records that are swapped, both partners counted.
+    mechanism : "records" has the distribution of RandomSwap of the area: a record, then a partner from another area,
+        uniformly. "cells" takes two areas and two levels uniformly, whatever their counts; a pair that would make a
+        count negative is redrawn.
+    replicates : number of rows. The first rows of a longer simulation are those of a shorter one.
+    seed : None for 256 secret bits; a whole number only for tests and papers.
+    workers : threads to use; all cores by default. The result is the same for any number.
+
+    Example
+    -------
+    >>> import quadrille as qd
+    >>> frame = qd.simulate(areas=[5000, 20000], shares=[0.8, 0.2], rate=0.03, replicates=10, seed=1)
+    >>> frame.shape
+    (10, 8)
+
+    Reference: Lemons, Dajani, You & Jordan, Measuring the Degree of Difference between Original and Perturbed Data,
+    US Census Bureau, 2014.
+    """
+    one_of(_OWNER, "mechanism", mechanism, ("records", "cells"))
+    before = table_before(areas, shares)
+    rate = share(_OWNER, "rate", rate)
+    replicates = whole(_OWNER, "replicates", replicates, least=1)
+    workers = _cores() if workers is None else whole(_OWNER, "workers", workers, least=1)
+    design = {"areas": before.sum(axis=1).tolist(), "mechanism": mechanism, "rate": rate, "table": before.tolist()}
+    stream = Stream.of(checked_seed(seed, _OWNER), json.dumps({_OWNER: 1, **design}, sort_keys=True))
+    swapping = Swapping(before, _pairs(before, rate, mechanism), mechanism)
+    return _frame(_run(swapping, stream, replicates, workers))
+
+
+def table_before(areas: Sequence[int], shares: Sequence[float]) -> Ints:
+    """Return the counts of areas by levels: area * share, rounded by largest remainder within the area.
+
+    Remainders that are equal are served in the order of the levels.
+
+    >>> table_before([5, 20], [0.8, 0.2]).tolist()
+    [[4, 1], [16, 4]]
+    """
+    sizes = _sizes(areas)
+    exact = sizes[:, None] * _scaled(shares)
+    table = np.floor(exact).astype(np.int64)
+    rest = np.round(exact - table, 9)
+    turn = np.argsort(np.argsort(-rest, axis=1, kind="stable"), axis=1)
+    return table + (turn < (sizes - table.sum(axis=1))[:, None])
+
+
+@dataclass
+class Swapping:
+    """A prepared swap of a table; `replicate` gives the metrics of one draw."""
+
+    before: Ints
+    pairs: int
+    mechanism: Mechanism
+    _urn: kernels.Urn = field(init=False, repr=False)
+    _words: int = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._urn = _urn(self.before)
+        self._words = 2 * self.pairs
+
+    def replicate(self, stream: Stream) -> Floats:
+        """Draw once and return the metrics, the zero cells and the pairs redrawn."""
+        before, (areas, levels) = self.before.ravel(), self.before.shape
+        out = np.empty(len(METRICS) + len(COUNTS))
+
+        def attempt(words: Words) -> Floats | None:
+            after, dice = before.copy(), kernels.dice(words)
+            if self.mechanism == "records":
+                drawn, redrawn = kernels.swap_records(self._urn, self.pairs, after, dice)
+            else:
+                drawn, redrawn = self.pairs, kernels.swap_cells(areas, levels, self.pairs, after, dice)
+            if dice.cursor[1]:
+                return None
+            assert drawn == self.pairs, "a number of pairs up to the maximum is always reached"
+            kernels.compare_tables(before, after, levels, out)
+            out[-1] = redrawn
+            used = int(dice.cursor[0])
+            self._words = used + used // 64 + 256  # a guess for the next draw: it decides the time only
+            return out
+
+        return draw_until_enough(attempt, stream, guess=self._words)
+
+
+def _urn(before: Ints) -> kernels.Urn:
+    """Lay the table out for drawing."""
+    areas, levels = before.shape
+    start = np.concatenate(([0], np.cumsum(before.ravel()))).astype(np.int64)
+    shift = max(0, (int(start[-1]) // max(_HINTS, 4 * before.size)).bit_length())
+    first = np.arange(0, int(start[-1]) + 1, 1 << shift)
+    return kernels.Urn(
+        start=start,
+        hint=np.searchsorted(start, first, side="right").astype(np.int32) - 1,
+        shift=shift,
+        area=np.repeat(np.arange(areas, dtype=np.int32), levels),
+        levels=levels,
+        patience=64 + before.size // 4,
+    )
+
+
+def _pairs(before: Ints, rate: float, mechanism: Mechanism) -> int:
+    """Return the number of pairs, which must exist."""
+    n = int(before.sum())
+    pairs = min(floor(rate * n / 2 + 0.5), n // 2)
+    if pairs == 0:
+        raise ParameterError(
+            f"The 'rate' parameter of simulate gives no pair at all for {n:,} records. "
+            f"The smallest rate that gives one is {1 / n:.3g}."
+        )
+    most = min(n // 2, n - int(before.sum(axis=1).max()))
+    if mechanism == "records" and pairs > most:
+        raise InfeasibleError(pairs, most, exact=True, where="swapping records of different areas")
+    if mechanism == "cells" and np.count_nonzero(before.sum(axis=0)) < 2:
+        raise ParameterError(
+            "The mechanism 'cells' of simulate exchanges records of different levels, and fewer than two levels have "
+            "a record. Give larger areas or more even shares."
+        )
+    return pairs
+
+
+def _run(swapping: Swapping, stream: Stream, replicates: int, workers: int) -> Floats:
+    """Draw all replicates, each from a stream of its own, in chunks that threads share out."""
+    result = np.empty((replicates, len(METRICS) + len(COUNTS)))
+
+    def work(chunk: range) -> None:
+        for number in chunk:
+            result[number] = swapping.replicate(stream.sub(f"replicate {number}"))
+
+    chunks = [range(low, min(low + _CHUNK, replicates)) for low in range(0, replicates, _CHUNK)]
+    if workers == 1 or len(chunks) == 1:
+        for chunk in chunks:
+            work(chunk)
+    else:
+        work(chunks[0])  # loads the kernels once
+        with ThreadPoolExecutor(workers) as threads:
+            list(threads.map(work, chunks[1:]))
+    return result
+
+
+def _frame(result: Floats) -> pl.DataFrame:
+    columns = [column.tolist() for column in result.T]
+    columns[len(METRICS) :] = [[int(value) for value in column] for column in columns[len(METRICS) :]]
+    names = repeat((*METRICS, *COUNTS))
+    return frames.tidy([dict(zip(name, row, strict=True)) for name, row in zip(names, zip(*columns, strict=True), strict=False)])
+
+
+def _sizes(areas: object) -> Ints:
+    """Check the areas: two or more whole numbers of 1 or more."""
+    listed = _listed("areas", areas, "a list of the number of records of two or more areas")
+    sizes = np.array([whole(_OWNER, "areas", size, least=1) for size in listed], dtype=np.int64)
+    if len(sizes) > _MOST_AREAS or int(sizes.sum()) >= _MOST_RECORDS:
+        raise ParameterError(
+            f"The 'areas' parameter of simulate must have at most {_MOST_AREAS:,} areas and fewer than "
+            f"{_MOST_RECORDS:,} records in all. Got {len(sizes):,} areas and {int(sizes.sum()):,} records."
+        )
+    return sizes
+
+
+def _scaled(shares: object) -> Floats:
+    """Check the shares: two or more numbers of 0 or more that do not sum to zero; return them scaled to sum to 1."""
+    must = "a list of two or more numbers of 0 or more with a sum above 0"
+    listed = _listed("shares", shares, must)
+    for value in listed:
+        if isinstance(value, bool) or not isinstance(value, SupportsFloat) or not 0 <= float(value) < float("inf"):
+            raise bad_parameter(_OWNER, "shares", must, value)
+    values = np.array([float(cast("SupportsFloat", value)) for value in listed])
+    total = float(values.sum())
+    if len(values) > _MOST_AREAS or total == 0 or not isfinite(total):
+        raise bad_parameter(_OWNER, "shares", must, shares)
+    return values / total
+
+
+def _listed(parameter: str, value: object, must: str) -> list[object]:
+    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+        raise bad_parameter(_OWNER, parameter, must, value)
+    listed = list(cast("Iterable[object]", value))
+    if len(listed) < 2:
+        raise bad_parameter(_OWNER, parameter, must, value)
+    return listed
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
