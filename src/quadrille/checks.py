@@ -194,6 +194,8 @@ def _same_table(before: Data, after: Data, variables: Sequence[str], *, weighted
 def _close(one: float | None, other: float | None, scale: float) -> bool:
     if one is None or other is None:
         return one is other
+    if one == other:  # also where both are infinite
+        return True
     return abs(one - other) <= _TOLERANCE * max(1.0, abs(one), abs(other), scale)
 
 

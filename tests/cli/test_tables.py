@@ -73,11 +73,26 @@ def test_correcting_undoes_the_expected_change(run: Run, table: Path, folder: Pa
     assert (folder / "corrected.csv").read_text(encoding="utf-8").startswith("age,column,swapped,corrected,se")
 
 
-def test_f_can_come_from_the_note_of_a_release(run: Run, table: Path) -> None:
+def test_f_can_come_from_the_note_of_a_release(run: Run, table: Path, folder: Path) -> None:
     made = run("release dataset:cps8d --method permutation --swap Age --rate 0.05 --publish-f --out made")
     assert made.exit_code == 0, made.output
-    found = json.loads(run(f"correct {table.name} --note made/public/methods.md --json").stdout)
+    assert "does not count all 48,842 records" in told(run, f"correct {table.name} --note made/public/methods.md")
+    (folder / "whole.csv").write_text("MS,young,old\na,8432,14567\nb,12345,13498\n", encoding="utf-8")
+    found = json.loads(run("correct whole.csv --note made/public/methods.md --json").stdout)
     assert found["f"] == pytest.approx(2442 / 48841)
+
+
+def test_f_by_class_needs_the_class(run: Run, table: Path) -> None:
+    made = run("release dataset:cps8d --method permutation --swap Age --rate 0.05 --within Sex --publish-f --out made")
+    assert made.exit_code == 0, made.output
+    assert "name it with --class" in told(run, f"correct {table.name} --note made/public/methods.md")
+    words = ["correct", table.name, "--note", "made/public/methods.md", "--class", "Sex = Male", "--json"]
+    assert 0.049 < json.loads(run(words).stdout)["f"] < 0.051
+
+
+def test_a_table_takes_no_options_of_a_file(run: Run, table: Path) -> None:
+    for option in ("--within age", "--swap age", "--weight w", "--move-weight"):
+        assert "are for a microdata file" in told(run, f"error {table.name} --swapped row --rate 0.1 {option}")
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import typer
 from quadrille.cli import options as opt
 from quadrille.cli import show
 from quadrille.cli.inputs import check_new, load, names
-from quadrille.errors import InputError, ParameterError, bad_parameter
+from quadrille.errors import InputError, ParameterError, bad_parameter, unknown_name
 
 if TYPE_CHECKING:
     import polars as pl
@@ -38,6 +38,10 @@ Chart = Annotated[
 Table = Annotated[Path, typer.Argument(metavar="TABLE", help="A table of counts, CSV; labels in the first column.")]
 Factor = Annotated[float | None, typer.Option(metavar="NUMBER", help="The factor that the publisher gives.")]
 Note = Annotated[Path | None, typer.Option(metavar="FILE", help="Read f from this methods note instead.")]
+OfClass = Annotated[
+    str | None,
+    typer.Option("--class", metavar="LABEL", help="The class of the table, where the note has several."),
+]
 Where = Annotated[str, typer.Option(metavar="WORD", help="Where the swapped variable is: column or row.")]
 OwnKind = Annotated[
     str | None, typer.Option(metavar="WORD", help="pairs or cycles. [default: what the note says, or pairs]")
@@ -67,12 +71,12 @@ def error(
     check_new(chart, overwrite=overwrite, source=file)
     with show.working("Reading and working out the error"):
         if swapped is not None:
+            _refuse_file_options(swap, margin, within, groups, weight, codebook, move_weight=move_weight)
             if swapped not in ("row", "column"):
                 raise bad_parameter("the command", "--swapped", "one of 'row', 'column'", swapped)
             rows = _error_of_table(file, rate, records, kind, base)
         else:
-            amount = {"rate": rate} if records is None else {"records": records}
-            given = {**amount, "kind": kind, "within": names(within), "groups": groups}
+            given = {"rate": rate, "records": records, "kind": kind, "within": names(within), "groups": groups}
             rows = _error_of_file(load(file, codebook, weight), swap, margin, given, base, moves=move_weight)
         if chart is not None:
             _draw(rows, chart)
@@ -82,6 +86,15 @@ def error(
     _show_errors(rows, base)
     if chart is not None:
         show.note(f"\nDrew {chart}.")
+
+
+def _refuse_file_options(*given: object, move_weight: bool) -> None:
+    """Refuse what a bare table cannot have."""
+    if move_weight or any(value for value in given):
+        raise ParameterError(
+            "--swapped says that FILE is a table of counts. --swap, --margin, --within, --groups, --weight, --codebook "
+            "and --move-weight are for a microdata file."
+        )
 
 
 def _error_of_file(
@@ -181,6 +194,7 @@ def correct(
     table: Table,
     f: Factor = None,
     note: Note = None,
+    of_class: OfClass = None,
     swapped: Where = "column",
     kind: OwnKind = None,
     out: Out = None,
@@ -191,8 +205,9 @@ def correct(
     import quadrille as qd
 
     check_new(out, overwrite=overwrite, source=str(table))
-    factor, how = _factor(f, note)
-    found = qd.theory.correct(_read_table(str(table)), factor, swapped=swapped, kind=cast("Any", kind or how))
+    given = _read_table(str(table))
+    factor, how = _factor(f, note, of_class, given)
+    found = qd.theory.correct(given, factor, swapped=swapped, kind=cast("Any", kind or how))
     if out is not None:
         qd.write(qd.from_frame(found.frame()), out)
     rows = found.frame().to_dicts()
@@ -207,7 +222,7 @@ def correct(
         show.note(f"\n{found.note}")
 
 
-def _factor(f: float | None, note: Path | None) -> tuple[float, str]:
+def _factor(f: float | None, note: Path | None, of_class: str | None, table: pl.DataFrame) -> tuple[float, str]:
     if (f is None) == (note is None):
         raise ParameterError("Give the factor with --f, or the methods note that publishes it with --note.")
     if f is not None:
@@ -221,8 +236,18 @@ def _factor(f: float | None, note: Path | None) -> tuple[float, str]:
         reason = problem.strerror if isinstance(problem, OSError) else "not UTF-8 text"
         raise InputError(f"Cannot read the note {str(note)!r}: {reason}. Check the path.") from None
     said = read_published(text, f"The note {str(note)!r}")
-    if set(said.f) != {""}:
+    label = of_class or ""
+    if label not in said.f:
+        raise unknown_name("class", label, said.f, where=f"the note {str(note)!r}; name it with --class")
+    if not label and _total(table) != said.records:
         raise InputError(
-            f"The note {str(note)!r} gives f by class. Correct the table of each class with its own --f and add up."
+            f"The table does not count all {said.records:,} records of the file, and f is for tables of all of them. "
+            "Correct the whole table, then take the part you need."
         )
-    return said.f[""], said.kind
+    return said.f[label], said.kind
+
+
+def _total(table: pl.DataFrame) -> int | None:
+    """Return the total of a table of counts; None when it holds anything else."""
+    numbers = [value for row in table.rows() for value in row[1:]]
+    return int(sum(numbers)) if all(isinstance(value, int | float) for value in numbers) else None

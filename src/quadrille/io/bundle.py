@@ -146,7 +146,7 @@ def release(
         random_order(data.n, recipe.stream().sub("public order")) if shuffle else None,
         recipe.secret_columns,
     )
-    factor = published(recipe, plan, data) if publish_f else None
+    factor = published(recipe, plan, data, public) if publish_f else None
     stays = data.weight not in plan.columns
     note = methods_note(public, shuffled=shuffle, published=factor, weight_stays=stays)
     outside = _public_files(public, format, note)

@@ -1,8 +1,8 @@
 """The factor f by which users can correct tables: how it follows from a plan, and its lines in the methods note.
 
-For a permutation of k of n records f = k / (n - 1), in every class apart; for true swaps of a variable with two
-categories f = pairs * n / (n1 * n2). Published are f, the swapped variables and, where there are classes, what they
-are; never a seed, a plan or a pair.
+For a permutation of k of n records f = k / (n - 1), in every class apart. Published are f, the kind of permutation, the
+names of the swapped variables and, where there are classes, which; never a seed, a plan or a pair. Where f would tell
+who was swapped, it is not published.
 """
 
 from __future__ import annotations
@@ -11,18 +11,20 @@ import re
 from dataclasses import dataclass
 from typing import Any, cast
 
-import numpy as np
-
 from quadrille.data import Data
 from quadrille.errors import InputError, ParameterError
 from quadrille.plan import Plan
 from quadrille.recipe import Recipe
 from quadrille.swap.permutation import PermutationSwap
-from quadrille.swap.random import RandomSwap
 
 _LINE = re.compile(r"^- f(?: \((?P<where>.*)\))?: (?P<f>[0-9.e+-]+)$", re.MULTILINE)
 _SWAPPED = re.compile(r"^- swapped: (?P<names>.+)$", re.MULTILINE)
+_RECORDS = re.compile(r"^- records: (?P<n>[0-9]+)$", re.MULTILINE)
 _KIND = re.compile(r"^- kind: (?P<kind>pairs|cycles)$", re.MULTILINE)
+
+
+FEWEST = 10
+"""In every class at least so many records must have moved, and have stayed, before its f is published."""
 
 
 @dataclass(frozen=True)
@@ -31,12 +33,15 @@ class Published:
 
     swapped: tuple[str, ...]
     kind: str
+    records: int
     f: dict[str, float]
 
     def section(self) -> str:
         """Return the section of the methods note."""
         lines = [f"- f ({label}): {f:.12g}" if label else f"- f: {f:.12g}" for label, f in self.f.items()]
-        listed = "\n".join([f"- swapped: {', '.join(self.swapped)}", f"- kind: {self.kind}", *lines])
+        listed = "\n".join(
+            [f"- swapped: {', '.join(self.swapped)}", f"- kind: {self.kind}", f"- records: {self.records}", *lines]
+        )
         return _SECTION.format(listed=listed)
 
 
@@ -44,54 +49,49 @@ _SECTION = """
 ## Correcting a table
 
 The published factor f lets users remove the bias that swapping puts into a table of counts. Let T'
-be a table of the swapped variables (columns) against variables that were not swapped (rows), R and
-C its row and column totals and n its total. Then
+be a table of all records: the swapped variables (columns) against variables that were not swapped
+(rows), R and C its row and column totals and n its total. Then
 
     T = (T' - f R C / n) / (1 - f)
 
-estimates the original table without bias; where f is given by class, correct each class apart and
-add up. Single cells become more variable, and small ones can
-come out negative. `quadrille correct TABLE.csv --note methods.md` does the sum and gives standard
-errors.
+estimates the original table without bias. A table of a part of the file cannot be corrected in this
+way. Where f is given by class, correct the table of each class apart and add up. Single cells become
+more variable, and small ones can come out negative. `quadrille correct TABLE.csv --note methods.md`
+does the sum and gives standard errors.
 
 {listed}
 """
 
 
-def published(recipe: Recipe, plan: Plan, data: Data) -> Published:
-    """Work out what to publish for a plan, or say why there is no such factor."""
-    if isinstance(recipe, PermutationSwap):
-        return _of_permutation(recipe, plan, data)
-    if isinstance(recipe, RandomSwap) and len(recipe.swap) == 1 and not recipe.same and not recipe.different:
-        counts = np.bincount(data.coded(recipe.swap[0], purpose="a factor f").values)
-        present = counts[counts > 0]
-        if len(present) == 2 and recipe.differ != "none":
-            f = recipe.count(data.n) * data.n / (int(present[0]) * int(present[1]))
-            return Published(tuple(recipe.swap), "pairs", {"": f})
-    raise ParameterError(
-        "There is no factor f to publish for this recipe: only for PermutationSwap of kind pairs or cycles, and for a "
-        "RandomSwap of one variable with two categories and no constraints. Leave 'publish_f' out."
-    )
-
-
-def _of_permutation(recipe: PermutationSwap, plan: Plan, data: Data) -> Published:
-    if recipe.kind == "across":
-        raise ParameterError("A swap of kind 'across' has no single factor f. Leave 'publish_f' out.")
-    if not recipe.within:
-        return Published(tuple(recipe.swap), recipe.kind, {"": len(plan.rows) / (data.n - 1)})
+def published(recipe: Recipe, plan: Plan, data: Data, public: Data) -> Published:
+    """Work out what to publish for a plan, or say why nothing of the kind can be published."""
+    if not isinstance(recipe, PermutationSwap) or recipe.kind == "across":
+        raise ParameterError(
+            "There is no factor f to publish for this recipe: only PermutationSwap of kind pairs or cycles has one. "
+            "Leave 'publish_f' out."
+        )
+    hidden = [name for name in recipe.within if name not in public.codebook]
+    if hidden:
+        raise ParameterError(
+            f"Column {hidden[0]!r} bounds the classes and is not released, so f cannot be published by class. "
+            "Leave 'publish_f' out."
+        )
     assert plan.details is not None
     classes = cast("list[dict[str, Any]]", plan.details.facts["classes"])
-    return Published(
-        tuple(recipe.swap),
-        recipe.kind,
-        {str(each["class"]): each["k"] / (each["n"] - 1) if each["n"] > 1 else 0.0 for each in classes},
-    )
+    small = sum(min(each["k"], each["n"] - each["k"]) < FEWEST for each in classes)
+    if small:
+        raise ParameterError(
+            f"In {small:,} of {len(classes):,} classes fewer than {FEWEST} records moved, or fewer stayed: "
+            "their f would tell who was swapped. Use larger classes, or leave 'publish_f' out."
+        )
+    factors = {str(each["class"]) if recipe.within else "": each["k"] / (each["n"] - 1) for each in classes}
+    return Published(tuple(recipe.swap), recipe.kind, data.n, factors)
 
 
 def read_published(note: str, where: str) -> Published:
     """Read the factor f back from a methods note."""
-    found, swapped, kind = _LINE.findall(note), _SWAPPED.search(note), _KIND.search(note)
-    if not found or swapped is None or kind is None:
+    found, swapped, kind, n = _LINE.findall(note), _SWAPPED.search(note), _KIND.search(note), _RECORDS.search(note)
+    if not found or swapped is None or kind is None or n is None:
         raise InputError(f"{where} publishes no factor f. Ask the publisher for it, and give it with --f.")
     names = tuple(name.strip() for name in swapped["names"].split(","))
-    return Published(names, kind["kind"], {label: float(f) for label, f in found})
+    return Published(names, kind["kind"], int(n["n"]), {label: float(f) for label, f in found})

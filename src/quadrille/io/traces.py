@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
-from quadrille.data import Data, unequal
+from quadrille.data import Data, Rows, unequal
 from quadrille.plan import Plan
 
 _NEARLY = 0.9
@@ -35,7 +36,7 @@ def _stratum_moved(data: Data, name: str) -> str:
 def _weight_moved(data: Data, moved: Sequence[str], strata: Sequence[str]) -> str:
     stay = ", ".join(repr(name) for name in strata if name not in moved)
     return (
-        f"The weight {data.weight!r} moved while the stratum {stay} stayed, and the weight is the same within strata: "
+        f"The weight {data.weight!r} moved while the stratum {stay} stayed, and weights differ between strata: "
         "a weight that does not fit its stratum shows that the record was swapped. "
         'Let the weight stay (weight="stays"), or swap within strata (within=).'
     )
@@ -52,7 +53,8 @@ def _parted(data: Data, plan: Plan, name: str) -> bool:
 def _tells_weight(data: Data, plan: Plan, strata: Sequence[str], moved: Sequence[str]) -> bool:
     """Tell whether a weight that moved gives itself away beside the strata that stayed.
 
-    That is so when a record got another weight, and the strata have one weight each, or nearly: nine in ten of the
+    That is so when a record got a weight far out of the range of its stratum. It is also so when a record got another
+    weight, and the strata have one weight each, or nearly: nine in ten of the
     records that share their stratum with others are in a stratum of one weight. Strata that moved with the weight
     and have one weight each explain it by themselves.
     """
@@ -61,19 +63,36 @@ def _tells_weight(data: Data, plan: Plan, strata: Sequence[str], moved: Sequence
     rows, source = next(move.given for move in plan.moves if data.weight in move.columns)
     if (ticks[rows] == ticks[source]).all():
         return False
+    stayed = [name for name in strata if name not in moved]
+    if stayed and _out_of_range(data, stayed, rows, ticks[source]):
+        return True
     return _one_weight(data, strata) >= _NEARLY and _one_weight(data, moved) < _NEARLY
+
+
+def _out_of_range(data: Data, strata: Sequence[str], rows: Rows, new: NDArray[np.int64]) -> bool:
+    """Tell whether a moved weight is farther from those of its new stratum than these are from one another."""
+    stratum, low, high = _weights_of(data, strata)
+    least, most = low[stratum[rows]], high[stratum[rows]]
+    return bool(((least - new > most - least) | (new - most > most - least)).any())
 
 
 def _one_weight(data: Data, strata: Sequence[str]) -> float:
     """Return the share of the records in a stratum of one weight, among those that are not alone in theirs."""
+    stratum, low, high = _weights_of(data, strata)
+    count = np.bincount(stratum)
+    shared = int(count[count > 1].sum())
+    return int(count[(count > 1) & (low == high)].sum()) / shared if shared else 0.0
+
+
+def _weights_of(data: Data, strata: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Number the strata; return the stratum of each record, and the least and largest weight of each stratum."""
     assert data.ticks is not None
     stratum = np.zeros(data.n, dtype=np.int64)
     for name in strata:
         values, codes = np.unique(data[name].values, return_inverse=True)
         stratum = np.unique(stratum * len(values) + codes, return_inverse=True)[1]
-    count = np.bincount(stratum)
-    low, high = np.full(len(count), np.iinfo(np.int64).max), np.zeros(len(count), dtype=np.int64)
+    strata_found = int(stratum.max()) + 1
+    low, high = np.full(strata_found, np.iinfo(np.int64).max), np.zeros(strata_found, dtype=np.int64)
     np.minimum.at(low, stratum, data.ticks.values)
     np.maximum.at(high, stratum, data.ticks.values)
-    shared = int(count[count > 1].sum())
-    return int(count[(count > 1) & (low == high)].sum()) / shared if shared else 0.0
+    return stratum, low, high

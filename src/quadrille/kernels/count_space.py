@@ -18,99 +18,115 @@ from quadrille.kernels.pool import Dice, Ints, Whole
 from quadrille.kernels.words import below
 
 NONE = -1
+NOWHERE = 0xFFFFFFFF
+"""The number of no area."""
+Places = NDArray[np.uint32]
 
 
 class Urn(NamedTuple):
     """The table before a swap, laid out for drawing; `hint[place >> shift]` is a cell at or just below its owner."""
 
-    start: NDArray[np.int64]
-    hint: NDArray[np.int32]
+    start: Places
+    hint: Places
     shift: int
-    area: NDArray[np.int32]
+    area: Places
     levels: int
     patience: int
 
 
-@step
-def cell_at(place: Whole, urn: Urn) -> Whole:
-    """Return the cell that owns a place."""
-    c = np.int64(urn.hint[place >> urn.shift])
-    while place >= urn.start[c + 1]:
-        c += 1
-    return c
-
-
 @kernel
-def quick_cells(wanted: Whole, taken: Whole, urn: Urn, limit: Ints, log: NDArray[np.int32], dice: Dice) -> Whole:
-    """Draw first records and partners in turn by rejection, as long as that goes fast; return how many there are."""
-    size, tries = urn.start[-1], 0
-    barred = np.int32(NONE) if taken % 2 == 0 else urn.area[log[taken - 1]]
-    while taken < wanted and tries < urn.patience and dice.cursor[1] == 0:
-        place = below(size, dice)
-        c = cell_at(place, urn)
-        tries += 1
-        if place < limit[c] and urn.area[c] != barred:
-            limit[c] -= 1
+def quick_cells(wanted: Whole, taken: Whole, urn: Urn, limit: Places, log: Places, dice: Dice) -> Whole:
+    """Draw first records and partners in turn by rejection, as long as that goes fast; return how many there are.
+
+    Numbers without a sign spare the compiled code a test at every look into an array, which halves the time.
+    """
+    words, cursor = dice
+    start, hint, area, shift, one = urn.start, urn.hint, urn.area, np.uint64(urn.shift), np.uint32(1)
+    size, at, last = np.int64(start[-1]), np.uint64(cursor[0]), np.uint64(cursor[0])
+    uneven = np.int64(0x100000000) % size  # as in `below`, with what does not change kept out of the loop
+    nowhere = np.uint32(NOWHERE)
+    barred = nowhere if taken % 2 == 0 else area[log[taken - 1]]
+    patience, end, taken, wanted = np.uint64(urn.patience), np.uint64(len(words)), np.uint64(taken), np.uint64(wanted)
+    while taken < wanted and at - last < patience and at < end:
+        product = np.int64(words[at]) * size
+        at += one
+        place = np.uint32(product >> 32)
+        c = hint[place >> shift]
+        while place >= start[np.uint32(c + one)]:
+            c = np.uint32(c + one)
+        if place < limit[c] and area[c] != barred and product & np.int64(0xFFFFFFFF) >= uneven:
+            limit[c] -= one
             log[taken] = c
-            taken += 1
-            tries = 0
-            barred = np.int32(NONE) if taken % 2 == 0 else urn.area[c]
-    return taken
+            taken += one
+            last = at
+            barred = area[c] if barred == nowhere else nowhere
+    cursor[0] = at
+    cursor[1] |= at >= end and taken < wanted
+    return np.int64(taken)
 
 
 @kernel
-def counted_cell(barred: Whole, urn: Urn, limit: Ints, dice: Dice) -> Whole:
+def counted_cell(barred: Whole, urn: Urn, limit: Places, dice: Dice) -> Whole:
     """Count the unused records outside an area and return the cell of one of them; -1 when there is none."""
     total = np.int64(0)
     for c in range(len(limit)):
         if urn.area[c] != barred:
-            total += limit[c] - urn.start[c]
+            total += np.int64(limit[c]) - np.int64(urn.start[c])
     if total == 0:
         return NONE
     target = below(total, dice)
     for c in range(len(limit)):
         if urn.area[c] != barred:
-            target -= limit[c] - urn.start[c]
+            target -= np.int64(limit[c]) - np.int64(urn.start[c])
             if target < 0:
                 return c
     return NONE
 
 
 @kernel
-def part_pair(taken: Whole, urn: Urn, limit: Ints, log: NDArray[np.int32], dice: Dice) -> bool:
+def pair_outside(barred: Whole, taken: Whole, urn: Urn, log: Places, dice: Dice) -> Whole:
+    """Choose uniformly among the pairs drawn that have no record of an area: its place in the log, or -1."""
+    for _ in range(urn.patience):
+        m = 2 * below(max(taken // 2, 1), dice)
+        if m < taken and urn.area[log[m]] != barred and urn.area[log[m + 1]] != barred:
+            return m
+    found = np.array(
+        [m for m in range(0, taken, 2) if urn.area[log[m]] != barred and urn.area[log[m + 1]] != barred], dtype=np.int64
+    )
+    return found[below(len(found), dice)] if len(found) else NONE
+
+
+@kernel
+def part_pair(taken: Whole, urn: Urn, limit: Places, log: Places, dice: Dice) -> bool:
     """Leave a dead end: two unused records part a pair outside their area, and each takes one of its records.
 
     All unused records are in one area then. Pair and records are uniform, as in `exchange.part_pairs`.
     """
-    c = counted_cell(NONE, urn, limit, dice)
-    found = 0
-    for m in range(0, taken, 2):
-        found += urn.area[log[m]] != urn.area[c] and urn.area[log[m + 1]] != urn.area[c]
-    if c == NONE or found == 0:
+    c = counted_cell(NOWHERE, urn, limit, dice)
+    if c == NONE:
         return False
     limit[c] -= 1
-    d = counted_cell(NONE, urn, limit, dice)
+    d = counted_cell(NOWHERE, urn, limit, dice)
+    m = pair_outside(np.int64(urn.area[c]), taken, urn, log, dice)
+    if min(d, m) == NONE:
+        limit[c] += 1
+        return False
     limit[d] -= 1
-    target = below(found, dice)
-    for m in range(0, taken, 2):
-        if urn.area[log[m]] != urn.area[c] and urn.area[log[m + 1]] != urn.area[c]:
-            if target == 0:
-                log[taken], log[taken + 1] = d, log[m + 1]
-                log[m + 1] = c
-                return True
-            target -= 1
-    return False
+    log[taken] = d
+    log[taken + 1] = log[m + 1]
+    log[m + 1] = c
+    return True
 
 
 @kernel
-def draw_cells(urn: Urn, limit: Ints, log: NDArray[np.int32], dice: Dice) -> tuple[Whole, Whole]:
+def draw_cells(urn: Urn, limit: Places, log: Places, dice: Dice) -> tuple[Whole, Whole]:
     """Fill the log with the cells of pairs; return how many cells it has and how many pairs were parted."""
     taken, parted = 0, 0
     while taken < len(log) and dice.cursor[1] == 0:
         taken = quick_cells(len(log), taken, urn, limit, log, dice)
         if taken == len(log):
             break
-        c = counted_cell(NONE if taken % 2 == 0 else urn.area[log[taken - 1]], urn, limit, dice)
+        c = counted_cell(NOWHERE if taken % 2 == 0 else np.int64(urn.area[log[taken - 1]]), urn, limit, dice)
         if c != NONE:
             limit[c] -= 1
             log[taken] = c
@@ -133,15 +149,15 @@ def swap_records(urn: Urn, pairs: Whole, after: Ints, dice: Dice) -> tuple[Whole
     The first record is uniform among the unused ones, its partner among the unused ones of other areas.
     """
     limit = urn.start[1:].copy()
-    log = np.empty(2 * pairs, dtype=np.int32)
+    log = np.empty(2 * pairs, dtype=np.uint32)
     taken, parted = draw_cells(urn, limit, log, dice)
-    for m in range(0, taken, 2):
+    for m in range(0, taken - 1, 2):  # when the words run out a pair may be open
         c, d = np.int64(log[m]), np.int64(log[m + 1])
-        way = np.int64(urn.area[d] - urn.area[c]) * urn.levels
-        after[c] -= 1
+        way = (np.int64(urn.area[d]) - np.int64(urn.area[c])) * urn.levels
         after[c + way] += 1
-        after[d] -= 1
         after[d - way] += 1
+    for c in range(len(after)):
+        after[c] -= np.int64(urn.start[c + 1]) - np.int64(limit[c])
     return taken // 2, parted
 
 

@@ -39,14 +39,14 @@ def _steps(change: Change) -> tuple[Floats, Floats, Floats]:
 
 
 def _chi_square(f: Floats, g: Floats, step: Floats) -> tuple[float, float]:
-    terms = step**2 / f
-    return float(terms.sum()), 1.0
+    value = float((step**2 / f).sum())
+    return value, value
 
 
 def _deviance(f: Floats, g: Floats, step: Floats) -> tuple[float, float]:
     """Return 2 Σ f′ ln(f′/f), as 2 Σ ( f′ ln(f′/f) − (f′ − f) ) + 2 Σ (f′ − f).
 
-    No term of the first sum is negative, and the second sum is that of whole numbers of ticks.
+    No term of the first sum is negative, and the second sum is 0 where the totals agree: little cancels.
     """
     logs = np.log1p(step / f, out=np.zeros_like(f), where=g > 0)
     return 2 * float((g * logs - step).sum()) + 2 * float(step.sum()), 2 * float(np.abs(step).sum())

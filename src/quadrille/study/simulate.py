@@ -7,7 +7,6 @@ import os
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from itertools import repeat
 from math import floor, isfinite
 from typing import TYPE_CHECKING, Literal, SupportsFloat, cast
 
@@ -38,9 +37,10 @@ COUNTS = ("zero_cells", "redrawn")
 
 _OWNER = "simulate"
 _MOST_RECORDS = 2**31
-_MOST_AREAS = 46_340
+_MOST_AREAS = 46_340  # the square still fits the random words of the kernels
+_MOST_CELLS = 10**7
 _HINTS = 1 << 14
-_CHUNK = 64
+_CHUNK = 16
 
 
 def simulate(
@@ -57,39 +57,37 @@ def simulate(
 
     The table before has f = area * share records in a cell, rounded by largest remainder within the area. There are
     floor(rate * N / 2 + 1/2) pairs. The result has a row per replicate, and per metric a column: chi_square, sum of
-    (f' - f)^2 / f; effective_swap_rate, half the sum of |f' - f| / N; deviance, 2 sum of f' ln(f' / f); and with r = f
-    / area gini_difference, sum of r'^2 - r^2, shannon_difference, sum of r' ln r' - r ln r, and renyi_difference, half
+    (f' - f)^2 / f; effective_swap_rate, half the sum of |f' - f| / N; deviance, 2 sum of f' ln(f' / f); and, r being
+    f / area, gini_difference, sum of r'^2 - r^2; shannon_difference, sum of r' ln r' - r ln r; renyi_difference, half
     the change of ln(sum of r^3). `zero_cells` counts the cells that were empty before and are not after: they are left
-    out of chi_square and deviance. `redrawn` counts pairs that were drawn again.
+    out of chi_square and deviance. `redrawn` counts the pairs that were drawn again: see `mechanism`.
 
     Parameters
     ----------
     areas : records of each area.
     shares : share of each level, the same in every area; they are scaled to sum to 1.
     rate : share of records that are swapped, both partners counted.
-    mechanism : "records" has the distribution of RandomSwap of the area: a record, then a partner from another area,
-        uniformly. "cells" takes two areas and two levels uniformly, whatever their counts; a pair that would make a
-        count negative is redrawn.
+    mechanism : "records" has the distribution of RandomSwap of the area: a record uniformly, then its partner uniformly
+        from the other areas; when all records left are in one area, a pair is parted to go on. "cells" takes two areas
+        and two levels uniformly, whatever their counts; a pair that would make a count negative is redrawn.
     replicates : number of rows. The first rows of a longer simulation are those of a shorter one.
     seed : None for 256 secret bits; a whole number only for tests and papers.
     workers : threads to use; all cores by default. The result is the same for any number.
 
     Example
     -------
-    >>> import quadrille as qd
-    >>> frame = qd.simulate(areas=[5000, 20000], shares=[0.8, 0.2], rate=0.03, replicates=10, seed=1)
+    >>> frame = simulate(areas=[5000, 20000], shares=[0.8, 0.2], rate=0.03, replicates=10, seed=1)
     >>> frame.shape
     (10, 8)
 
-    Reference: Lemons, Dajani, You & Jordan, Measuring the Degree of Difference between Original and Perturbed Data,
-    US Census Bureau, 2014.
+    Reference: Lemons, Dajani, You & Jordan (2014), US Census Bureau.
     """
     one_of(_OWNER, "mechanism", mechanism, ("records", "cells"))
     before = table_before(areas, shares)
     rate = share(_OWNER, "rate", rate)
     replicates = whole(_OWNER, "replicates", replicates, least=1)
     workers = _cores() if workers is None else whole(_OWNER, "workers", workers, least=1)
-    design = {"areas": before.sum(axis=1).tolist(), "mechanism": mechanism, "rate": rate, "table": before.tolist()}
+    design = {"mechanism": mechanism, "rate": rate, "table": before.tolist()}
     stream = Stream.of(checked_seed(seed, _OWNER), json.dumps({_OWNER: 1, **design}, sort_keys=True))
     swapping = Swapping(before, _pairs(before, rate, mechanism), mechanism)
     return _frame(_run(swapping, stream, replicates, workers))
@@ -103,8 +101,13 @@ def table_before(areas: Sequence[int], shares: Sequence[float]) -> Ints:
     >>> table_before([5, 20], [0.8, 0.2]).tolist()
     [[4, 1], [16, 4]]
     """
-    sizes = _sizes(areas)
-    exact = sizes[:, None] * _scaled(shares)
+    sizes, scaled = _sizes(areas), _scaled(shares)
+    if len(sizes) * len(scaled) > _MOST_CELLS:
+        raise ParameterError(
+            f"{len(sizes):,} areas by {len(scaled):,} levels are more than the {_MOST_CELLS:,} cells that simulate "
+            "takes. Give fewer areas or fewer shares."
+        )
+    exact = sizes[:, None] * scaled
     table = np.floor(exact).astype(np.int64)
     rest = np.round(exact - table, 9)
     turn = np.argsort(np.argsort(-rest, axis=1, kind="stable"), axis=1)
@@ -113,7 +116,7 @@ def table_before(areas: Sequence[int], shares: Sequence[float]) -> Ints:
 
 @dataclass
 class Swapping:
-    """A prepared swap of a table; `replicate` gives the metrics of one draw."""
+    """A prepared swap of a table of areas by levels, with no more pairs than there can be."""
 
     before: Ints
     pairs: int
@@ -125,13 +128,12 @@ class Swapping:
         self._urn = _urn(self.before)
         self._words = 2 * self.pairs
 
-    def replicate(self, stream: Stream) -> Floats:
-        """Draw once and return the metrics, the zero cells and the pairs redrawn."""
-        before, (areas, levels) = self.before.ravel(), self.before.shape
-        out = np.empty(len(METRICS) + len(COUNTS))
+    def draw(self, stream: Stream) -> tuple[Ints, int]:
+        """Return the table after a swap, and how many pairs were drawn again."""
+        areas, levels = self.before.shape
 
-        def attempt(words: Words) -> Floats | None:
-            after, dice = before.copy(), kernels.dice(words)
+        def attempt(words: Words) -> tuple[Ints, int] | None:
+            after, dice = self.before.ravel().copy(), kernels.dice(words)
             if self.mechanism == "records":
                 drawn, redrawn = kernels.swap_records(self._urn, self.pairs, after, dice)
             else:
@@ -139,13 +141,19 @@ class Swapping:
             if dice.cursor[1]:
                 return None
             assert drawn == self.pairs, "a number of pairs up to the maximum is always reached"
-            kernels.compare_tables(before, after, levels, out)
-            out[-1] = redrawn
             used = int(dice.cursor[0])
             self._words = used + used // 64 + 256  # a guess for the next draw: it decides the time only
-            return out
+            return after.reshape(areas, levels), int(redrawn)
 
         return draw_until_enough(attempt, stream, guess=self._words)
+
+    def replicate(self, stream: Stream) -> Floats:
+        """Draw once and return the metrics, the zero cells and the pairs drawn again."""
+        after, redrawn = self.draw(stream)
+        out = np.empty(len(METRICS) + len(COUNTS))
+        kernels.compare_tables(self.before.ravel(), after.ravel(), self.before.shape[1], out)
+        out[-1] = redrawn
+        return out
 
 
 def _urn(before: Ints) -> kernels.Urn:
@@ -155,10 +163,10 @@ def _urn(before: Ints) -> kernels.Urn:
     shift = max(0, (int(start[-1]) // max(_HINTS, 4 * before.size)).bit_length())
     first = np.arange(0, int(start[-1]) + 1, 1 << shift)
     return kernels.Urn(
-        start=start,
-        hint=np.searchsorted(start, first, side="right").astype(np.int32) - 1,
+        start=start.astype(np.uint32),
+        hint=(np.searchsorted(start, first, side="right") - 1).astype(np.uint32),
         shift=shift,
-        area=np.repeat(np.arange(areas, dtype=np.int32), levels),
+        area=np.repeat(np.arange(areas, dtype=np.uint32), levels),
         levels=levels,
         patience=64 + before.size // 4,
     )
@@ -193,21 +201,23 @@ def _run(swapping: Swapping, stream: Stream, replicates: int, workers: int) -> F
             result[number] = swapping.replicate(stream.sub(f"replicate {number}"))
 
     chunks = [range(low, min(low + _CHUNK, replicates)) for low in range(0, replicates, _CHUNK)]
-    if workers == 1 or len(chunks) == 1:
+    if min(workers, len(chunks)) == 1:
         for chunk in chunks:
             work(chunk)
     else:
-        work(chunks[0])  # loads the kernels once
         with ThreadPoolExecutor(workers) as threads:
-            list(threads.map(work, chunks[1:]))
+            list(threads.map(work, chunks))
     return result
 
 
 def _frame(result: Floats) -> pl.DataFrame:
-    columns = [column.tolist() for column in result.T]
-    columns[len(METRICS) :] = [[int(value) for value in column] for column in columns[len(METRICS) :]]
-    names = repeat((*METRICS, *COUNTS))
-    return frames.tidy([dict(zip(name, row, strict=True)) for name, row in zip(names, zip(*columns, strict=True), strict=False)])
+    """Name the columns; counts are whole numbers."""
+    return frames.tidy(
+        [
+            dict(zip(METRICS, row, strict=False)) | {name: int(row[len(METRICS) + i]) for i, name in enumerate(COUNTS)}
+            for row in cast("list[list[float]]", result.tolist())
+        ]
+    )
 
 
 def _sizes(areas: object) -> Ints:
@@ -237,11 +247,9 @@ def _scaled(shares: object) -> Floats:
 
 
 def _listed(parameter: str, value: object, must: str) -> list[object]:
-    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
-        raise bad_parameter(_OWNER, parameter, must, value)
-    listed = list(cast("Iterable[object]", value))
-    if len(listed) < 2:
-        raise bad_parameter(_OWNER, parameter, must, value)
+    listed = list(cast("Iterable[object]", value)) if isinstance(value, Iterable) else []
+    if isinstance(value, str | bytes) or len(listed) < 2:
+        raise bad_parameter(_OWNER, parameter, must, cast("object", value))
     return listed
 
 

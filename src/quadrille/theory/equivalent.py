@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import isfinite
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, SupportsFloat, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -46,7 +46,7 @@ def equivalent_records(
     >>> equivalent_records([1] * 30 + [0] * 70, [1] * 20 + [0] * 80, rmse=2.449)
     16
     """
-    if not isfinite(rmse) or rmse < 0:
+    if not isinstance(cast("object", rmse), SupportsFloat) or not isfinite(rmse) or rmse < 0:
         raise bad_parameter("equivalent_records", "rmse", "a number of 0 or more", rmse)
     spread = spread_of_records(a, b, kind, groups=groups, counts=counts)
     if rmse == 0:
