@@ -117,7 +117,8 @@ class Study:
 
     def designs_of(self, rows: NDArray[np.int64]) -> int:
         """Return how many designs the candidates at these rows have."""
-        return len({int(self._rows[row][1]) for row in rows.tolist()})
+        found: set[int] = {self._rows[row][1] for row in rows}
+        return len(found)
 
     def axis(self, side: Side, given: str | None) -> str:
         """Return the measure of an axis: the one named, or the first of that side."""
