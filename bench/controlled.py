@@ -23,8 +23,9 @@ def controlled_results() -> list[Result]:
     """Swap five variables of a million weighted records, 3 % of them targets."""
     swap_once(survey(SMALL))  # loads the kernels
     half, whole = survey(RECORDS // 2), survey(RECORDS)
-    times = [min(swap_once(each) for _ in range(3)) for each in (half, whole)]
-    starved = [min(swap_once(starve(each), must="must") for _ in range(3)) for each in (half, whole)]
+    times = best(lambda: swap_once(half), lambda: swap_once(whole), repeats=5)
+    poor, poorer = starve(half), starve(whole)
+    starved = best(lambda: swap_once(poor, must="must"), lambda: swap_once(poorer, must="must"), repeats=5)
     return [
         Result(
             "controlled swap, 10^6 records, 5 variables, seconds",

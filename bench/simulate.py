@@ -95,6 +95,7 @@ def replicate_times(areas: list[int], shares: list[float], rate: float) -> list[
 def study_seconds(mechanism: Mechanism, workers: int) -> float:
     """Return the seconds of the whole study, from a few replicates of every setting; fixed costs count in full."""
     spent, fixed = 0.0, 0.0
+    simulate([10, 10], [0.5, 0.5], rate=0.5, mechanism=mechanism, replicates=2, seed=1)  # loads the kernels
     for areas, shares, rate in settings():
         for replicates in (1, 1 + SUBSET * workers):
             start = perf_counter()

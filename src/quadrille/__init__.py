@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from quadrille.study.run import search
     from quadrille.study.runs import runs_table
     from quadrille.study.score import Scores, measures, score
+    from quadrille.study.simulate import simulate
     from quadrille.swap import recipe_from_json
     from quadrille.swap.controlled import ControlledSwap
     from quadrille.swap.permutation import PermutationSwap
@@ -55,6 +56,7 @@ _HOME = {
     "runs_table": "study.runs",
     "score": "study.score",
     "search": "study.run",
+    "simulate": "study.simulate",
     "write": "io",
     "write_codebook": "io",
 }
@@ -86,6 +88,7 @@ __all__ = [  # sorted as in _HOME; a test keeps the two lists equal
     "runs_table",
     "score",
     "search",
+    "simulate",
     "theory",
     "write",
     "write_codebook",

@@ -84,62 +84,60 @@ def counted_cell(barred: Whole, urn: Urn, limit: Places, dice: Dice) -> Whole:
 
 
 @kernel
-def pair_outside(barred: Whole, taken: Whole, urn: Urn, log: Places, dice: Dice) -> Whole:
-    """Choose uniformly among the pairs drawn that have no record of an area: its place in the log, or -1."""
-    for _ in range(urn.patience):
-        m = 2 * below(max(taken // 2, 1), dice)
-        if m < taken and urn.area[log[m]] != barred and urn.area[log[m + 1]] != barred:
-            return m
-    found = np.array(
-        [m for m in range(0, taken, 2) if urn.area[log[m]] != barred and urn.area[log[m + 1]] != barred], dtype=np.int64
-    )
-    return found[below(len(found), dice)] if len(found) else NONE
+def part_pairs(taken: Whole, urn: Urn, limit: Places, log: Places, dice: Dice) -> Whole:
+    """Go on from a dead end: two unused records part a pair outside their area, and each takes one of its records.
 
-
-@kernel
-def part_pair(taken: Whole, urn: Urn, limit: Places, log: Places, dice: Dice) -> bool:
-    """Leave a dead end: two unused records part a pair outside their area, and each takes one of its records.
-
-    All unused records are in one area then. Pair and records are uniform, as in `exchange.part_pairs`.
+    All unused records are in one area then, and stay there. Pair and records are uniform, as in
+    `exchange.part_pairs`. Returns how many cells the log has then.
     """
     c = counted_cell(NOWHERE, urn, limit, dice)
     if c == NONE:
-        return False
-    limit[c] -= 1
-    d = counted_cell(NOWHERE, urn, limit, dice)
-    m = pair_outside(np.int64(urn.area[c]), taken, urn, log, dice)
-    if min(d, m) == NONE:
-        limit[c] += 1
-        return False
-    limit[d] -= 1
-    log[taken] = d
-    log[taken + 1] = log[m + 1]
-    log[m + 1] = c
-    return True
+        return taken
+    here = urn.area[c]
+    outside = np.array(
+        [m for m in range(0, taken, 2) if urn.area[log[m]] != here and urn.area[log[m + 1]] != here], dtype=np.int64
+    )
+    left = len(outside)
+    while taken < len(log) and left > 0 and dice.cursor[1] == 0:
+        c = counted_cell(NOWHERE, urn, limit, dice)
+        if c == NONE:
+            break
+        limit[c] -= 1
+        d = counted_cell(NOWHERE, urn, limit, dice)
+        if d == NONE:
+            limit[c] += 1
+            break
+        limit[d] -= 1
+        chosen = below(left, dice)
+        m = outside[chosen]
+        left -= 1
+        outside[chosen] = outside[left]
+        log[taken] = d
+        log[taken + 1] = log[m + 1]
+        log[m + 1] = c
+        taken += 2
+    return taken
 
 
 @kernel
 def draw_cells(urn: Urn, limit: Places, log: Places, dice: Dice) -> tuple[Whole, Whole]:
     """Fill the log with the cells of pairs; return how many cells it has and how many pairs were parted."""
-    taken, parted = 0, 0
-    while taken < len(log) and dice.cursor[1] == 0:
+    taken = 0
+    while dice.cursor[1] == 0:
         taken = quick_cells(len(log), taken, urn, limit, log, dice)
         if taken == len(log):
-            break
+            return taken, 0
         c = counted_cell(NOWHERE if taken % 2 == 0 else np.int64(urn.area[log[taken - 1]]), urn, limit, dice)
-        if c != NONE:
-            limit[c] -= 1
-            log[taken] = c
-            taken += 1
-            continue
-        if taken % 2 == 1:
-            taken -= 1
-            limit[log[taken]] += 1
-        if not part_pair(taken, urn, limit, log, dice):
+        if c == NONE:
             break
-        parted += 1
-        taken += 2
-    return taken, parted
+        limit[c] -= 1
+        log[taken] = c
+        taken += 1
+    if taken % 2 == 1:
+        taken -= 1
+        limit[log[taken]] += 1
+    more = part_pairs(taken, urn, limit, log, dice)
+    return more, (more - taken) // 2
 
 
 @kernel
@@ -151,7 +149,7 @@ def swap_records(urn: Urn, pairs: Whole, after: Ints, dice: Dice) -> tuple[Whole
     limit = urn.start[1:].copy()
     log = np.empty(2 * pairs, dtype=np.uint32)
     taken, parted = draw_cells(urn, limit, log, dice)
-    for m in range(0, taken - 1, 2):  # when the words run out a pair may be open
+    for m in range(0, taken, 2):
         c, d = np.int64(log[m]), np.int64(log[m + 1])
         way = (np.int64(urn.area[d]) - np.int64(urn.area[c])) * urn.levels
         after[c + way] += 1
