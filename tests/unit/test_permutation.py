@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
 import quadrille as qd
@@ -254,3 +255,16 @@ def test_the_battery_knows_classes_and_groups(pairs: list, law: str) -> None:
         return
     with pytest.raises(LawError, match=law):
         check_constraints(recipe, move, data)
+
+
+def test_a_column_of_rates_is_no_key_variable_of_the_scores() -> None:
+    frame = qd.datasets.cps8d().frame().with_columns(share=pl.when(pl.col("Sex") == "Male").then(0.02).otherwise(0.04))
+    data = qd.from_frame(frame, codebook=qd.Codebook((qd.Variable("share", "ordinal", (0.02, 0.04)),)))
+    assert "share" in data.keys
+    plan = qd.PermutationSwap(["Age"], rate="share", within=["Sex"], seed=1).plan(data)
+    named = "hellinger(" + "*".join(name for name in data.keys if name != "share") + ")"
+    scores = qd.score(data, plan, ["hellinger", named])
+    assert scores["hellinger"] == scores[named]
+    every = "hellinger(" + "*".join(data.keys) + ")"
+    assert qd.score(data, plan, [every])[every] == scores[named], "the rate is a function of the class"
+    assert plan.aside == ("share",)

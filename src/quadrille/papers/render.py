@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 _FAR = 2
 _CHECKED = (
     "error: standard error of the difference, from the seeds of both sides and the rounding. agrees: a mean within 4 "
-    "standard errors, an end of a range within 2 % of a value that rounds to the reference. noise: an end farther off "
-    "than that, but within 4 standard errors."
+    "standard errors, an end of a range within 2 %. noise: an end farther off than that, but within 4 standard errors."
 )
 _TOGETHER = re.compile(r"(?<=\d) (?=%)| (?=[=+x<>-] )|(?<= [=+x<>-]) ")
 

@@ -43,8 +43,6 @@ class Claim:
 class Check:
     """A reference value beside ours: z = (ours - reference) / error, off = (ours - reference) / reference.
 
-    For the end of a range `off` counts from the rounding of the reference.
-
     `error` is the standard error of the difference: the spread over seeds of both, and the rounding of the reference.
     What does not agree by its tolerance may still be explained by that error.
     """

@@ -123,7 +123,7 @@ class PermutationSwap(Recipe):
 
         def draw(stream: Stream) -> Plan:
             move, asked = blocks.draw(stream, columns, self.kind)
-            return Plan([move], data=data, asked=asked, details=details)
+            return Plan([move], data=data, asked=asked, details=details, aside=self.secret_columns)
 
         return Drawer(draw)
 
