@@ -77,11 +77,11 @@ def test_true_swaps_of_two_levels_are_undone_exactly(sampler: str) -> None:
 
 
 def test_true_swaps_of_age_lose_their_bias(cps8d: qd.Data) -> None:
-    """Three levels, 200 draws at 20 %: the bias goes, and the stated errors are right to 10 %."""
+    """Three levels, 100 draws at 20 %: the bias goes, and the stated errors are right within 4 of their own."""
     truth = oracles.counts(cps8d, ["MS", "Age"])
     before = np.array([[truth[r, c] for c in ("<25", "25-55", ">55")] for r in ("Married", "Other")], dtype=float)
     swapped, found, stated = [], [], []
-    for seed in range(200):
+    for seed in range(100):
         recipe = qd.RandomSwap(["Age"], rate=0.2, seed=seed)
         move = recipe.plan(cps8d).moves[0]
         age = cps8d["Age"].values.copy()
@@ -93,8 +93,8 @@ def test_true_swaps_of_age_lose_their_bias(cps8d: qd.Data) -> None:
         stated.append(result.se)
     error = np.std(found, axis=0, ddof=1)
     assert (np.abs(np.mean(swapped, axis=0) - before) > 100).all()
-    assert (np.abs(np.mean(found, axis=0) - before) < 4 * error / 200**0.5).all()
-    assert np.mean(stated, axis=0) == pytest.approx(error, rel=4 / 400**0.5 + 0.1)
+    assert (np.abs(np.mean(found, axis=0) - before) < 4 * error / 100**0.5).all()
+    assert np.mean(stated, axis=0) == pytest.approx(error, rel=4 / 200**0.5)
 
 
 def test_a_recipe_gives_its_own_f() -> None:
@@ -144,6 +144,13 @@ RANDOM = qd.RandomSwap(["A"], pairs=2, seed=1)
         ([1, 2, 3], {"f": 0.1}, "rows and columns"),
         (GOOD, {"f": 0.1, "margins": ([9, 9], [8, 11])}, "column totals"),
         (GOOD, {"f": 0.1, "margins": ([9, 9, 1], [8, 10])}, "row totals"),
+        (GOOD, {"f": 0.1, "margins": 5}, "two lists of numbers"),
+        (GOOD, {"f": 0.1, "margins": ("a", "b")}, "two lists of numbers"),
+        (GOOD, {"f": 0.1, "margins": ([9, 9],)}, "two lists of numbers"),
+        ([[5, 4, 9], [3, 6, 9], [8, 10, 18]], {"f": 0.1}, "equals the sum of the other rows"),
+        ([[5, 4, 9], [3, 6, 9]], {"f": 0.1}, "equals the sum of the other columns"),
+        ({"n": [[5, 4, 9], [3, 6, 9]], "s": [[1, 1, 2], [3, 0, 3]]}, {"f": 0.1}, "equals the sum of the other columns"),
+        (pl.DataFrame({"age": ["old", " Total "], "x": [1, 2], "y": [2, 4]}), {"f": 0.1}, "looks like a total"),
         (GOOD, {"f": 0.1, "swapped": "income"}, "swapped"),
         (GOOD, {"f": 0.1, "kind": "across"}, "kind"),
         (GOOD, {"f": {"n": 0.1}}, "from 0 to"),
@@ -266,3 +273,12 @@ def test_first_order_pairs_between_levels() -> None:
 def test_enumeration_of_the_oracle_is_complete() -> None:
     assert len(enumerated(np.zeros(6), np.zeros(6), 4, "cycles")) == 15 * 9
     assert len(enumerated(np.zeros(6), np.zeros(6), 4, "pairs")) == 15 * 3
+
+
+def test_a_line_that_happens_to_be_a_sum_can_be_kept() -> None:
+    table = [[5, 4, 9], [3, 6, 9]]
+    kept = correct(table, 0.1, no_totals=True)
+    assert kept.table.sum() == pytest.approx(36)
+    by_class = correct({"n": table, "s": [[1, 0, 0], [0, 1, 5]]}, 0.1)  # a small class may look like a total by chance
+    assert by_class.table.sum() == pytest.approx(43)
+    assert correct([[5, 4], [5, 4]], 0.1).table.sum() == pytest.approx(18)  # two equal rows are no total

@@ -216,3 +216,17 @@ def test_the_large_n_form_refuses_shares_that_do_not_fit() -> None:
     weighted = large_n_error(1000, 0.1, 0.3, 0.2, rate=0.1, weight=3.0)
     plain = large_n_error(1000, 0.1, 0.3, 0.2, rate=0.1)
     assert weighted.rmse == pytest.approx(3 * plain.rmse)
+
+
+@pytest.mark.parametrize("labels", [["a", None], [1.0, float("nan")], ["a", 2.5, None], [None, None]])
+def test_labels_that_are_missing_are_refused(labels: list[object]) -> None:
+    n = len(labels)
+    with pytest.raises(qd.QuadrilleError, match="missing in"):
+        swap_error([1.0] * n, [1.0] * n, [2], within=labels)  # type: ignore[arg-type]
+    with pytest.raises(qd.QuadrilleError, match="missing in"):
+        swap_error([1.0] * n, [1.0] * n, 2, kind="across", groups=labels)  # type: ignore[arg-type]
+
+
+def test_labels_may_be_objects() -> None:
+    labels = np.array(["a", "a", "b", "b"], dtype=object)
+    assert swap_error([1, 0, 1, 0], [1, 1, 0, 1], [2, 2], within=labels).value == 1.0

@@ -316,6 +316,13 @@ def test_a_rate_within_classes_keeps_the_budget(cps8d: qd.Data) -> None:
         ({"budget": 1, "least": 10**6}, "No cell"),
         ({"budget": 1, "kind": "across"}, "groups"),
         ({"budget": 1, "within": ["Nowhere"]}, "no column"),
+        ({"budget": "3"}, "a number of 0 or more"),
+        ({"budget": None}, "a number of 0 or more"),
+        ({"budget": 1, "within": ["Age"]}, "in both 'within' and 'swap'"),
+        ({"budget": 1, "step": 0}, "must be a number in"),
+        ({"budget": 1, "least": -3}, "whole number of 0 or more"),
+        ({"budget": 1, "cells": 4}, "a condition such as"),
+        ({"budget": 1, "kind": "across", "groups": 7}, "the name of a column"),
     ],
 )
 def test_bad_budgets_are_refused(cps8d: qd.Data, options: dict, says: str) -> None:

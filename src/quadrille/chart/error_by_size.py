@@ -33,13 +33,14 @@ class _Logs(NamedTuple):
 
     most: float
     up: Range
+    size: str = "Records in the cell"
 
     def x(self, field: str) -> alt.X:
         ticks = [0, *(10**i for i in range(math.ceil(math.log10(self.most))))]
         # The format of an axis is not kept by this kind of scale.
         axis = alt.Axis(values=ticks, labelExpr="format(datum.value, ',')", labelOverlap=True)
         scale = alt.Scale(type="symlog", constant=1, domain=[_LEFT, self.most], nice=False)
-        return alt.X(f"{field}:Q", title="Records in the cell", scale=scale, axis=axis)
+        return alt.X(f"{field}:Q", title=self.size, scale=scale, axis=axis)
 
     def y(self, field: str) -> alt.Y:
         low, high = (math.log10(end) for end in self.up)
@@ -66,14 +67,14 @@ def _symlog(count: float) -> float:
     return math.copysign(math.log1p(abs(count)), count)
 
 
-def error_by_size(cells: pl.DataFrame) -> alt.LayerChart:
+def error_by_size(cells: pl.DataFrame, *, size: str = "Records in the cell") -> alt.LayerChart:
     """Draw the error of swapping against the count of each cell, with the errors of rounding and of sampling beside it.
 
     One row of `cells` is a cell: `label`, `group` (text: what the colour says, such as the rate or the region; at most
     seven), `count`, `rmse` (numbers; rows without one, or with an error of 0, are left out and counted). Columns that
     may be there, too: `rounding` and `sampling` (numbers: the error by random rounding, the standard error of the
     survey) and `named` (true or false: cells whose label is written beside their point). Above 5,000 cells those
-    without a name are thinned.
+    without a name are thinned. `size` says what the counts are, where they are weighted totals for example.
     """
     columns: dict[str, Kind] = {"label": "text", "group": "text", "count": "number", "rmse": "number"}
     extra: dict[str, Kind] = {"rounding": "number", "sampling": "number", "named": "flag"}
@@ -86,7 +87,7 @@ def error_by_size(cells: pl.DataFrame) -> alt.LayerChart:
     if len(groups) > len(HUES):
         raise InputError(f"error_by_size has {len(groups)} groups. At most {len(HUES)} can be told apart: draw fewer.")
     rounding, sampling = _positive(everyone, "rounding"), _positive(everyone, "sampling")
-    axes = _axes(everyone, rounding, sampling)
+    axes = _axes(everyone, rounding, sampling)._replace(size=size)
     shown = thinned(everyone, keep=pl.col("named") if "named" in columns else pl.lit(False))
     taken = [axes.pixels(*point) for point in shown.select("count", "rmse").iter_rows()]
     layers = _shares(axes)

@@ -19,9 +19,9 @@ _LIKELY, _FAR = 2.0, 4.0
 _INSIDE, _OUTSIDE = "within 4 sd", "outside 4 sd"
 _STATES = (_INSIDE, _OUTSIDE)
 _READING = (
-    "Each point is a cell. Left: on the dashed line the swap changed it just as predicted; the bar is the predicted "
-    "change plus and minus 2 standard deviations. Right: the difference in standard deviations; most points lie in the "
-    "darker band (2), nearly all in the lighter one (4)."
+    "Each point is a cell. Left: on the dashed line {made} changed it just as predicted; the bar is the predicted "
+    "change plus and minus 2 standard deviations{of}. Right: the difference in standard deviations; most points lie in "
+    "the darker band (2), nearly all in the lighter one (4)."
 )
 
 
@@ -49,14 +49,14 @@ class _Panel(NamedTuple):
         return left + x / _SIDE * (right - left), high - y / _SIDE * (high - low)
 
 
-def predicted_realised(cells: pl.DataFrame) -> alt.HConcatChart:
+def predicted_realised(cells: pl.DataFrame, *, draws: int = 1) -> alt.HConcatChart:
     """Draw the change that a swap made in each cell against the change that theory predicts for it.
 
     One row of `cells` is a cell: `label` (text), `bias` (number: the expected change), `sd` (number: its standard
     deviation), `realised` (number: the change that was made); rows without one are left out and counted. Cells
     further than 4 standard deviations from their prediction are flagged, and the six furthest are named. A cell that
     cannot vary (sd 0) is flagged when it is not exactly, to rounding, as predicted. Above 5,000 cells those that are
-    not flagged are thinned.
+    not flagged are thinned. With several `draws`, `realised` is the mean change over them and `sd` that of the mean.
     """
     columns = checked(
         cells, "predicted_realised", {"label": "text", "bias": "number", "sd": "number", "realised": "number"}
@@ -68,7 +68,14 @@ def predicted_realised(cells: pl.DataFrame) -> alt.HConcatChart:
     shown = thinned(everyone, keep=pl.col("flagged"))
     figure = alt.hconcat(_changes(shown), _differences(shown), spacing=34)
     title = f"Predicted and realised change of {counted(everyone.height, 'cell')}"
-    return theme.finish(figure, title, _READING, _notes(everyone, shown.height, left_out))
+    title += f", mean of {draws:,} draws" if draws > 1 else ""
+    return theme.finish(figure, title, _reading(draws), _notes(everyone, shown.height, left_out))
+
+
+def _reading(draws: int) -> str:
+    if draws == 1:
+        return _READING.format(made="the swap", of="")
+    return _READING.format(made=f"the {draws:,} swaps together", of=" of a mean over so many draws")
 
 
 def _judged(cells: pl.DataFrame) -> pl.DataFrame:

@@ -85,6 +85,8 @@ class Design:
         for name in _LISTS:
             if name in given:
                 given[name] = names(given[name])
+        if "rate" in given:
+            given["rate"] = rate_of(given["rate"], column=method == "permutation")
         if "seed" in given:
             given["seed"] = seed_of(given["seed"])
         return {"random": _random, "controlled": _controlled, "permutation": _permutation}[method](given)
@@ -121,6 +123,17 @@ def _controlled(given: dict[str, Any]) -> Recipe:
     if "variant" in given:
         given["method"] = given.pop("variant")
     return ControlledSwap(**given)
+
+
+def rate_of(text: str, *, column: bool) -> float | str:
+    """Read a rate: a number, or the name of a column with the rate of each class where that is possible."""
+    found = _number_or_name(text)
+    if isinstance(found, str) and not column:
+        raise ParameterError(
+            f"--rate must be a number in (0, 1] here. Got {text!r}. A column with the rate of each class is for "
+            "permutation swapping of a microdata file, with --within."
+        )
+    return found
 
 
 def _number_or_name(text: str) -> float | str:

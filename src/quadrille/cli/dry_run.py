@@ -12,6 +12,7 @@ from quadrille.cli.foreseen import Foreseen, foresee
 
 if TYPE_CHECKING:
     from quadrille.data import Data
+    from quadrille.plan import Plan
     from quadrille.recipe import Recipe
     from quadrille.study.grid import Grid
     from quadrille.study.score import Evaluator
@@ -33,6 +34,15 @@ class Refused:
 
 
 @dataclass(frozen=True)
+class Traced:
+    """A warning that some designs would leave a trace, how many of those drawn, and the first of them."""
+
+    warning: str
+    designs: int
+    first: str
+
+
+@dataclass(frozen=True)
 class Forecast:
     """What a search would do; `seconds` is an estimate from `timed` candidates, None when none could be timed."""
 
@@ -45,6 +55,7 @@ class Forecast:
     seconds: float | None
     workers: int
     predicted: Foreseen
+    warnings: tuple[Traced, ...] = ()
 
     def as_dict(self) -> dict[str, object]:
         """Return plain values, for JSON."""
@@ -66,10 +77,12 @@ def forecast(data: Data, grids: Sequence[Grid], measures: Sequence[str], workers
     from quadrille.study.run import IN_PROCESS_SECONDS
     from quadrille.study.score import Evaluator
     from quadrille.swap import recipe_from_json
+    from quadrille.traces import traces
 
     designs, candidates = counted(grids)
     evaluator, clock = Evaluator(data, measures), _Clock()
     refused: dict[str, Refused] = {}
+    traced: dict[str, list[str]] = {}
     started, checked = time.perf_counter(), 0
     tried = _spread(designs)
     for design in tried:
@@ -79,7 +92,9 @@ def forecast(data: Data, grids: Sequence[Grid], measures: Sequence[str], workers
         try:
             if not clock.timed:
                 evaluator.values(recipe.plan(data))  # kernels are loaded and tables counted before the clock starts
-            _timed(recipe, data, evaluator if clock.timed < TIMED else None, clock)
+            plan = _timed(recipe, data, evaluator if clock.timed < TIMED else None, clock)
+            for warning in traces(data, plan):
+                traced.setdefault(warning, []).append(named(recipe))
         except QuadrilleError as error:
             refused[design] = Refused(named(recipe), str(error))
         checked += 1
@@ -90,8 +105,9 @@ def forecast(data: Data, grids: Sequence[Grid], measures: Sequence[str], workers
         together = workers > 1 and alone > IN_PROCESS_SECONDS
         seconds = START_SECONDS + (WORKERS_SECONDS + alone / workers if together else alone)
     told = tuple(refused[design] for design in designs if design in refused)
+    seen = tuple(Traced(warning, len(found), found[0]) for warning, found in traced.items())
     ahead = _predicted(data, [design for design in tried if design not in refused], designs, measures)
-    return Forecast(candidates, len(designs), checked, told, clock.timed, each, seconds, workers, ahead)
+    return Forecast(candidates, len(designs), checked, told, clock.timed, each, seconds, workers, ahead, seen)
 
 
 def _predicted(data: Data, tried: Sequence[str], designs: Sequence[str], measures: Sequence[str]) -> Foreseen:
@@ -117,8 +133,11 @@ def counted(grids: Iterable[Grid]) -> tuple[list[str], int]:
     return list(seeds), sum(map(len, seeds.values()))
 
 
-def _timed(recipe: Recipe, data: Data, evaluator: Evaluator | None, clock: _Clock) -> None:
-    """Draw a candidate; with an evaluator also score it, by the clock: the first draw of a design is dearer."""
+def _timed(recipe: Recipe, data: Data, evaluator: Evaluator | None, clock: _Clock) -> Plan:
+    """Draw a candidate and return its plan; with an evaluator also score it, by the clock.
+
+    The first draw of a design is dearer than the others.
+    """
     begin = time.perf_counter()
     drawer = recipe.prepare(data)
     plan = drawer.draw(recipe.stream())
@@ -130,6 +149,7 @@ def _timed(recipe: Recipe, data: Data, evaluator: Evaluator | None, clock: _Cloc
         clock.prepared += max(0.0, first - begin - again)
         clock.scored += again
         clock.timed += 1
+    return plan
 
 
 def _spread(designs: Sequence[str]) -> list[str]:

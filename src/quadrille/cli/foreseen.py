@@ -108,7 +108,8 @@ def show_foreseen(seen: Foreseen, designs: int) -> None:
     show.title(f"Predicted frontier of {seen.axes[0]} and {seen.axes[1]}: nothing is drawn for it")
     if known:
         few = f", {designs:,} in all" if known < designs else ""
-        show.note(f"  {len(front):,} designs that no other is expected to dominate, of {known:,} predicted{few}.")
+        best = f"{len(front):,} design{'s' * (len(front) > 1)}"
+        show.note(f"  {best} that no other is expected to dominate, of {known:,} predicted{few}.")
         show.note("  Values are means over seeds: the luckiest of many draws do better.")
         _table(_few(front), list(seen.designs[0].values))
         if len(front) > MOST_ROWS:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isfinite
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -15,16 +14,17 @@ from quadrille.cli import show
 from quadrille.cli.designs import Design
 from quadrille.cli.guard import tell
 from quadrille.cli.inputs import check_new, load
+from quadrille.cli.rules import RULES, checked_rule
 from quadrille.errors import InputError, MismatchError, ParameterError, QuadrilleError
 
 if TYPE_CHECKING:
+    from quadrille.cli.overview import Overview
     from quadrille.data import Data
     from quadrille.recipe import Recipe
+    from quadrille.report.frontier_chart import Ahead
     from quadrille.study.grid import Grid
     from quadrille.study.job import Job
     from quadrille.study.results import Study
-
-RULES = ("knee", "least-loss", "least-risk", "linear", "ideal", "lexicographic", "dohrmann")
 
 
 def search(
@@ -60,10 +60,22 @@ def search(
         return
     study = _run(asked, data, grids, path, workers)
     document = search_document(study)
+    document["warnings"] = [*cast("list[str]", document["warnings"]), *_traces(study, data, document["knee"])]
     if as_json:
         show.emit(document)
     else:
         study_show.show_search(document, _release_command(asked))
+
+
+def _traces(study: Study, data: Data, knee: object) -> list[str]:
+    """Say which traces the candidate at the knee leaves."""
+    from quadrille.traces import traces
+
+    if not isinstance(knee, dict):
+        return []
+    candidate = int(cast("dict[str, Any]", knee)["candidate"])
+    found = traces(data, study.recipe(candidate).plan(data))
+    return [f"Candidate {candidate} leaves a trace. {text}" for text in found]
 
 
 def _count(option: str, value: int | None) -> int | None:
@@ -120,18 +132,45 @@ def _foretell(job: Job, data: Data, grids: list[Grid], path: Path, workers: int 
         show.emit(document)
     else:
         study_show.show_forecast(found, document)
+        for each in found.warnings:
+            few = f"{each.designs:,} of {found.checked:,} designs" if each.designs > 1 else "1 design"
+            show.note(f"\nWarning, {few} ({each.first}): {each.warning}")
 
 
-def frontier(study: opt.StudyFile, risk: opt.Risk = None, loss: opt.Loss = None, as_json: opt.Json = False) -> None:
+def frontier(
+    study: opt.StudyFile,
+    risk: opt.Risk = None,
+    loss: opt.Loss = None,
+    chart: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Draw the candidates, with the frontier that theory predicts: .png, .svg or .html."
+        ),
+    ] = None,
+    file: Annotated[
+        str | None,
+        typer.Option("--data", metavar="FILE", help="The data of the study, for the prediction. [default: its job's]"),
+    ] = None,
+    codebook: opt.Codebook = None,
+    weight: opt.Weight = None,
+    overwrite: opt.Overwrite = False,
+    as_json: opt.Json = False,
+) -> None:
     """Show the candidates that no other one dominates."""
     from quadrille.cli import study_show
     from quadrille.cli.overview import choice_document, open_study, overview
 
+    if chart is None and (file or codebook or weight):
+        raise ParameterError("--data, --codebook and --weight serve the prediction in a chart: add --chart FILE.")
+    check_new(chart, overwrite=overwrite, source=str(study))
     with show.working("Reading"):
         seen = overview(open_study(study), risk, loss)
         rows = seen.rows()
+        ahead = None if chart is None else _draw(seen, (file, codebook, weight), chart)
     if not as_json:
         study_show.show_frontier(seen, rows)
+        if ahead is not None:
+            show.note(f"\nDrew {chart}. {ahead.told}")
         return
     show.emit(
         {
@@ -142,8 +181,32 @@ def frontier(study: opt.StudyFile, risk: opt.Risk = None, loss: opt.Loss = None,
             "frontier": rows,
             "knee": None if seen.knee is None else choice_document(seen.knee),
             "warnings": list(seen.warnings),
+            "chart": chart and str(chart),
+            "predicted": None if ahead is None else ahead.as_dict(),
         }
     )
+
+
+def _draw(seen: Overview, given: tuple[str | None, Path | None, str | None], path: Path) -> Ahead:
+    """Draw the frontier of a study, with what theory predicts where data and recipes allow."""
+    from quadrille import chart
+    from quadrille.report.frontier_chart import Ahead, ahead_of, draw_frontier, rows_of, scored
+
+    study = seen.study
+    if not len(seen.points):
+        raise InputError("No candidate has a score on both axes, so there is nothing to draw.")
+    found = scored(study, seen.axes, rows_of(study))
+    try:
+        data = load(*_source(study, *given, command="frontier STUDY --chart FILE --data FILE"))
+        require_data(study, data)
+        ahead = ahead_of(study, data, seen.axes, found)
+    except QuadrilleError as error:
+        if given[0] is not None:
+            raise
+        ahead = Ahead(why_none=str(error).rstrip("."))
+    knee = None if seen.knee is None else seen.knee.candidate
+    chart.save(draw_frontier(study, seen.axes, found, knee, ahead), path)
+    return ahead
 
 
 def pick(
@@ -173,7 +236,7 @@ def pick(
     from quadrille.io.atomic import new_file
 
     check_new(save_recipe, overwrite=overwrite, source=str(study))
-    rule, pair = _rule(rule, trade, weights)
+    rule, pair = checked_rule(rule, trade, weights)
     known = open_study(study)
     if ignore_hd and rule != "dohrmann":
         raise ParameterError("--ignore-hd goes with --rule dohrmann.")
@@ -247,44 +310,21 @@ def write_readers(
 
 
 def _source(
-    study: Study, file: str | None, codebook: Path | None, weight: str | None
+    study: Study,
+    file: str | None,
+    codebook: Path | None,
+    weight: str | None,
+    *,
+    command: str = "report STUDY FILE",
 ) -> tuple[str, Path | None, str | None]:
     """Return the data file of a study: the one given, or the one that its job named."""
     if file is not None:
         return file, codebook, weight
     known = study.source
     if not known:
-        raise ParameterError("The study does not know its data file. Name it: quadrille report STUDY FILE.")
+        raise ParameterError(f"The study does not know its data file. Name it: quadrille {command}.")
     book = known["codebook"]
     return str(known["file"]), codebook or (Path(book) if book else None), weight or known["weight"]
-
-
-def _rule(rule: str | None, trade: float | None, weights: str | None) -> tuple[str | None, tuple[float, float] | None]:
-    """Check the rule and what goes with it."""
-    if rule is not None and rule not in RULES:
-        raise ParameterError(f"--rule must be one of {', '.join(RULES)}. Got {rule!r}.")
-    for option, value, needs in (("--trade", trade, "linear"), ("--weights", weights, "ideal")):
-        if value is not None and rule not in (None, needs):
-            raise ParameterError(f"{option} goes with --rule {needs}, not with --rule {rule}.")
-    if trade is not None and weights is not None:
-        raise ParameterError("Give --trade or --weights, not both: they are two rules.")
-    if trade is not None and not (isfinite(trade) and trade >= 0):
-        raise ParameterError(f"--trade must be a number of 0 or more. Got {trade}.")
-    return None if rule is None else rule.replace("-", " "), _weights(weights)
-
-
-def _weights(text: str | None) -> tuple[float, float] | None:
-    if text is None:
-        return None
-    try:
-        risk, loss = map(float, text.split(","))
-        usable = isfinite(risk + loss) and min(risk, loss) >= 0 and max(risk, loss) > 0
-    except ValueError:
-        usable = False
-        risk = loss = 0.0
-    if not usable:
-        raise ParameterError("--weights must be two numbers of 0 or more, not both 0, as in 2,1.")
-    return risk, loss
 
 
 def _release_command(job: Job) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -10,15 +11,23 @@ import typer
 
 from quadrille.cli import options as opt
 from quadrille.cli import show
+from quadrille.cli.designs import rate_of
 from quadrille.cli.inputs import check_new, load, names
+from quadrille.cli.table_errors import (
+    NUMBERS,
+    Errors,
+    draw_realised,
+    draw_sizes,
+    errors_of_file,
+    errors_of_table,
+    label_names,
+)
 from quadrille.errors import InputError, ParameterError, bad_parameter, unknown_name
 
 if TYPE_CHECKING:
     import polars as pl
 
 MOST_ROWS = 60
-_NUMBERS = ("before", "bias", "sd", "rmse", "relative_rmse", "rounding_rmse", "records")
-_NOT_LABELS = frozenset((*_NUMBERS, "expected", "closest", "count", "note"))
 
 TableOrFile = Annotated[
     str, typer.Argument(metavar="FILE", help="A microdata file or dataset:NAME; with --swapped a table of counts.")
@@ -31,6 +40,21 @@ Groups = Annotated[str | None, typer.Option(metavar="COLUMN", help="The two grou
 Swapped = Annotated[
     str | None, typer.Option(metavar="WORD", help="FILE is a table: the swapped variable is in its row or column.")
 ]
+NoTotals = Annotated[
+    bool, typer.Option("--no-totals", help="No row or column is a total, even if one equals the sum of the others.")
+]
+Rate = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SHARE", help="Share of the records that move, in (0, 1]; of a file also a column of class rates."
+    ),
+]
+Realised = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Draw predicted against realised change into this .png, .svg or .html."),
+]
+Draws = Annotated[int, typer.Option(metavar="NUMBER", help="Draws for --realised; their mean change is shown.")]
+DrawSeed = Annotated[int, typer.Option("--seed", metavar="NUMBER", help="Seed of the first draw for --realised.")]
 Base = Annotated[int, typer.Option(metavar="NUMBER", help="Base of random rounding, to compare with.")]
 Chart = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Draw error against cell size into this .png, .svg or .html.")
@@ -53,39 +77,66 @@ def error(
     file: TableOrFile,
     swap: opt.Swap = None,
     margin: Margin = None,
-    rate: opt.Rate = None,
+    rate: Rate = None,
     records: Records = None,
     kind: Kind = "pairs",
     within: Within = None,
     groups: Groups = None,
     move_weight: opt.MoveWeight = False,
     swapped: Swapped = None,
+    no_totals: NoTotals = False,
     base: Base = 5,
     chart: Chart = None,
+    realised: Realised = None,
+    draws: Draws = 1,
+    seed: DrawSeed = 1,
     overwrite: opt.Overwrite = False,
     codebook: opt.Codebook = None,
     weight: opt.Weight = None,
     as_json: opt.Json = False,
 ) -> None:
     """Predict the error of each cell of a table, before any swap."""
-    check_new(chart, overwrite=overwrite, source=file)
+    check_new(chart, realised, overwrite=overwrite, source=file)
+    given: dict[str, Any] = {"rate": rate, "records": records, "kind": kind}
+    asked = _Drawn(realised, draws, seed)
     with show.working("Reading and working out the error"):
         if swapped is not None:
             _refuse_file_options(swap, margin, within, groups, weight, codebook, move_weight=move_weight)
             if swapped not in ("row", "column"):
                 raise bad_parameter("the command", "--swapped", "one of 'row', 'column'", swapped)
-            rows = _error_of_table(file, rate, records, kind, base)
+            given["rate"] = None if rate is None else rate_of(rate, column=False)
+            found = _of_table(file, given, base, asked, no_totals=no_totals)
         else:
-            given = {"rate": rate, "records": records, "kind": kind, "within": names(within), "groups": groups}
-            rows = _error_of_file(load(file, codebook, weight), swap, margin, given, base, moves=move_weight)
+            if no_totals:
+                raise ParameterError("--no-totals is for a table of counts, with --swapped.")
+            given |= {"rate": None if rate is None else rate_of(rate, column=True), "within": names(within)}
+            given |= {"groups": groups, "weight": "moves" if move_weight else "stays"}
+            found = _of_file(file, (codebook, weight), (swap, margin), given, base, asked)
         if chart is not None:
-            _draw(rows, chart)
+            draw_sizes(found, _named(given), chart)
     if as_json:
-        show.emit({"file": file, "cells": rows, "chart": chart and str(chart)})
+        drawn = {"chart": chart and str(chart), "realised_chart": realised and str(realised)}
+        show.emit({"file": file, "cells": found.cells, "not_given": found.not_given, **drawn})
         return
-    _show_errors(rows, base)
-    if chart is not None:
-        show.note(f"\nDrew {chart}.")
+    _show_errors(found, base)
+    for path in filter(None, (chart, realised)):
+        show.note(f"\nDrew {path}.")
+
+
+def _named(given: Mapping[str, Any]) -> str:
+    """Name a swap in few words, for a legend."""
+    rate, records = given["rate"], given["records"]
+    much = f"{records:,} records" if rate is None else f"{100 * rate:.4g} %" if isinstance(rate, float) else "by class"
+    return f"{given['kind']}, {much}"
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """Where to draw predicted against realised change, and from how many draws."""
+
+    path: Path | None
+    draws: int
+    seed: int
 
 
 def _refuse_file_options(*given: object, move_weight: bool) -> None:
@@ -97,38 +148,37 @@ def _refuse_file_options(*given: object, move_weight: bool) -> None:
         )
 
 
-def _error_of_file(
-    data: Any, swap: Sequence[str] | None, margin: str | None, given: Mapping[str, Any], base: int, *, moves: bool
-) -> list[dict[str, Any]]:
+def _of_file(
+    file: str,
+    how: tuple[Path | None, str | None],
+    what: tuple[Sequence[str] | None, str | None],
+    given: Mapping[str, Any],
+    base: int,
+    asked: _Drawn,
+) -> Errors:
     import quadrille as qd
 
+    swap, margin = what
     if not swap or margin is None:
         raise ParameterError("Name the variables to swap with --swap and the table with --margin, as in Age*MS.")
-    recipe = qd.PermutationSwap(names(swap), weight="moves" if moves else "stays", **given)
-    rows = qd.theory.table_error(data, recipe, margin).to_dicts()
-    if data.weight is not None:
-        return rows  # rounding is for counts
-    for row in rows:
-        row["rounding_rmse"] = qd.theory.rounding_error(round(row["before"]), base).rmse
-    if not recipe.within and recipe.kind != "across":
-        equal = qd.theory.equivalent_table(data, margin, swap=recipe.swap, base=base, kind=recipe.kind).to_dicts()
-        by_cell = {_labels(row): row["records"] for row in equal}
-        for row in rows:
-            row["records"] = by_cell.get(_labels(row))
-    return rows
+    recipe = qd.PermutationSwap(names(swap), **given)
+    data = load(file, *how)
+    found = errors_of_file(data, recipe, margin, base)
+    if asked.path is not None:
+        made = qd.theory.realised(data, recipe, margin, draws=asked.draws, seed=asked.seed)
+        draw_realised(made, asked.draws, asked.path)
+    return found
 
 
-def _labels(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    return tuple(value for name, value in row.items() if name not in _NOT_LABELS)
-
-
-def _error_of_table(file: str, rate: float | None, records: int | None, kind: str, base: int) -> list[dict[str, Any]]:
+def _of_table(file: str, given: Mapping[str, Any], base: int, asked: _Drawn, *, no_totals: bool) -> Errors:
     import quadrille as qd
 
-    kind_given = cast("Any", kind)
-    return qd.theory.error_of_counts(
-        _read_table(file), rate=rate, records=records, kind=kind_given, base=base
-    ).to_dicts()
+    table = _read_table(file)
+    found = errors_of_table(table, given, base, no_totals=no_totals)
+    if asked.path is not None:
+        made = qd.theory.realised_of_counts(table, **given, draws=asked.draws, seed=asked.seed)
+        draw_realised(made, asked.draws, asked.path)
+    return found
 
 
 def _read_table(file: str) -> pl.DataFrame:
@@ -138,16 +188,19 @@ def _read_table(file: str) -> pl.DataFrame:
     return qd.read(file).frame()
 
 
-def _show_errors(rows: list[dict[str, Any]], base: int) -> None:
-    if not rows:
+def _show_errors(found: Errors, base: int) -> None:
+    cells = found.cells
+    if not cells:
         raise InputError("The table has no cell that can change.")
-    labels = [name for name in rows[0] if name not in _NOT_LABELS]
-    shown = [name for name in _NUMBERS if any(row.get(name) is not None for row in rows)]
+    labelled = label_names(cells[0])
+    shown = [name for name in NUMBERS if any(cell.get(name) is not None for cell in cells)]
     heads = {"relative_rmse": "share", "rounding_rmse": "rounding", "records": "k"}
     show.title("Expected error of each cell")
-    lines = [[*(str(row[name]) for name in labels), *(_number(row.get(name), name) for name in shown)] for row in rows]
-    head = [*labels, *(heads.get(name, name) for name in shown)]
-    right = range(len(labels), len(head))
+    lines = [
+        [*(str(cell[name]) for name in labelled), *(_number(cell.get(name), name) for name in shown)] for cell in cells
+    ]
+    head = [*labelled, *(heads.get(name, name) for name in shown)]
+    right = range(len(labelled), len(head))
     show.grid(head, lines[:MOST_ROWS], numbers=right, whole=right)
     if len(lines) > MOST_ROWS:
         show.note(f"  {MOST_ROWS} of {len(lines):,} cells are shown; --json lists all.")
@@ -158,36 +211,20 @@ def _show_errors(rows: list[dict[str, Any]], base: int) -> None:
         "k": "so many records moved put as much error into the cell as rounding does",
     }
     show.note("")
-    show.facts([(name, text) for name, text in known.items() if name in head])
-    for note in dict.fromkeys(str(row["note"]) for row in rows if row.get("note") not in (None, "", "exact")):
+    said = [(name, text) for name, text in known.items() if name in head]
+    show.facts([*said, *((name, f"not given: {reason}") for name, reason in found.not_given.items())])
+    for note in dict.fromkeys(str(cell["note"]) for cell in cells if cell.get("note") not in (None, "", "exact")):
         show.note(f"\n{note}")
 
 
 def _number(value: float | None, name: str) -> str:
     if value is None:
-        return ""
+        return "never" if name == "records" else ""
     if name in ("before", "records"):
         return f"{value:,.0f}"
     if name == "relative_rmse":
         return show.percent(value)
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:,.2f}"
-
-
-def _draw(rows: list[dict[str, Any]], path: Path) -> None:
-    from quadrille import chart, frames
-
-    points = [
-        {
-            "label": ", ".join(map(str, _labels(row))),
-            "group": "swapping",
-            "count": row["before"],
-            "rmse": row["rmse"],
-            "rounding": row.get("rounding_rmse"),
-        }
-        for row in rows
-        if row["rmse"] is not None
-    ]
-    chart.save(chart.error_by_size(frames.tidy(points)), path)
 
 
 def correct(
@@ -197,6 +234,7 @@ def correct(
     of_class: OfClass = None,
     swapped: Where = "column",
     kind: OwnKind = None,
+    no_totals: NoTotals = False,
     out: Out = None,
     overwrite: opt.Overwrite = False,
     as_json: opt.Json = False,
@@ -207,7 +245,7 @@ def correct(
     check_new(out, overwrite=overwrite, source=str(table))
     given = _read_table(str(table))
     factor, how = _factor(f, note, of_class, given)
-    found = qd.theory.correct(given, factor, swapped=swapped, kind=cast("Any", kind or how))
+    found = qd.theory.correct(given, factor, swapped=swapped, kind=cast("Any", kind or how), no_totals=no_totals)
     if out is not None:
         qd.write(qd.from_frame(found.frame()), out)
     rows = found.frame().to_dicts()

@@ -79,7 +79,8 @@ def account(material: Material) -> Row:
         for each in known.variables
     ]
     design: dict[str, object] = {} if material.recipe is None else json.loads(material.recipe.identity())
-    return {"facts": facts, "rows": rows, "design": {name: plain(value) for name, value in design.items()}}
+    told = {name: plain(value) for name, value in design.items()}
+    return {"facts": facts, "rows": rows, "design": told, "warnings": list(known.warnings)}
 
 
 def drawn(material: Material) -> Row:

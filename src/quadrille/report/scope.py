@@ -4,22 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from quadrille.account import Account
-from quadrille.chart import n_rule
 from quadrille.data import Data
 from quadrille.errors import InputError
 from quadrille.measure_base import Call
 from quadrille.plan import Plan
-from quadrille.report import words
+from quadrille.report import frontier_chart
 from quadrille.report.choice import choose
+from quadrille.report.frontier_chart import Ahead, Row, Scored
 from quadrille.study.axes import kind_of
 from quadrille.study.choose import Choice
-from quadrille.study.frontier import non_dominated
 from quadrille.study.results import Study
 from quadrille.study.score import Evaluator, Scores
 
@@ -28,9 +23,6 @@ TOGETHER = ("small_cells", "exposed", "confidence")
 
 TWO_WAY = "hellinger(2-way)"
 _FRESH = ("hellinger", "total_variation", "entropy_change")
-
-Row = dict[str, Any]
-"""Plain values for a template."""
 
 
 @dataclass(frozen=True)
@@ -75,14 +67,14 @@ class Scope:
         return together(self.n)
 
     @cached_property
-    def scored(self) -> list[tuple[Row, float, float, bool]]:
+    def scored(self) -> Scored:
         """The candidates with a score on both axes: row, risk, loss (lower is better), whether on the frontier."""
-        points, places = self.study.objectives(self.axes)
-        front: NDArray[np.bool_] = non_dominated(points)
-        return [
-            (self.rows[place], *point, on)
-            for place, point, on in zip(places.tolist(), points.tolist(), front.tolist(), strict=True)
-        ]
+        return frontier_chart.scored(self.study, self.axes, self.rows)
+
+    @cached_property
+    def ahead(self) -> Ahead:
+        """What theory expects of the designs of the study."""
+        return frontier_chart.ahead_of(self.study, self.data, self.axes, self.scored)
 
     @cached_property
     def released(self) -> Data:
@@ -92,10 +84,7 @@ class Scope:
     @cached_property
     def companion(self) -> str | None:
         """The measure of the study that no swap can fool, unless it is an axis already; that of the n-rule shown."""
-        found = [address for address in self.study.measures if kind_of(address).name == "exposed"]
-        wanted = n_rule.missing(self.axes).values()
-        mine = (address for want in wanted for address in found if n_rule.matches(address, want))
-        return next(mine, next((address for address in found if address not in self.axes), None))
+        return frontier_chart.companion_of(self.study, self.axes)
 
 
 def together(n: int) -> tuple[str, str, str]:
@@ -119,7 +108,7 @@ def look(study: Study, data: Data, candidate: int | None, risk: str | None, loss
     for option, role in ((choice.safer, "next safer"), (choice.gentler, "next gentler")):
         if option is not None:
             roles.setdefault(option.candidate, role)
-    rows = _rows(study)
+    rows = frontier_chart.rows_of(study)
     designs = {row["id"]: row for row in rows if row["id"] in roles}
     candidates: list[Candidate] = []
     for number, role in roles.items():
@@ -127,15 +116,6 @@ def look(study: Study, data: Data, candidate: int | None, risk: str | None, loss
         candidates.append(Candidate(number, role, designs[number], plan, plan.report(data), judge.score(plan)))
     before = judge.score(Plan([], data=data))
     return Scope(study, data, choice, n, measures, tuple(candidates), before, rows)
-
-
-def _rows(study: Study) -> list[Row]:
-    """Return the candidates as rows, each with the name of its design; what all share is not part of a name."""
-    rows: list[Row] = study.frame().to_dicts()
-    varied = len({row["other"] for row in rows if row["status"] == "done"}) > 1
-    for row in rows:
-        row["name"] = words.design(row if varied else {**row, "other": ""})
-    return rows
 
 
 def _small(study: Study) -> int:

@@ -22,6 +22,7 @@ def summary(scope: Scope) -> Row:
         "candidate": scope.chosen.number,
         "design": scope.chosen.design["name"],
         "note": scope.chosen.design["note"],
+        "warnings": list(scope.chosen.account.warnings),
         "why": reasons(scope.study, scope.choice),
         "risk": _risk_in_words(scope),
         "loss": _loss_in_words(scope),
@@ -97,7 +98,9 @@ def rivals(scope: Scope) -> Row:
 
 
 def _head(candidate: Candidate) -> Row:
-    return {"number": candidate.number, "role": candidate.role, "design": words.design(candidate.design)}
+    design = words.design(candidate.design)
+    warnings = list(candidate.account.warnings)
+    return {"number": candidate.number, "role": candidate.role, "design": design, "warnings": warnings}
 
 
 def _compared(scope: Scope, address: str) -> Row:

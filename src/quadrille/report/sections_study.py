@@ -10,6 +10,7 @@ import numpy as np
 from quadrille import chart
 from quadrille.frames import tidy
 from quadrille.report import words
+from quadrille.report.frontier_chart import draw_frontier, shown_beside
 from quadrille.report.scope import Row, Scope
 from quadrille.study.clouds import seed_warning
 from quadrille.study.frontier import non_dominated
@@ -89,7 +90,7 @@ def frontier(scope: Scope) -> Row:
         }
         for row, _, _ in shown
     ]
-    charts = {"Frontier": _frontier_chart(scope)}
+    charts = {"Frontier": draw_frontier(scope.study, scope.axes, scope.scored, scope.chosen.number, scope.ahead)}
     repeated = max(Counter(row["design"] for row, *_ in scope.scored).values()) > 1
     if repeated:
         charts["Seed cloud"] = _seed_chart(scope)
@@ -97,6 +98,7 @@ def frontier(scope: Scope) -> Row:
         charts["Parameter effects"] = chart.parameter_effects(tidy(effects))
     return {
         "charts": charts,
+        "ahead": scope.ahead.told,
         "columns": columns,
         "rows": rows,
         "total": words.count(len(best)),
@@ -116,28 +118,9 @@ def _thinned(best: list[tuple[Row, float, float]], chosen: int) -> list[tuple[Ro
     return [each for place, each in enumerate(best) if place in kept or each[0]["id"] == chosen]
 
 
-def _frontier_chart(scope: Scope) -> chart.Figure:
-    points = [
-        {
-            "risk": risk,
-            "loss": loss,
-            "swap": row["swap"] or row["method"],
-            "rate": row["rate"],
-            "on_frontier": on,
-            "chosen": row["id"] == scope.chosen.number,
-            "label": f"No. {row['id']}: {row['name']}",
-            **_beside(scope, row),
-        }
-        for row, risk, loss, on in scope.scored
-    ]
-    risk, loss = map(words.axis, scope.axes)
-    return chart.frontier(tidy(points), risk=risk, loss=loss, companion=_companion(scope))
-
-
 def _companion(scope: Scope) -> str | None:
     """Return the measure of the second panel, if any candidate has a value of it."""
-    known = scope.companion and any(words.finite(row[scope.companion]) is not None for row, *_ in scope.scored)
-    return scope.companion if known else None
+    return shown_beside(scope.study, scope.axes, scope.scored)
 
 
 def _beside(scope: Scope, row: Row) -> Row:

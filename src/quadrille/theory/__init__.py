@@ -9,6 +9,7 @@ from quadrille.theory.flows import pairs_between
 from quadrille.theory.large_n import large_n_error
 from quadrille.theory.moments import swap_error
 from quadrille.theory.prediction import Predicted, Prediction, predict, predictions
+from quadrille.theory.realised import realised, realised_of_counts
 from quadrille.theory.rounding import rounding_error
 from quadrille.theory.tables import ExpectedChiSquare, expected_chi_square, expected_table, table_error
 
@@ -30,6 +31,8 @@ __all__ = [
     "predict",
     "predictions",
     "rate_for",
+    "realised",
+    "realised_of_counts",
     "rounding_error",
     "swap_error",
     "table_error",

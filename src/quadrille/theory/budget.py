@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import SupportsFloat
 
 import numpy as np
 
 from quadrille.data import Data, require_columns, require_data
-from quadrille.errors import InputError, bad_parameter
-from quadrille.recipe import names, one_of, refuse_fixed, share
+from quadrille.errors import InputError, OverlapError, bad_parameter
+from quadrille.recipe import carried, names, one_of, refuse_fixed, share, whole
 from quadrille.swap.classes import records_of
 from quadrille.theory.crossing import NEVER, admissible, first_crossing, mean_square, most_moved
 from quadrille.theory.margin import Ints, Margin, margin_of
@@ -79,18 +80,39 @@ def rate_for(
     moved, classes = names(_OWNER, "swap", swap, least=1), names(_OWNER, "within", within)
     require_columns(data, moved, f"'swap' of {_OWNER}")
     refuse_fixed(data, moved)
-    if isinstance(budget, bool) or not budget >= 0:
-        raise bad_parameter(_OWNER, "budget", "a number of 0 or more", budget)
+    _check_values(budget, least, cells, groups)
+    _refuse_overlap(moved, classes, groups)
+    step = share(_OWNER, "step", step)
     if (groups is not None) != (kind == "across"):
         raise InputError(f"{_OWNER} needs 'groups' for kind=\"across\", and only then.")
-    split = margin_of(data, margin, moved, _OWNER)
+    split = margin_of(data, margin, (*moved, *carried(data, moved, classes)), _OWNER)
     joint = joint_of(data, split, classes=class_index(data, classes), groups=groups, weight=weight)
     numbers = joint.count.sum(axis=(0, 1)).ravel()
     stated = _stated(data, split, numbers, cells, max(least, 1) if relative else least)
     spread = _picked([each for _, each in joint.spreads()], stated)
     allowed = budget * (spread.value.sum(axis=0) if relative else 1.0)
     watched = _Watched(split, stated, spread, np.broadcast_to(allowed**2, stated.shape) * (1 + 1e-12))
-    return _whole_file(watched, kind) if not classes else _by_class(watched, kind, share(_OWNER, "step", step))
+    return _whole_file(watched, kind) if not classes else _by_class(watched, kind, step)
+
+
+def _refuse_overlap(moved: Sequence[str], classes: Sequence[str], groups: str | None) -> None:
+    for name in classes:
+        if name in moved or name == groups:
+            other = "swap" if name in moved else "groups"
+            raise OverlapError(
+                f"Column {name!r} is in both 'within' and '{other}' of {_OWNER}. Classes are bounded by columns that "
+                "neither move nor are crossed."
+            )
+
+
+def _check_values(budget: object, least: object, cells: object, groups: object) -> None:
+    if isinstance(budget, bool | str) or not isinstance(budget, SupportsFloat) or not float(budget) >= 0:
+        raise bad_parameter(_OWNER, "budget", "a number of 0 or more", budget)
+    whole(_OWNER, "least", least, least=0)
+    if not isinstance(groups, str | None):
+        raise bad_parameter(_OWNER, "groups", "the name of a column", groups)
+    if not isinstance(cells, str | None):
+        raise bad_parameter(_OWNER, "cells", 'a condition such as "Age=<25 & MS=Married"', cells)
 
 
 def _picked(spreads: list[Spread], cells: Ints) -> Spread:

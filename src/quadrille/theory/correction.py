@@ -15,8 +15,9 @@ from quadrille.swap.classes import records_of
 from quadrille.swap.permutation import PermutationSwap
 from quadrille.swap.random import RandomSwap
 from quadrille.theory.flows import pairs_between, transitions
-from quadrille.theory.labelled import Labelled, labelled
-from quadrille.theory.planned import APPROXIMATE
+from quadrille.theory.labelled import Labelled, labelled, refuse_totals
+from quadrille.theory.planned import approximate
+from quadrille.theory.scatter import pair_scatter
 from quadrille.theory.spread import Floats, Kind, count_spread, factors
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ def correct(
     swapped: str = "column",
     kind: Kind = "pairs",
     margins: Margins | None = None,
+    no_totals: bool = False,
 ) -> Corrected:
     """Return an unbiased estimate of the original table of counts from the swapped one.
 
@@ -77,6 +79,8 @@ def correct(
         true swaps only.
     kind : "pairs" or "cycles", for the standard errors.
     margins : known totals of rows and of columns; they must equal those of the table.
+    no_totals : a table in which a row or column equals the sum of the others is refused, unless this says that it is
+        no total.
 
     Example
     -------
@@ -87,8 +91,11 @@ def correct(
     if (f is None) == (recipe is None):
         raise ParameterError("correct needs one of 'f' (as published) and 'recipe'.")
     if isinstance(table, Mapping):
-        return _by_class(cast("Mapping[object, object]", table), f, recipe, swapped, kind, margins)
-    given = labelled(table, _OWNER)
+        if recipe is not None:
+            raise ParameterError("correct needs an f for each class, not a recipe, when the tables are given by class.")
+        by_class = _tables(cast("Mapping[object, object]", table), no_totals=no_totals)
+        return _by_class(by_class, f, swapped, kind, margins)
+    given = _table(table, no_totals=no_totals)
     _check_margins(given.values, margins)
     turned = _turned(given, swapped)
     values = given.values.T if turned else given.values
@@ -140,20 +147,17 @@ def _random(values: Floats, recipe: RandomSwap, n: int) -> tuple[Floats, Floats,
     counts = levels[present]
     cell = np.clip(corrected[:, present], 0.0, counts)
     scatter = cell * (counts - cell) / np.maximum(counts - 1, 1)
-    spread = scatter @ (q @ back**2 - np.eye(len(counts))) + _varying_pairs(between, cell / counts, back, pairs)
-    variance[:, present] = np.maximum(spread, 0.0)
     exact = len(counts) <= 2  # two levels exchange exactly as many as there are pairs
-    return corrected, variance, "" if exact else APPROXIMATE
+    varying = 0.0 if exact else _varying_pairs(counts, pairs, recipe.sampler, cell / counts, back)
+    spread = scatter @ (q @ back**2 - np.eye(len(counts))) + varying
+    variance[:, present] = np.maximum(spread, 0.0)
+    return corrected, variance, "" if exact else approximate(len(counts))
 
 
-def _varying_pairs(between: Floats, mean: Floats, back: Floats, pairs: int) -> Floats:
-    """Return what the scatter of the numbers of pairs adds, as if they were multinomial (correction.md, formula 5)."""
-    square, total = np.zeros_like(mean), np.zeros_like(mean)
-    for a, row in enumerate(between):
-        gap, step = mean - mean[:, [a]], back[a] - back
-        square += (row * gap**2) @ step**2 / 2
-        total += (row * gap) @ step / 2
-    return square - total**2 / pairs
+def _varying_pairs(counts: Floats, pairs: int, sampler: str, mean: Floats, back: Floats) -> Floats:
+    """Return what the scatter of the numbers of pairs adds to the variances (correction.md, formula 5)."""
+    gain = mean[:, None, :] - mean[:, :, None]
+    return np.einsum("rab,ac,bc->rc", pair_scatter(counts, pairs, sampler, gain), back, back)
 
 
 def _inverse(q: Floats) -> Floats:
@@ -180,25 +184,39 @@ def _published(recipe: Recipe, n: int) -> tuple[Kind, float]:
     return recipe.kind, int(records_of(recipe.kind, np.array([recipe.rate]), np.array([n]))[0]) / (n - 1)
 
 
+def _table(table: object, *, no_totals: bool) -> Labelled:
+    given = labelled(table, _OWNER)
+    if not no_totals:
+        refuse_totals(given, _OWNER)
+    return given
+
+
+def _tables(tables: Mapping[object, object], *, no_totals: bool) -> dict[object, Labelled]:
+    """Read the tables of all classes; a small one may equal a total by chance, so their sum is looked at."""
+    found = {name: labelled(table, _OWNER) for name, table in tables.items()}
+    shapes = {(each.rows, each.columns) for each in found.values()}
+    if len(shapes) == 1 and not no_totals:
+        first = next(iter(found.values()))
+        total = np.sum([each.values for each in found.values()], axis=0)
+        refuse_totals(Labelled(total, first.row_name, first.rows, first.columns), _OWNER)
+    return found
+
+
 def _by_class(
-    tables: Mapping[object, object],
+    given: Mapping[object, Labelled],
     f: float | Mapping[object, float] | None,
-    recipe: Recipe | None,
     swapped: str,
     kind: Kind,
     margins: Margins | None,
 ) -> Corrected:
     """Correct class by class and add up; classes are swapped independently."""
-    if recipe is not None:
-        raise ParameterError("correct needs an f for each class, not a recipe, when the tables are given by class.")
-    if not tables or (isinstance(f, Mapping) and set(f) != set(tables)):
+    if not given or (isinstance(f, Mapping) and set(f) != set(given)):
         raise ParameterError("correct needs one table and one f for each class.")
-    given = {name: labelled(table, _OWNER) for name, table in tables.items()}
     shapes = {(each.rows, each.columns) for each in given.values()}
     if len(shapes) > 1:
         raise InputError("The tables of the classes differ in rows or columns. Give all of them the same.")
     parts = [
-        correct(each, f[name] if isinstance(f, Mapping) else f, swapped=swapped, kind=kind)
+        correct(each, f[name] if isinstance(f, Mapping) else f, swapped=swapped, kind=kind, no_totals=True)
         for name, each in given.items()
     ]
     first = parts[0].given
@@ -238,10 +256,20 @@ def _check_margins(values: Floats, margins: Margins | None) -> None:
     if margins is None:
         return
     totals: Sequence[tuple[str, Floats]] = (("row", values.sum(axis=1)), ("column", values.sum(axis=0)))
-    for (name, found), known in zip(totals, margins, strict=True):
-        stated = np.asarray(known, dtype=float)
+    for (name, found), stated in zip(totals, _stated(margins), strict=True):
         if stated.shape != found.shape or (stated != found).any():
             raise InputError(
                 f"The {name} totals of the table differ from those given in 'margins'. The correction rests on totals "
                 "that the swap kept: take a table that was not rounded or suppressed."
             )
+
+
+def _stated(margins: object) -> list[Floats]:
+    """Read the totals of rows and of columns."""
+    try:
+        found = [np.asarray(known, dtype=float) for known in cast("Sequence[ArrayLike]", margins)]
+    except (TypeError, ValueError):
+        found = []
+    if len(found) != 2:
+        raise ParameterError("The 'margins' parameter of correct must be two lists of numbers: row and column totals.")
+    return found

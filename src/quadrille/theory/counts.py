@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from quadrille.errors import ParameterError
+from quadrille.errors import ParameterError, bad_parameter
 from quadrille.recipe import one_of, share, whole
 from quadrille.swap.classes import Kind, records_of
 from quadrille.theory.equivalent import equivalent_table
-from quadrille.theory.labelled import Labelled, labelled
+from quadrille.theory.labelled import Labelled, labelled, refuse_totals
 from quadrille.theory.moments import swap_error
 
 if TYPE_CHECKING:
@@ -20,7 +20,13 @@ _OWNER = "error_of_counts"
 
 
 def error_of_counts(
-    table: object, *, rate: float | None = None, records: int | None = None, kind: Kind = "pairs", base: int = 5
+    table: object,
+    *,
+    rate: float | None = None,
+    records: int | None = None,
+    kind: Kind = "pairs",
+    base: int = 5,
+    no_totals: bool = False,
 ) -> pl.DataFrame:
     """Return, for each cell of a two-way table of counts, the error of swapping and that of rounding.
 
@@ -32,6 +38,8 @@ def error_of_counts(
     rate, records : how much is moved; give one of the two.
     kind : "pairs" or "cycles".
     base : of random rounding.
+    no_totals : a table in which a row or column equals the sum of the others is refused, unless this says that it is
+        no total.
 
     Columns: labels, `before`, `expected`, `bias`, `sd`, `rmse`, `relative_rmse`, `rounding_rmse`, and the number of
     records whose swapping would put as much error into the cell as rounding does: `records`, and the `closest`.
@@ -45,6 +53,8 @@ def error_of_counts(
 
     one_of(_OWNER, "kind", kind, ("pairs", "cycles"))
     given = labelled(table, _OWNER)
+    if not no_totals:
+        refuse_totals(given, _OWNER)
     k = _amount(given, rate, records, kind)
     equivalent = equivalent_table(given, base=base, kind=kind).to_dicts()
     return tidy([{**_cell(given, place, k, kind), **_rounding(row)} for place, row in enumerate(equivalent)])
@@ -53,10 +63,23 @@ def error_of_counts(
 def _amount(given: Labelled, rate: float | None, records: int | None, kind: Kind) -> int:
     if (rate is None) == (records is None):
         raise ParameterError("Give one of 'rate' (share of records) and 'records' (number of records moved).")
+    n = int(given.values.sum())
     if records is not None:
-        return whole(_OWNER, "records", records, least=1)
-    n = np.array([int(given.values.sum())])
-    return int(records_of(kind, np.array([share(_OWNER, "rate", rate)]), n)[0])
+        moved = whole(_OWNER, "records", records, least=2)
+        if moved > n:
+            raise bad_parameter(_OWNER, "records", f"at most the number of records, {n:,}", records)
+        return moved
+    if isinstance(rate, str):
+        raise bad_parameter(_OWNER, "rate", "a number in (0, 1]: a table has no column of class rates", rate)
+    moved = int(records_of(kind, np.array([share(_OWNER, "rate", rate)]), np.array([n]))[0])
+    if moved < 2:
+        first = (1.5 if kind == "cycles" else 1) / max(n, 1)
+        least = f"The smallest rate that moves two is about {first:.3g}." if n > 1 else ""
+        raise ParameterError(
+            f"The 'rate' parameter of {_OWNER} moves {'one record' if moved else 'no record'} of the table's {n:,}, "
+            f"so there is no error to show. {least}".rstrip()
+        )
+    return moved
 
 
 def _cell(given: Labelled, place: int, k: int, kind: Kind) -> dict[str, object]:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, SupportsFloat, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from quadrille.data import Data
+from quadrille.data import Data, require_columns
 from quadrille.errors import ParameterError, bad_parameter
-from quadrille.recipe import names, one_of, whole
+from quadrille.recipe import carried, names, one_of, whole
 from quadrille.theory.crossing import NEVER, Ints, admissible, first_crossing, mean_square, most_moved
 from quadrille.theory.joint import tally
 from quadrille.theory.labelled import labelled
@@ -117,7 +117,9 @@ def _of_data(data: Data, margin: str | Sequence[str] | None, swap: Sequence[str]
     """Count a margin of a file: moved part in the rows, staying part in the columns."""
     if margin is None:
         raise ParameterError("equivalent_table needs a 'margin', such as \"Age*MS\", with a file.")
-    split = margin_of(data, margin, names(_TABLE, "swap", swap, least=1), _TABLE)
+    moved = names(_TABLE, "swap", swap, least=1)
+    require_columns(data, moved, f"'swap' of {_TABLE}")
+    split = margin_of(data, margin, (*moved, *carried(data, moved)), _TABLE)
     values = tally(data, split).count[0, 0].astype(float)
     reached = (values.sum(axis=1) > 0)[:, None] & (values.sum(axis=0) > 0)[None, :]
     cells = split.ordered(np.flatnonzero(reached.ravel()))

@@ -22,13 +22,17 @@ _TWO = 2
 
 @dataclass(frozen=True, eq=False)
 class FlowMoments:
-    """Count, total before, expected total and variance of every cell of a margin; `exact` for two levels."""
+    """Count, total before, expected total and variance of every cell of a margin; `exact` for two levels.
+
+    `levels` counts the combinations of values that decide who may be paired.
+    """
 
     count: Ints
     before: Floats
     expected: Floats
     variance: Floats
     exact: bool
+    levels: int
 
 
 def pairs_between(
@@ -49,10 +53,10 @@ def pairs_between(
     steps = max(1, min(int(pairs), _STEPS))
     size = pairs / steps
     for _ in range(steps):
-        chance = _chances(unused, allowed, sampler)
+        chance = chances(unused, allowed, sampler)
         if size > 1:
-            middle = np.maximum(unused - size / 2 * _taken(chance), 0.0)
-            chance = _chances(middle, allowed, sampler)
+            middle = np.maximum(unused - size / 2 * taken(chance), 0.0)
+            chance = chances(middle, allowed, sampler)
         if not chance.any():
             left = int(found.sum() / 2)
             raise infeasible(
@@ -61,15 +65,16 @@ def pairs_between(
                 left,
             )
         found += size * chance
-        unused = np.maximum(unused - size * _taken(chance), 0.0)
+        unused = np.maximum(unused - size * taken(chance), 0.0)
     return found
 
 
-def _taken(chance: Floats) -> Floats:
+def taken(chance: Floats) -> Floats:
+    """Return how many records of each level the next pair takes on average."""
     return chance.sum(axis=1) + np.diag(chance)
 
 
-def _chances(unused: Floats, allowed: NDArray[np.bool_], sampler: str) -> Floats:
+def chances(unused: Floats, allowed: NDArray[np.bool_], sampler: str) -> Floats:
     """Return the symmetric chances that the next pair joins levels a and b; those with a <= b add up to 1."""
     own = np.diag(allowed) * 1.0
     ordered = allowed * (unused[:, None] * np.maximum(unused[None, :] - np.diag(own), 0.0))
@@ -96,9 +101,13 @@ def transitions(counts: Floats, between: Floats) -> Floats:
     return q
 
 
-def flow_moments(data: Data, recipe: RandomSwap, swap: tuple[str, ...], margin: Margin, pairs: int) -> FlowMoments:
-    """Return the expected table and its variance when `swap` moves in true swaps."""
-    names = (*swap, *(name for name in (*recipe.same, *recipe.different) if name not in swap))
+def flow_moments(
+    data: Data, recipe: RandomSwap, moved: tuple[tuple[str, ...], tuple[str, ...]], margin: Margin, pairs: int
+) -> FlowMoments:
+    """Return the expected table and its variance when some variables move in true swaps and carry others along."""
+    swap, along = moved
+    moving = swap + along
+    names = (*moving, *(name for name in (*recipe.same, *recipe.different) if name not in moving))
     columns = [codes_of(data, name) for name in names]
     level, levels = group_ids(columns, data.n)
     if levels > MOST_LEVELS:
@@ -126,6 +135,7 @@ def flow_moments(data: Data, recipe: RandomSwap, swap: tuple[str, ...], margin: 
         expected.ravel(),
         np.maximum(variance, 0.0).ravel(),
         levels == _TWO and not allowed.diagonal().any(),
+        levels,
     )
 
 

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from quadrille.data import Data
 from quadrille.recipe import Recipe
 from quadrille.swap.groups import Ints, codes_of, group_ids
-from quadrille.swap.permutation import PermutationSwap
 from quadrille.theory.levels import Levels, NotPredicted
-from quadrille.theory.planned import planned
+from quadrille.theory.planned import is_exact, planned
 from quadrille.theory.spread import Floats
 
 MOST_CELLS = 1 << 18
@@ -50,6 +49,8 @@ class Cells:
     mean: Floats
     variance: Floats
     window: int
+    exact: bool = False
+    """Whether mean and variance are exact."""
 
     @property
     def records(self) -> float:
@@ -60,6 +61,12 @@ class Cells:
     def shape(self) -> tuple[int, int]:
         """Moved parts and stayed parts that occur."""
         return self.before.shape[0], self.before.shape[1]
+
+    @property
+    def together(self) -> float:
+        """By how much fixed totals of rows and columns enlarge the variance of a sum over cells."""
+        parts, columns = self.shape
+        return parts / max(parts - 1, 1) * columns / max(columns - 1, 1)
 
     @cached_property
     def _near(self) -> NDArray[np.bool_]:
@@ -121,24 +128,15 @@ class Cells:
         before = self.before[near][:, None]
         value = effect(before, np.maximum(self._centre[near][:, None] + self._steps, 0.0))
         first, second = (self._chances * value).sum(axis=1), (self._chances * value**2).sum(axis=1)
-        far = self.before[~near][:, None]
-        spread = np.sqrt(self.variance[~near])[:, None]
-        value = effect(far, np.maximum(self.mean[~near][:, None] + spread * _NODES, 0.0))
-        wide, wider = value @ _WEIGHTS, value**2 @ _WEIGHTS
-        variance = (second - first**2).sum() + (wider - wide**2).sum()
-        return float(first.sum() + wide.sum()), float(variance)
+        mean, variance = normal_mean(self.before[~near], self.mean[~near], self.variance[~near], effect)
+        return float(first.sum()) + mean, float((second - first**2).sum()) + variance
 
     def distance(self) -> float:
         """Return the expected sum of |T' - T|."""
-        from scipy.special import ndtr
-
         near = self._near
         change = np.abs((self._centre - self.before)[near][:, None] + self._steps)
         close = float((self._chances * change).sum())
-        gap, spread = (self.mean - self.before)[~near], np.maximum(np.sqrt(self.variance[~near]), _TINY)
-        z = gap / spread
-        folded = spread * np.sqrt(2 / np.pi) * np.exp(-(z**2) / 2) + gap * (2 * ndtr(z) - 1)
-        return close + float(folded.sum())
+        return close + normal_distance((self.mean - self.before)[~near], self.variance[~near])
 
     def at_risk(self, n: int) -> float:
         """Return the expected number of records that no swap touches, in cells of 1 to n - 1 records afterwards."""
@@ -150,6 +148,31 @@ class Cells:
         others -= 2 * self._paired[part, stayed][:, None] * (np.cos(angle) - 1)
         chances = np.fft.irfft(np.exp(others), n=self.window, axis=1)[:, : n - 1].sum(axis=1)
         return float((self.inside[level, stayed] * self.levels.kept[level] * np.clip(chances, 0.0, 1.0)).sum())
+
+
+def normal_mean(before: Floats, mean: Floats, variance: Floats, effect: Effect) -> tuple[float, float]:
+    """Return the sum of the means of an effect, and of its variances, over cells that are normal."""
+    spread = np.sqrt(variance)[:, None]
+    value = effect(before[:, None], np.maximum(mean[:, None] + spread * _NODES, 0.0))
+    wide, wider = value @ _WEIGHTS, value**2 @ _WEIGHTS
+    return float(wide.sum()), float((wider - wide**2).sum())
+
+
+def normal_distance(gap: Floats, variance: Floats) -> float:
+    """Return the expected sum of |T' - T| over cells that are normal; `gap` is E T' - T."""
+    from scipy.special import ndtr
+
+    spread = np.maximum(np.sqrt(variance), _TINY)
+    z = gap / spread
+    folded = spread * np.sqrt(2 / np.pi) * np.exp(-(z**2) / 2) + gap * (2 * ndtr(z) - 1)
+    return float(folded.sum())
+
+
+def is_kept(margin: tuple[str, ...], recipe: Recipe, levels: Levels) -> bool:
+    """Tell whether no cell of a margin changes: none of it moves, or all of it but columns on which partners agree."""
+    moving = set(margin) & set(levels.swap)
+    agreed = {*getattr(recipe, "same", ()), *getattr(recipe, "within", ())}
+    return not moving or set(margin) <= moving | agreed
 
 
 def cells_of(data: Data, recipe: Recipe, levels: Levels, margin: tuple[str, ...], largest: int = 0) -> Cells:
@@ -164,14 +187,15 @@ def cells_of(data: Data, recipe: Recipe, levels: Levels, margin: tuple[str, ...]
     own = (part[:, None] == np.arange(parts)) * 1.0
     before = own.T @ inside
     window = max(_WINDOW, 1 << (8 * largest).bit_length())
-    if min(len(moving), len(margin) - len(moving)) == 0:  # all of it moves, or none: no cell changes
-        return Cells(levels, inside, part, own, before, before, np.zeros_like(before), window)
+    if is_kept(margin, recipe, levels):
+        return Cells(levels, inside, part, own, before, before, np.zeros_like(before), window, exact=True)
     reach = np.clip(levels.reach @ own, 0.0, 1.0)
     mean = reach.T @ inside
-    variance = _variance(levels, inside, own, reach, mean - before)
-    if isinstance(recipe, PermutationSwap) and data.weight is None:
-        variance = _exact_variance(data, recipe, margin, (stay, columns), (part, parts), levels, variance)
-    return Cells(levels, inside, part, reach, before, mean, variance, window)
+    known = None
+    if data.weight is None and is_exact(recipe, len(levels.counts)):
+        known = _exact_variance(data, recipe, margin, (stay, columns), (part, parts), levels)
+    variance = _variance(levels, inside, own, reach, mean - before) if known is None else known
+    return Cells(levels, inside, part, reach, before, mean, variance, window, exact=known is not None)
 
 
 def _variance(levels: Levels, inside: Floats, own: Floats, reach: Floats, bias: Floats) -> Floats:
@@ -187,17 +211,16 @@ def _variance(levels: Levels, inside: Floats, own: Floats, reach: Floats, bias: 
 
 def _exact_variance(
     data: Data,
-    recipe: PermutationSwap,
+    recipe: Recipe,
     margin: tuple[str, ...],
     stay: tuple[Ints, int],
     part: tuple[Ints, int],
     levels: Levels,
-    otherwise: Floats,
-) -> Floats:
-    """Return the variances of a permutation, which are known exactly, for tables that are not too large."""
+) -> Floats | None:
+    """Return the variances where they are known exactly, for tables that are not too large."""
     sizes = [data.coded(name, purpose="a table").size for name in margin]
     if np.prod(np.array(sizes, dtype=float)) > _MOST_EXACT:
-        return otherwise
+        return None
     found = planned(data, recipe, margin, "predict")
     split = found.margin
     leader = np.zeros(stay[1], dtype=np.int64)

@@ -10,6 +10,7 @@ from quadrille.errors import InputError
 from quadrille.theory.spread import Floats
 
 _TWO = 2
+_TOTALS = frozenset({"total", "totals", "grand total", "sum"})
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +39,21 @@ def labelled(table: object, where: str) -> Labelled:
         found = Labelled(values, "row", tuple(map(str, range(rows))), tuple(map(str, range(columns))))
     _check(found.values, where)
     return found
+
+
+def refuse_totals(given: Labelled, where: str) -> None:
+    """Refuse a table with a line of totals: its records would be counted twice."""
+    sides = (("row", given.rows, given.values), ("column", given.columns, given.values.T))
+    for what, labels, lines in sides:
+        rest = lines.sum(axis=0) - lines
+        sums = (lines == rest).all(axis=1) & (len(lines) > _TWO) & (lines.sum() > 0)
+        for place, label in enumerate(labels):
+            if sums[place] or label.strip().casefold() in _TOTALS:
+                raise InputError(
+                    f"The {what} {label!r} of the table of {where} looks like a total"
+                    f"{f': it equals the sum of the other {what}s' if sums[place] else ''}. Leave totals out, because "
+                    f"their records would count twice. If it is none, say so with no_totals (--no-totals)."
+                )
 
 
 def _from_frame(table: object, where: str) -> Labelled:

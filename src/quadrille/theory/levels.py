@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from quadrille.data import Data, require_columns
 from quadrille.errors import InfeasibleError
-from quadrille.recipe import Recipe, refuse_fixed
+from quadrille.recipe import Recipe, carried, refuse_fixed
 from quadrille.swap.classes import refuse_small_groups, two_groups
 from quadrille.swap.groups import Ints, codes_of, group_ids
 from quadrille.swap.permutation import PermutationSwap
@@ -61,18 +61,18 @@ def levels_of(data: Data, recipe: Recipe) -> Levels:
 
 
 def _paired(data: Data, recipe: RandomSwap) -> Levels:
-    if recipe.order == "one-by-one" and len(recipe.swap) > 1:
+    if len(recipe.groups(data)) > 1:
         raise NotPredicted("several variables swapped one by one have no closed form")
-    names = (*recipe.swap, *recipe.same, *recipe.different)
-    require_columns(data, names, "RandomSwap")
+    require_columns(data, (*recipe.swap, *recipe.same, *recipe.different), "RandomSwap")
     refuse_fixed(data, recipe.swap)
-    of, counts, codes = _levels(data, names)
+    moved = (*recipe.swap, *carried(data, recipe.swap, recipe.same))
+    of, counts, codes = _levels(data, tuple(dict.fromkeys((*moved, *recipe.same, *recipe.different))))
     pairs = recipe.count(data.n)
     if recipe.differ == "none" and not recipe.same and not recipe.different:
         between = _uniform(counts, np.zeros(len(counts), dtype=np.int64), np.array([2 * pairs]))
     else:
         between = _flows(counts, pairs, recipe.sampler, _allowed(recipe, codes))
-    return _moved(tuple(recipe.swap), of, counts, codes, between)
+    return _moved(moved, of, counts, codes, between)
 
 
 def _permuted(data: Data, recipe: PermutationSwap) -> Levels:
@@ -80,11 +80,12 @@ def _permuted(data: Data, recipe: PermutationSwap) -> Levels:
     refuse_fixed(data, recipe.swap)
     classes = recipe.classes(data)
     extra = () if recipe.groups is None else (recipe.groups,)
-    of, counts, codes = _levels(data, (*recipe.swap, *recipe.within, *(n for n in extra if n not in recipe.swap)))
+    moved = (*recipe.swap, *carried(data, recipe.swap, recipe.within))
+    of, counts, codes = _levels(data, tuple(dict.fromkeys((*moved, *recipe.within, *extra))))
     own = np.zeros(len(counts), dtype=np.int64)
     own[of] = classes.of
     if recipe.groups is None:
-        return _moved(tuple(recipe.swap), of, counts, codes, _uniform(counts, own, classes.k))
+        return _moved(moved, of, counts, codes, _uniform(counts, own, classes.k))
     group = two_groups(data, recipe.groups, "PermutationSwap")
     side = np.zeros(len(counts), dtype=np.int64)
     side[of] = group
@@ -92,7 +93,7 @@ def _permuted(data: Data, recipe: PermutationSwap) -> Levels:
     refuse_small_groups(sizes, classes.k // 2, recipe.groups)
     across = (own[:, None] == own[None, :]) & (side[:, None] != side[None, :])
     share = (classes.k // 2) / np.maximum(sizes[0] * sizes[1], 1)
-    return _moved(tuple(recipe.swap), of, counts, codes, across * np.outer(counts, counts) * share[own][:, None])
+    return _moved(moved, of, counts, codes, across * np.outer(counts, counts) * share[own][:, None])
 
 
 def _levels(data: Data, names: tuple[str, ...]) -> tuple[Ints, Floats, dict[str, Ints]]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from quadrille.cross import Cross
 from quadrille.data import Data, require_columns
-from quadrille.errors import InputError
+from quadrille.errors import InputError, bad_parameter
 from quadrille.where import split_outside_quotes, unquoted
 
 Ints = NDArray[np.int64]
@@ -54,6 +55,8 @@ class Margin:
 
 def margin_of(data: Data, margin: str | Sequence[str], swap: Sequence[str], where: str) -> Margin:
     """Read a margin such as "Age*MS" and split it into what moves and what stays."""
+    if not isinstance(cast("object", margin), str | list | tuple):
+        raise bad_parameter(where, "margin", 'variables joined by "*", such as "Age*MS", or a list of them', margin)
     listed = split_outside_quotes(margin, "*") if isinstance(margin, str) else list(margin)
     variables = tuple(unquoted(name) for name in listed)
     require_columns(data, variables, f"the margin of {where}")

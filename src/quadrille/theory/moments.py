@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import isnan
 from typing import cast
 
 import numpy as np
@@ -58,7 +59,7 @@ def swap_error(
     records = _records(a, b, kind, groups=groups, counts=counts)
     if within is None:
         return error_of(kind, records.spread(), checked_amount(kind, k, records.n))
-    labels = np.asarray(within)
+    labels = _labels("within", within)
     _refuse_other_length("within", labels, len(records.a))
     return sum_of_classes(kind, [(records.take(rows).spread(), moved) for rows, moved in _classes(labels, k)])
 
@@ -172,12 +173,33 @@ def _counts(values: ArrayLike) -> Ints:
     return found.astype(np.int64)
 
 
+def _labels(name: str, values: ArrayLike) -> NDArray[np.generic]:
+    """Read labels that can be told apart and sorted; none may be missing."""
+    must = f"The '{name}' of {_OWNER} must hold one label per record, all text or all numbers."
+    try:
+        labels = np.asarray(values)
+    except ValueError:
+        raise InputError(must) from None
+    lacking = 0
+    if labels.dtype == object:
+        lacking = sum(each is None or (isinstance(each, float) and isnan(each)) for each in labels.ravel().tolist())
+    elif np.issubdtype(labels.dtype, np.floating):
+        lacking = int(np.isnan(labels.astype(float)).sum())
+    if lacking:
+        raise InputError(f"The '{name}' of {_OWNER} is missing in {lacking:,} entries. Give every record a label.")
+    try:
+        np.unique(labels)
+    except TypeError:
+        raise InputError(must) from None
+    return labels
+
+
 def _first_group(groups: ArrayLike | None, kind: Kind) -> NDArray[np.bool_] | None:
     if (groups is not None) != (kind == "across"):
         raise ParameterError(f"{_OWNER} needs 'groups' for kind=\"across\", and only then.")
     if groups is None:
         return None
-    labels = np.asarray(groups)
+    labels = _labels("groups", groups)
     names = np.unique(labels)
     if len(names) != _GROUPS:
         raise InputError(f"The 'groups' of {_OWNER} must name two groups; there are {len(names):,}.")

@@ -10,7 +10,7 @@ import numpy as np
 from quadrille.cross import Cross
 from quadrille.data import Data, require_columns, require_data
 from quadrille.errors import InputError, ParameterError
-from quadrille.recipe import Recipe, refuse_fixed
+from quadrille.recipe import Recipe, carried, refuse_fixed
 from quadrille.swap.classes import records_of, refuse_small_groups, two_groups
 from quadrille.swap.groups import codes_of, group_ids
 from quadrille.swap.permutation import PermutationSwap
@@ -21,7 +21,6 @@ from quadrille.theory.margin import Ints, Margin, margin_of
 from quadrille.theory.spread import Floats, Kind, factors
 
 EXACT = "exact"
-APPROXIMATE = "approximate: mean field for more than two levels"
 _SMALL_CROSS = 1024
 UNTOUCHED = "exact: the margin holds no swapped variable"
 
@@ -64,6 +63,22 @@ def planned(data: Data, recipe: Recipe, margin: str | Sequence[str], where: str)
     raise ParameterError(
         f"{where} has closed forms for PermutationSwap and RandomSwap. Draw plans of {type(recipe).__name__} instead."
     )
+
+
+def approximate(levels: int) -> str:
+    """Return the note of a mean-field result: the pairs between levels take their expected numbers."""
+    return (
+        f"approximate: mean field, because the pairs spread over {levels:,} levels "
+        "(combinations of the values that decide who may be paired)"
+    )
+
+
+def is_exact(recipe: Recipe, levels: int) -> bool:
+    """Tell whether expectation and variance of a recipe's tables are exact; `levels` decide who may be paired."""
+    if isinstance(recipe, RandomSwap):
+        free = recipe.differ == "none" and not recipe.same and not recipe.different
+        return free or (levels == 2 and recipe.differ != "none")
+    return isinstance(recipe, PermutationSwap)
 
 
 def joint_of(
@@ -110,7 +125,7 @@ def add_up(joint: Joint, kind: Kind, k: Ints) -> tuple[Floats, Floats, Floats]:
 
 
 def _permuted(data: Data, recipe: PermutationSwap, margin: str | Sequence[str], where: str) -> Planned:
-    split = margin_of(data, margin, recipe.swap, where)
+    split = margin_of(data, margin, (*recipe.swap, *carried(data, recipe.swap, recipe.within)), where)
     if isinstance(recipe.rate, float):
         classes = class_index(data, recipe.within)
         joint = joint_of(data, split, classes=classes, groups=recipe.groups, weight=recipe.weight)
@@ -131,14 +146,15 @@ def _permuted(data: Data, recipe: PermutationSwap, margin: str | Sequence[str], 
 
 
 def _random(data: Data, recipe: RandomSwap, margin: str | Sequence[str], where: str) -> Planned:
-    split = margin_of(data, margin, recipe.swap, where)
-    moved = split.moved.variables
+    groups = [(group, carried(data, group, recipe.same)) for group in recipe.groups(data)]
+    split = margin_of(data, margin, [name for group, along in groups for name in (*group, *along)], where)
+    moved = [each for each in groups if set(split.moved.variables) & set(each[0] + each[1])]
     if not moved:
         joint = joint_of(data, split)
         before, _, _ = add_up(joint, "pairs", np.zeros(1, dtype=np.int64))
         nothing = np.zeros(split.cells)
         return Planned(split, joint.count.ravel(), before, nothing, nothing, UNTOUCHED)
-    if recipe.order == "one-by-one" and len(moved) > 1:
+    if len(moved) > 1:
         raise InputError(
             f"{where} has no closed form for several variables swapped one by one. Name a margin with one of them."
         )
@@ -147,7 +163,6 @@ def _random(data: Data, recipe: RandomSwap, margin: str | Sequence[str], where: 
         joint = joint_of(data, split)
         before, bias, variance = add_up(joint, "pairs", np.array([2 * pairs]))
         return Planned(split, joint.count.sum(axis=(0, 1)).ravel(), before, bias, variance, EXACT)
-    swap = tuple(recipe.swap) if recipe.order == "together" else moved
-    found = flow_moments(data, recipe, swap, split, pairs)
-    note = EXACT if found.exact else APPROXIMATE
+    found = flow_moments(data, recipe, moved[0], split, pairs)
+    note = EXACT if found.exact else approximate(found.levels)
     return Planned(split, found.count, found.before, found.expected - found.before, found.variance, note)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import exp, lgamma, sqrt
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -14,17 +13,21 @@ from quadrille.data import Data, require_data
 from quadrille.errors import ParameterError, QuadrilleError, unknown_name
 from quadrille.measure_base import Call, Measure, Part, parts_of
 from quadrille.recipe import Recipe
-from quadrille.theory.independent import Cells, cells_of
+from quadrille.theory.formulas import (
+    BASIS,
+    CHI_SQUARE,
+    COUNT_FORMULAS,
+    MARGIN_FORMULAS,
+    MOVED_FORMULAS,
+    TABLE_FORMULAS,
+    Basis,
+)
+from quadrille.theory.independent import Cells, cells_of, is_kept
 from quadrille.theory.levels import Levels, NotPredicted, levels_of
-from quadrille.theory.spread import Floats
+from quadrille.theory.weighted import WeightedCells, weighted_cells
 
 if TYPE_CHECKING:
     import polars as pl
-
-Basis = Literal["exact", "mean field", "approximate"]
-
-CHI_SQUARE = "chi_square_distance"
-"""Sum of (T' - T)^2 / T over the cells that were not empty: a prediction that is no measure of its own."""
 
 
 @dataclass(frozen=True)
@@ -72,9 +75,10 @@ def predict(data: Data, recipe: Recipe, measures: str | Sequence[str]) -> Predic
     """Return what measures are expected to be after a planned swap, averaged over its seeds. Nothing is drawn.
 
     For `RandomSwap` (variables moved together) and `PermutationSwap`. The measures are hellinger, total_variation,
-    entropy_change, small_cells, exposed, confidence, cramers_v_change, contingency_change, of any margin, and
-    chi_square_distance(A*B): the sum of (T' - T)^2 / T over the cells that were not empty. Others, and what has no
-    prediction, are None with a reason.
+    entropy_change, small_cells, exposed, confidence, cramers_v_change, contingency_change, of any margin, hd1 to hd4
+    and their normalised forms, and chi_square_distance(A*B): the sum of (T' - T)^2 / T over the cells that were not
+    empty. Weighted tables are predicted where most of their change is in cells of ten records or more. Others, and
+    what has no prediction, are None with a reason.
 
     Parameters
     ----------
@@ -126,54 +130,73 @@ def predictions(data: Data, recipes: Sequence[Recipe], measures: Sequence[str]) 
 
 @dataclass(frozen=True, eq=False)
 class _Design:
-    """A planned swap with the tables that measures have asked for so far."""
+    """A planned swap with the tables that measures have asked for so far, of counts and of weighted totals."""
 
     data: Data
     recipe: Recipe
     levels: Levels
     largest: int
     tables: dict[tuple[str, ...], Cells] = field(default_factory=dict[tuple[str, ...], Cells])
+    totals: dict[tuple[str, ...], WeightedCells] = field(default_factory=dict[tuple[str, ...], WeightedCells])
 
     def predicted(self, address: str) -> Predicted:
         """Return the expectation of one measure."""
         call = Call.parse(address)
         kind = _kind(call)
         try:
-            formula = _formula(call, kind, self.data)
-            parts = parts_of(call, kind, self.data, self.levels.swap)
-            values = [self._part(part, kind, formula) for part in parts.parts]
+            _refuse(call, kind, self.data)
+            parts = parts_of(call, kind, self.data, self.levels.swap, self.recipe.secret_columns)
+            values = [self._part(part, kind, call.name) for part in parts.parts]
         except NotPredicted as why:
             return Predicted(None, reason=str(why))
-        known = [value for value in values if value is not None]
+        known = [value for value, _ in values if value is not None]
         if not known:
             return Predicted(None, reason="it is undefined for every table")
-        still = all(map(self._still, parts.parts)) and kind.layout != "participation"
-        return Predicted(sum(known) / len(known), "exact" if still else _BASIS[call.name])
+        exact = all(sure for _, sure in values)
+        return Predicted(sum(known) / len(known), "exact" if exact else self._basis(kind, call.name))
 
-    def _still(self, part: Part) -> bool:
-        """Whether all its variables move together, or none moves: then no cell changes."""
-        return len(set(part.variables) & set(self.levels.swap)) in (0, len(part.variables))
+    def _basis(self, kind: Measure, name: str) -> Basis:
+        normal = self.data.weight is not None and name in TABLE_FORMULAS and name != CHI_SQUARE
+        return "approximate" if normal else BASIS[name]
 
-    def _part(self, part: Part, kind: Measure, formula: Formula) -> float | None:
-        if kind.layout == "pair" and self._still(part):
-            return 0.0 if all(len(np.unique(self.data[name].values)) > 1 for name in part.variables) else None
+    def _part(self, part: Part, kind: Measure, name: str) -> tuple[float | None, bool]:
+        """Return the expectation of a measure for one table, and whether it is exact."""
+        if name in MOVED_FORMULAS or (self.data.weight is not None and name in TABLE_FORMULAS):
+            return self._weighted(part, kind, name)
+        still = is_kept(part.variables, self.recipe, self.levels)
+        if kind.layout == "pair" and still:
+            varied = all(len(np.unique(self.data[name].values)) > 1 for name in part.variables)
+            return (0.0 if varied else None), True
         if part.variables not in self.tables:
             self.tables[part.variables] = cells_of(self.data, self.recipe, self.levels, part.variables, self.largest)
-        return formula(self.tables[part.variables], kind.options.get("n", 0))
+        cells = self.tables[part.variables]
+        if name in COUNT_FORMULAS:
+            sure = still and kind.layout != "participation"
+            return COUNT_FORMULAS[name](cells, kind.options.get("n", 0)), sure
+        formula = TABLE_FORMULAS[name] if name in TABLE_FORMULAS else MARGIN_FORMULAS[name]
+        return formula(cells, 0), still or (name == CHI_SQUARE and cells.exact)
+
+    def _weighted(self, part: Part, kind: Measure, name: str) -> tuple[float | None, bool]:
+        if part.variables not in self.totals:
+            self.totals[part.variables] = weighted_cells(self.data, self.recipe, part.variables)
+        cells = self.totals[part.variables]
+        least = kind.options.get("min_cell", 0)
+        if least and cells.count.max() <= least:
+            return None, False
+        formula = MOVED_FORMULAS[name] if name in MOVED_FORMULAS else TABLE_FORMULAS[name]
+        unmoved = bool((cells.variance == 0).all() and (cells.mean == cells.before).all())
+        value = formula(cells.larger_than(least) if least else cells, 0)
+        return value, unmoved or (name == CHI_SQUARE and cells.exact)
 
 
-Formula = Callable[[Cells, int], float | None]
-
-
-def _formula(call: Call, kind: Measure, data: Data) -> Formula:
-    """Return how the measure is worked out from the cells."""
-    if call.name not in _FORMULAS:
+def _refuse(call: Call, kind: Measure, data: Data) -> None:
+    """Refuse what has no prediction, with the reason."""
+    if call.name not in BASIS:
         raise NotPredicted(f"{call.name} has no prediction")
     if call.where is not None:
         raise NotPredicted("a condition (where=) is not predicted")
-    if data.weight is not None and kind.weight_linear:
-        raise NotPredicted("weighted tables are not predicted")
-    return _FORMULAS[call.name]
+    if data.weight is not None and call.name in MARGIN_FORMULAS:
+        raise NotPredicted(f"{call.name} of weighted tables is not predicted: a swap changes their margins")
 
 
 def _kind(call: Call) -> Measure:
@@ -181,99 +204,3 @@ def _kind(call: Call) -> Measure:
     if call.name == CHI_SQUARE:
         return replace(measures_by_name.get("hellinger"), name=CHI_SQUARE).bound(call)
     return measures_by_name.get(call.name).bound(call)
-
-
-def _hellinger(cells: Cells, n: int) -> float:
-    mean, variance = cells.expected(lambda f, g: (np.sqrt(f) - np.sqrt(g)) ** 2)
-    if mean <= 0:
-        return 0.0
-    parts, columns = cells.shape
-    # The fixed margins take degrees of freedom away: cells vary together.
-    variance *= parts / max(parts - 1, 1) * columns / max(columns - 1, 1)
-    return sqrt(mean / (2 * cells.records)) * _mean_root(2 * mean**2 / variance if variance > 0 else float("inf"))
-
-
-def _mean_root(freedom: float) -> float:
-    """Return E sqrt(X / E X) for a chi-square of so many degrees of freedom."""
-    if freedom > 1e4:
-        return 1 - 1 / (4 * freedom)
-    return sqrt(2 / freedom) * exp(lgamma((freedom + 1) / 2) - lgamma(freedom / 2))
-
-
-def _total_variation(cells: Cells, n: int) -> float:
-    return cells.distance() / (2 * cells.records)
-
-
-def _entropy_change(cells: Cells, n: int) -> float:
-    def term(count: Floats) -> Floats:
-        share = count / cells.records
-        return -share * np.log(np.where(share > 0, share, 1.0))
-
-    return cells.expected(lambda f, g: term(g) - term(f))[0]
-
-
-def _small_cells(cells: Cells, n: int) -> float | None:
-    return cells.at_risk(n) / cells.levels.unswapped if cells.levels.unswapped >= 1 else None
-
-
-def _genuine(cells: Cells, n: int) -> float:
-    return cells.expected(lambda f, g: np.where(g < n, np.minimum(f, g), 0.0))[0]
-
-
-def _exposed(cells: Cells, n: int) -> float:
-    return _genuine(cells, n) / cells.records
-
-
-def _confidence(cells: Cells, n: int) -> float | None:
-    shown = cells.expected(lambda f, g: np.where(g < n, g, 0.0))[0]
-    return _genuine(cells, n) / shown if shown > 0 else None
-
-
-def _chi_square_distance(cells: Cells, n: int) -> float:
-    occupied = cells.before > 0
-    square = cells.variance + (cells.mean - cells.before) ** 2
-    return float((square[occupied] / cells.before[occupied]).sum())
-
-
-def _chi_squares(cells: Cells) -> tuple[float, float, int] | None:
-    """Return chi-square before, its expectation after, and the smaller number of categories less one."""
-    least = min(cells.shape) - 1
-    if least < 1:
-        return None
-    even = np.outer(cells.before.sum(axis=1), cells.before.sum(axis=0)) / cells.records
-    after = (cells.variance + (cells.mean - even) ** 2) / even
-    return float(((cells.before - even) ** 2 / even).sum()), float(after.sum()), least
-
-
-def _cramers_v_change(cells: Cells, n: int) -> float | None:
-    if (found := _chi_squares(cells)) is None:
-        return None
-    before, after, least = found
-    return (sqrt(before) - sqrt(after)) / sqrt(cells.records * least)
-
-
-def _contingency_change(cells: Cells, n: int) -> float | None:
-    if (found := _chi_squares(cells)) is None:
-        return None
-    before, after, _ = found
-    return sqrt(before / (before + cells.records)) - sqrt(after / (after + cells.records))
-
-
-_FORMULAS: dict[str, Formula] = {
-    "hellinger": _hellinger,
-    "total_variation": _total_variation,
-    "entropy_change": _entropy_change,
-    "small_cells": _small_cells,
-    "exposed": _exposed,
-    "confidence": _confidence,
-    "cramers_v_change": _cramers_v_change,
-    "contingency_change": _contingency_change,
-    CHI_SQUARE: _chi_square_distance,
-}
-
-_BASIS: dict[str, Basis] = {
-    name: "approximate"
-    if name in ("hellinger", "confidence", "cramers_v_change", "contingency_change")
-    else "mean field"
-    for name in _FORMULAS
-}

@@ -14,8 +14,13 @@ _NEARLY = 0.9
 """Strata have one weight each, or nearly, when so many of their records are in a stratum of one weight."""
 
 
-def traces(data: Data, plan: Plan, public: Sequence[str]) -> list[str]:
-    """Say which traces a plan leaves in the public columns: what, why, and what to do."""
+def traces(data: Data, plan: Plan, public: Sequence[str] | None = None) -> list[str]:
+    """Say which traces a plan leaves in the public columns: what, why, and what to do.
+
+    Unless they are named, these are all columns but identifiers and what steered the draw.
+    """
+    if public is None:
+        public = [name for name in data.columns if data.codebook[name].role != "id" and name not in plan.aside]
     strata = [name for name in public if data.codebook[name].role == "stratum"]
     if data.ticks is None or data.weight not in public or not strata:
         return []

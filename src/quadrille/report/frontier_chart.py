@@ -1,0 +1,170 @@
+"""The chart of a study's frontier: the candidates as they were drawn, and beside them what theory predicts."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quadrille import chart
+from quadrille.chart import n_rule
+from quadrille.chart.theme import counted
+from quadrille.data import Data
+from quadrille.errors import QuadrilleError
+from quadrille.frames import tidy
+from quadrille.report import words
+from quadrille.study.axes import kind_of, orient
+from quadrille.study.frontier import non_dominated
+from quadrille.study.results import Study
+from quadrille.theory.prediction import Predicted, Prediction, predict
+
+Row = dict[str, Any]
+"""Plain values for a template."""
+
+Scored = list[tuple[Row, float, float, bool]]
+"""Candidates with a score on both axes: row, risk, loss (lower is better), whether on the frontier."""
+
+MOST_DESIGNS = 200
+MOST_SECONDS = 10.0
+_MOST_REASONS = 3
+
+
+def rows_of(study: Study) -> list[Row]:
+    """Return the candidates as rows, each with the name of its design; what all share is not part of a name."""
+    rows: list[Row] = study.frame().to_dicts()
+    varied = len({row["other"] for row in rows if row["status"] == "done"}) > 1
+    for row in rows:
+        row["name"] = words.design(row if varied else {**row, "other": ""})
+    return rows
+
+
+def scored(study: Study, axes: tuple[str, str], rows: Sequence[Row]) -> Scored:
+    """Return the candidates with a score on both axes."""
+    points, places = study.objectives(axes)
+    front: NDArray[np.bool_] = non_dominated(points)
+    return [
+        (rows[place], *point, on)
+        for place, point, on in zip(places.tolist(), points.tolist(), front.tolist(), strict=True)
+    ]
+
+
+def companion_of(study: Study, axes: tuple[str, str]) -> str | None:
+    """Return the measure of the study that no swap can fool, unless it is an axis already; that of the n-rule shown."""
+    found = [address for address in study.measures if kind_of(address).name == "exposed"]
+    wanted = n_rule.missing(axes).values()
+    mine = (address for want in wanted for address in found if n_rule.matches(address, want))
+    return next(mine, next((address for address in found if address not in axes), None))
+
+
+@dataclass(frozen=True)
+class Ahead:
+    """What theory expects of the designs of a study: a row per design, and why some have no prediction.
+
+    `designs` counts those of the study; at most 200, evenly spread, are looked at. `why_none` is set where none was.
+    """
+
+    rows: tuple[Row, ...] = ()
+    designs: int = 0
+    reasons: Counter[str] = field(default_factory=Counter[str])
+    why_none: str = ""
+
+    @property
+    def known(self) -> list[Row]:
+        """The designs with a prediction on both axes."""
+        return [row for row in self.rows if row["risk"] is not None and row["loss"] is not None]
+
+    @property
+    def told(self) -> str:
+        """Say what the predicted curve is, or why there is none."""
+        common = self.reasons.most_common(_MOST_REASONS)
+        why = "; ".join(f"{reason} ({counted(count, 'design')})" for reason, count in common)
+        if not self.known:
+            return f"There is no predicted curve: {self.why_none or why}."
+        said = (
+            "The dashed line with white diamonds is the frontier that theory predicts before any draw: each design at "
+            f"the mean over its seeds. {len(self.known):,} of {self.designs:,} designs have a prediction"
+        )
+        looked = f" ({len(self.rows):,} were looked at)" if len(self.rows) < self.designs else ""
+        return f"{said}{looked}. " + (f"The others have none: {why}. " if why else "") + _LUCK
+
+    def as_dict(self) -> dict[str, object]:
+        """Return plain values, for JSON."""
+        return {
+            "designs": self.designs,
+            "points": list(self.rows),
+            "not_predicted": [{"reason": reason, "designs": count} for reason, count in self.reasons.most_common()],
+            "told": self.told,
+        }
+
+
+_LUCK = "Single draws scatter around their design; the luckiest of many lie below the curve."
+
+
+def ahead_of(study: Study, data: Data, axes: tuple[str, str], found: Scored) -> Ahead:
+    """Predict the designs of the scored candidates, as far as time allows. Nothing is drawn."""
+    first: dict[int, Row] = {}
+    for row, *_ in found:
+        first.setdefault(row["design"], row)
+    designs = list(first.values())
+    count = min(len(designs), MOST_DESIGNS)
+    companion = companion_of(study, axes)
+    measures = list(dict.fromkeys((*axes, *((companion,) if companion else ()))))
+    rows: list[Row] = []
+    reasons: Counter[str] = Counter()
+    started = time.perf_counter()
+    for row in (designs[place * len(designs) // count] for place in range(count)):
+        if rows and time.perf_counter() - started > MOST_SECONDS:
+            break
+        got = _predicted(study, data, row["id"], measures)
+        risk, loss = (_oriented(axis, got[axis]) for axis in axes)
+        beside = {"companion": got[companion]} if companion else {}
+        rows.append({"label": row["name"], "risk": risk, "loss": loss, **beside})
+        if risk is None or loss is None:
+            reasons["; ".join(dict.fromkeys(got.detail(axis).reason for axis in axes if got[axis] is None))] += 1
+    return Ahead(tuple(rows), len(designs), reasons, "" if rows else "no candidate has a score on both axes")
+
+
+def _predicted(study: Study, data: Data, candidate: int, measures: Sequence[str]) -> Prediction:
+    try:
+        return predict(data, study.recipe(candidate), measures)
+    except QuadrilleError as error:
+        return Prediction({address: Predicted(None, reason=str(error).rstrip(".")) for address in measures})
+
+
+def _oriented(axis: str, value: float | None) -> float | None:
+    return None if value is None else orient(axis, value)
+
+
+def draw_frontier(
+    study: Study, axes: tuple[str, str], found: Scored, chosen: int | None, ahead: Ahead | None = None
+) -> chart.Figure:
+    """Draw the candidates of a study by risk and loss, with the predicted frontier where there is one."""
+    beside = shown_beside(study, axes, found)
+    points = [
+        {
+            "risk": risk,
+            "loss": loss,
+            "swap": row["swap"] or row["method"],
+            "rate": row["rate"],
+            "on_frontier": on,
+            "chosen": row["id"] == chosen,
+            "label": f"No. {row['id']}: {row['name']}",
+            **({"companion": words.finite(row[beside])} if beside else {}),
+        }
+        for row, risk, loss, on in found
+    ]
+    risk, loss = map(words.axis, axes)
+    predicted = tidy(list(ahead.rows)) if ahead is not None and ahead.known else None
+    return chart.frontier(tidy(points), risk=risk, loss=loss, companion=beside, predicted=predicted)
+
+
+def shown_beside(study: Study, axes: tuple[str, str], found: Scored) -> str | None:
+    """Return the measure of the second panel, if any candidate has a value of it."""
+    companion = companion_of(study, axes)
+    known = companion and any(words.finite(row[companion]) is not None for row, *_ in found)
+    return companion if known else None
