@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
@@ -16,8 +16,22 @@ Value = str | int | float | bool
 
 KINDS: tuple[str, ...] = get_args(Kind)
 ROLES: tuple[str, ...] = get_args(Role)
-_LISTS = ("categories", "labels", "missing")
+PROGRAMS = ("spss", "stata", "sas")
+_LISTS = ("categories", "labels", "missing", "missing_labels")
+_PAIRS = ("missing_ranges", "labelled")
 _NOT_KEYS = frozenset({"id", "weight", "stratum", "unit", "outcome"})
+
+
+@dataclass(frozen=True)
+class Stored:
+    """How a statistics program keeps a column: its display format, storage type, widths and level of measurement."""
+
+    program: str
+    format: str = ""
+    type: str = ""
+    width: int = 0
+    display: int = 0
+    measure: str = ""
 
 
 @dataclass(frozen=True)
@@ -26,7 +40,12 @@ class Variable:
 
     Missing codes are values of their own and come after the categories; an empty field comes last. `ordered` is False
     for categories that were found as text and put in alphabetical order, which means nothing; a codebook that lists
-    categories declares their order.
+    categories declares their order. `level` numbers nested levels of geography, 1 the coarsest: they move together.
+
+    `label` says in words what the column is. An empty text among `labels` or `missing_labels` means none. Every number
+    in `missing_ranges` (both ends belong to it) is a missing code; `labelled` names values that are neither categories
+    nor missing codes. `stored` keeps what the file of a statistics program said beyond that. None of these five is part
+    of the fingerprint of data: words about a column do not change what is swapped.
     """
 
     name: str
@@ -37,6 +56,11 @@ class Variable:
     role: Role | None = None
     level: int | None = None
     ordered: bool = field(default=True, compare=False, repr=False)
+    label: str = field(default="", repr=False)
+    missing_labels: tuple[str, ...] = field(default=(), repr=False)
+    missing_ranges: tuple[tuple[float, float], ...] = field(default=(), repr=False)
+    labelled: tuple[tuple[Value, str], ...] = field(default=(), repr=False)
+    stored: Stored | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         where = f"codebook column {self.name!r}"
@@ -44,8 +68,11 @@ class Variable:
             raise bad_parameter(where, "kind", f"one of {', '.join(KINDS)}", self.kind)
         if self.role is not None and self.role not in ROLES:
             raise bad_parameter(where, "role", f"one of {', '.join(ROLES)}", self.role)
+        self._check_level(where)
         kinds = set(map(type, self.values))
-        if str in kinds and len(kinds) > 1:
+        # Among numbers a missing code may be a text, such as Stata's .a; among texts it cannot be a number.
+        alike = {isinstance(value, str) for value in self.categories or (self.missing if self.coded else ())}
+        if len(alike) > 1 or (alike == {True} and len(kinds) > 1):
             raise InputError(f"In {where} categories mix text and numbers. Write all of them alike.")
         distinct = set(map(_identity, self.values)) if bool in kinds else set(self.values)
         if len(distinct) != len(self.values):
@@ -55,6 +82,34 @@ class Variable:
                 f"In {where} there are {len(self.labels)} labels for {len(self.categories)} categories. "
                 "Give one label per category, in the same order."
             )
+        self._check_words(where)
+
+    def _check_words(self, where: str) -> None:
+        if self.missing_labels and len(self.missing_labels) != len(self.missing):
+            raise InputError(
+                f"In {where} there are {len(self.missing_labels)} labels for {len(self.missing)} missing codes. "
+                "Give one label per missing code, in the same order, an empty one for none."
+            )
+        if any(not low <= high for low, high in self.missing_ranges):
+            raise InputError(f"In {where} a range of missing codes ends before it starts. Write [lowest, highest].")
+        if self.stored is not None and self.stored.program not in PROGRAMS:
+            raise bad_parameter(where, "program", f"one of {', '.join(PROGRAMS)}", self.stored.program)
+
+    def _check_level(self, where: str) -> None:
+        if self.level is None:
+            return
+        if (
+            isinstance(cast("object", self.level), bool)
+            or not isinstance(cast("object", self.level), int)
+            or self.level < 1
+        ):
+            raise bad_parameter(where, "level", "a whole number of 1 or more, 1 for the coarsest", self.level)
+        if self.role != "geography":
+            raise InputError(
+                f'In {where} there is a level, which needs role = "geography". Add the role, or drop the level.'
+            )
+        if not self.coded:
+            raise InputError(f"In {where} a level of geography is numeric. Areas are categories: declare it nominal.")
 
     @property
     def coded(self) -> bool:
@@ -65,6 +120,23 @@ class Variable:
     def values(self) -> tuple[Value, ...]:
         """Return the categories, then the missing codes: position is code."""
         return self.categories + self.missing
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What each category is called: its label, else the value as text."""
+        if not self.labels:
+            return tuple(map(str, self.categories))
+        return tuple(label or str(value) for label, value in zip(self.labels, self.categories, strict=True))
+
+    @property
+    def value_labels(self) -> dict[Value, str]:
+        """The label of every value that has one: categories, missing codes and others."""
+        pairs = (
+            *zip(self.categories, self.labels or (), strict=False),
+            *zip(self.missing, self.missing_labels or (), strict=False),
+            *self.labelled,
+        )
+        return {value: label for value, label in pairs if label}
 
 
 def _identity(value: Value) -> tuple[str, Value]:
@@ -82,6 +154,13 @@ class Codebook:
         if len(set(names)) != len(names):
             twice = next(name for name in names if names.count(name) > 1)
             raise InputError(f"The column name {twice!r} occurs more than once. Give each column its own name.")
+        of_level: dict[int, str] = {}
+        for variable in self.variables:
+            if variable.level is not None and of_level.setdefault(variable.level, variable.name) != variable.name:
+                raise InputError(
+                    f"Columns {of_level[variable.level]!r} and {variable.name!r} have the same level of geography, "
+                    f"{variable.level}. Give each level its own number, 1 for the coarsest."
+                )
 
     def __iter__(self) -> Iterator[Variable]:
         return iter(self.variables)
@@ -108,6 +187,33 @@ class Codebook:
         """The key variables: those with role `key`, else every categorical variable that may serve as one."""
         declared = tuple(v.name for v in self.variables if v.role == "key")
         return declared or tuple(v.name for v in self.variables if v.coded and v.role not in _NOT_KEYS)
+
+    @property
+    def geography(self) -> tuple[str, ...]:
+        """The nested levels of geography, the coarsest first. A geography column without a level stands alone."""
+        levels = sorted((v.level, v.name) for v in self.variables if v.level is not None)
+        return tuple(name for _, name in levels)
+
+    def with_geography(self, levels: Sequence[str]) -> Codebook:
+        """Return the codebook in which these columns are the levels of geography, the coarsest first."""
+        named = [levels] if isinstance(levels, str) else list(levels)
+        if len(set(named)) != len(named):
+            raise InputError(
+                "A column is named twice as a level of geography. Name each level once, the coarsest first."
+            )
+        if self.geography and self.geography != tuple(named):
+            raise InputError(
+                "The codebook has levels of geography already, and others are named. Change one of the two."
+            )
+        declared = {v.name: v for v in self.variables}
+        for level, name in enumerate(named, start=1):
+            given = declared.get(name, Variable(name))
+            if given.role not in (None, "geography"):
+                raise InputError(
+                    f"Column {name!r} has the role {given.role} in the codebook and cannot be a level of geography."
+                )
+            declared[name] = replace(given, role="geography", level=given.level or level)
+        return Codebook(tuple(declared.values()))
 
     def to_toml(self) -> str:
         """Write the codebook as TOML text, defaults left out."""
@@ -141,11 +247,17 @@ class Codebook:
 
 def _plain(variable: Variable) -> dict[str, object]:
     table: dict[str, object] = {"kind": variable.kind}
-    for name in ("role", "level", "categories", "labels", "missing"):
+    for name in ("role", "level", "label", *_LISTS, *_PAIRS):
         value: object = getattr(variable, name)
-        if value is not None and value != ():
-            table[name] = list(cast("tuple[Value, ...]", value)) if name in _LISTS else value
+        if value is not None and value not in ((), ""):
+            table[name] = _lists(value)
+    if variable.stored is not None:
+        table["stored"] = {name: value for name, value in asdict(variable.stored).items() if value}
     return table
+
+
+def _lists(value: object) -> object:
+    return [_lists(each) for each in cast("tuple[object, ...]", value)] if isinstance(value, tuple) else value
 
 
 def _variable(name: str, table: object, where: str) -> Variable:
@@ -154,18 +266,58 @@ def _variable(name: str, table: object, where: str) -> Variable:
         raise InputError(f"{place}: must be a table with kind, categories, role and so on.")
     settings = cast("Mapping[str, object]", table)
     known = [each.name for each in fields(Variable) if each.name not in ("name", "ordered")]
+    listed: dict[str, Any] = {}
     for key, value in settings.items():
         if key not in known:
             raise unknown_name("setting", key, known, where=place)
-        if key in _LISTS:
-            if not isinstance(value, list) or not all(isinstance(v, Value) for v in cast("list[object]", value)):
-                raise InputError(f"{place}: '{key}' must be a list of texts or numbers.")
-        elif key == "level":
-            if not isinstance(value, int) or isinstance(value, bool):
-                raise InputError(f"{place}: 'level' must be a whole number.")
-        elif not isinstance(value, str):
-            raise InputError(f"{place}: '{key}' must be a text.")
-    listed: dict[str, Any] = {}
-    for key, value in settings.items():
-        listed[key] = tuple(cast("list[Value]", value)) if key in _LISTS else value
+        listed[key] = _setting(key, value, place)
     return Variable(name, **listed)
+
+
+def _setting(key: str, value: object, place: str) -> object:
+    """Check one setting of a column and return it as `Variable` takes it."""
+    if key == "stored":
+        return _stored(value, place)
+    if key in _PAIRS:
+        return _pairs(key, value, place)
+    if key in _LISTS:
+        texts = key.endswith("labels")
+        if not isinstance(value, list) or not all(
+            isinstance(v, str if texts else Value) for v in cast("list[object]", value)
+        ):
+            raise InputError(f"{place}: '{key}' must be a list of texts{'' if texts else ' or numbers'}.")
+        return tuple(cast("list[Value]", value))
+    if key == "level":
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise InputError(f"{place}: 'level' must be a whole number.")
+    elif not isinstance(value, str):
+        raise InputError(f"{place}: '{key}' must be a text.")
+    return value
+
+
+def _pairs(key: str, value: object, place: str) -> tuple[tuple[object, object], ...]:
+    """Read pairs of numbers, or of a value and its label."""
+    what = "[lowest, highest]" if key == "missing_ranges" else "[value, label]"
+    pairs = cast("list[object]", value) if isinstance(value, list) else [None]
+    found: list[tuple[object, object]] = []
+    for pair in pairs:
+        ends = cast("list[object]", pair) if isinstance(pair, list) else []
+        numbers = key == "missing_ranges" and all(isinstance(e, int | float) and not isinstance(e, bool) for e in ends)
+        named = key == "labelled" and len(ends) == 2 and isinstance(ends[0], Value) and isinstance(ends[1], str)
+        if len(ends) != 2 or not (numbers or named):
+            raise InputError(f"{place}: '{key}' must be a list of pairs {what}.")
+        found.append((ends[0], ends[1]))
+    return tuple(found)
+
+
+def _stored(value: object, place: str) -> Stored:
+    kinds = {each.name: int if each.type == "int" else str for each in fields(Stored)}
+    table: Mapping[str, object] = cast("Mapping[str, object]", value) if isinstance(value, Mapping) else {}
+    if not table.get("program"):
+        raise InputError(f"{place}: 'stored' must be a table with program, format and so on.")
+    for key, each in table.items():
+        if key not in kinds:
+            raise unknown_name("setting", key, kinds, where=f"{place}, stored")
+        if not isinstance(each, kinds[key]) or isinstance(each, bool):
+            raise InputError(f"{place}: '{key}' of stored must be a {'text' if kinds[key] is str else 'whole number'}.")
+    return Stored(**cast("dict[str, Any]", table))

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from quadrille.codebook import Codebook, Variable
 from quadrille.errors import InputError, unknown_name
+from quadrille.geography import check_nesting
 from quadrille.weights import Ticks, to_ticks
 
 if TYPE_CHECKING:
@@ -60,13 +61,18 @@ class Column:
     def labels(self) -> tuple[str, ...]:
         """The label of each code: that of the codebook, else the value as text."""
         variable = self.variable
-        named = variable.labels or tuple(map(str, variable.categories))
-        return (*named, *map(str, variable.missing), *(("(empty)",) if self.nullable else ()))
+        return (*variable.names, *map(str, variable.missing), *(("(empty)",) if self.nullable else ()))
 
     @property
     def valid(self) -> int:
         """Number of codes that are not missing; they come first."""
         return len(self.variable.categories)
+
+    @property
+    def one_missing(self) -> Codes:
+        """The codes with all kinds of missing as one category, the last."""
+        # Without missing codes `valid` itself may not fit into the type of the codes.
+        return self.values if self.size == self.valid else np.minimum(self.values, self.valid)
 
 
 def code_dtype(size: int) -> type[np.unsignedinteger[Any]]:
@@ -77,10 +83,19 @@ def code_dtype(size: int) -> type[np.unsignedinteger[Any]]:
 class Data:
     """An immutable microdata file. Build it with `read`, `from_frame` or a bundled data set.
 
-    `ticks` are the weights in ticks where they are known already.
+    `ticks` are the weights in ticks where they are known already. `nested` tells that the levels of geography are
+    known to be nested, so that they need not be checked again.
     """
 
-    def __init__(self, columns: Iterable[Column], *, weight: str | None = None, ticks: Ticks | None = None) -> None:
+    def __init__(
+        self,
+        columns: Iterable[Column],
+        *,
+        weight: str | None = None,
+        ticks: Ticks | None = None,
+        nested: bool = False,
+        remarks: Sequence[str] = (),
+    ) -> None:
         self._columns = tuple(columns)
         self.codebook = Codebook(tuple(column.variable for column in self._columns))
         self._by_name = {column.variable.name: column for column in self._columns}
@@ -93,9 +108,13 @@ class Data:
             raise InputError("The file has no records.")
         if self.n > MOST_ROWS:
             raise InputError(f"The file has {self.n:,} records; at most {MOST_ROWS:,} are supported.")
+        if not nested:
+            check_nesting([self[name] for name in self.codebook.geography])
         self.weight = weight if weight is not None else self._declared_weight()
         self._ticks = ticks or self._make_ticks()
         self._body: int | None = None
+        self.remarks = tuple(remarks)
+        """What the file held beside columns and was left behind, one line each; never part of the data."""
         self.prepared: dict[str, object] = {}
         """Preparations of recipes for these data, kept for the next seed; never part of the data."""
 
@@ -180,7 +199,7 @@ class Data:
         """Return some of the records, in this order; categories and ticks stay the same."""
         columns = [replace(column, values=column.values[rows]) for column in self._columns]
         ticks = None if self._ticks is None else replace(self._ticks, values=self._ticks.values[rows])
-        return Data(columns, weight=self.weight, ticks=ticks)
+        return Data(columns, weight=self.weight, ticks=ticks, nested=True, remarks=self.remarks)
 
     def with_values(self, changed: Mapping[str, tuple[Rows, Codes]]) -> Data:
         """Return a copy in which `changed[name] = (rows, values)` holds; the fingerprint follows the change."""
@@ -196,7 +215,9 @@ class Data:
                 columns.append(replace(column, values=fresh))
             else:
                 columns.append(column)
-        data = Data(columns, weight=self.weight, ticks=self._ticks_after(changed))
+        nested = not set(changed) & set(self.codebook.geography)
+        ticks = self._ticks_after(changed)
+        data = Data(columns, weight=self.weight, ticks=ticks, nested=nested, remarks=self.remarks)
         data._body = body & _MASK
         return data
 

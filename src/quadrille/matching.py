@@ -51,7 +51,8 @@ def _match(mine: Column, theirs: Column) -> tuple[Column, Column]:
     if mine.variable == theirs.variable and mine.nullable == theirs.nullable:
         return mine, theirs
     labels = _labels(mine.variable)
-    extra = [label for label in _labels(theirs.variable) if label not in set(labels)]
+    known = set(labels)
+    extra = [label for label in _labels(theirs.variable) if label not in known]
     taken = set(map(str, mine.variable.values))
     variable = replace(
         mine.variable,
@@ -77,7 +78,7 @@ def _free(label: str, taken: set[str]) -> str:
 
 def _labels(variable: Variable) -> list[str]:
     """Return what categories are matched by: the label if there is one, else the value as text."""
-    return [*(variable.labels or map(str, variable.categories)), *map(str, variable.missing)]
+    return [*variable.names, *map(str, variable.missing)]
 
 
 def _with(data: Data, columns: dict[str, Column]) -> Data:

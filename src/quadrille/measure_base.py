@@ -8,6 +8,7 @@ from functools import partial
 from itertools import chain, combinations
 from typing import Literal
 
+from quadrille.areas import Grouped
 from quadrille.data import Data, require_columns
 from quadrille.errors import InputError, bad_parameter, unknown_name
 from quadrille.formula import EXAMPLE, Model, Scale, column_scales, default_model, has_numbers
@@ -61,7 +62,7 @@ class Measure:
     `over_changed`: pairs are averaged over those that changed; without a margin the moved columns join the keys.
     `direction` says which values are better: "lower", "higher" or "nearer 0". `options` are whole numbers of 1 or
     more that `score` takes by name, with their defaults. `weight_linear`: a record of weight 2 counts as the
-    record twice.
+    record twice. `grouped` gives the values of all areas of a table at once, where there is a quick way.
     """
 
     name: str
@@ -76,6 +77,7 @@ class Measure:
     weight_linear: bool = True
     ordinal: bool = False
     over_changed: bool = False
+    grouped: Callable[..., Grouped] | None = None
 
     def bound(self, call: Call) -> Measure:
         """Return the measure with the options of a call filled in."""
@@ -85,7 +87,10 @@ class Measure:
             if not value.isdecimal() or int(value) < 1:
                 raise bad_parameter(f"the measure {self.name}", name, "a whole number of 1 or more", value)
         options = {**self.options, **{name: int(value) for name, value in call.options}}
-        return replace(self, score=partial(self.score, **options), options=options) if options else self
+        if not options:
+            return self
+        grouped = None if self.grouped is None else partial(self.grouped, **options)
+        return replace(self, score=partial(self.score, **options), grouped=grouped, options=options)
 
     @property
     def by_record(self) -> bool:
@@ -338,7 +343,15 @@ def _mean(scores: list[tuple[Part, Score]], parts: Mapping[tuple[str, ...], floa
     if all(score.note == NOTHING_CHANGED for _, score in scores if score.value is not None):
         return Score(0.0, note=NOTHING_CHANGED, parts=parts)
     note = f"{missing} of {len(scores)} undefined and left out of the mean" if missing else ""
-    return Score(sum(values) / len(values), note=note, parts=parts)
+    zero = sum(int(score.detail.get("zero_cells", 0)) for _, score in scores)
+    detail: dict[str, float] = {"zero_cells": zero} if zero else {}
+    return Score(sum(values) / len(values), detail, "; ".join(filter(None, (note, _noted(scores)))), parts)
+
+
+def _noted(scores: list[tuple[Part, Score]]) -> str:
+    """Count the tables that come with a note, and give the first of the notes."""
+    notes = [score.note for _, score in scores if score.value is not None and score.note not in ("", NOTHING_CHANGED)]
+    return f"{len(notes)} of {len(scores)} tables come with a note, such as: {notes[0]}" if notes else ""
 
 
 def _of_models(found: Score, scores: list[Score], note: str) -> Score:

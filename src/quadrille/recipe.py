@@ -14,8 +14,8 @@ import numpy as np
 
 from quadrille import kernels
 from quadrille.data import Data, Rows, require_data
-from quadrille.errors import InputError, ParameterError, bad_parameter, unknown_name
-from quadrille.plan import Plan
+from quadrille.errors import InputError, ParameterError, bad_parameter, infeasible, unknown_name
+from quadrille.plan import Details, Plan
 from quadrille.randomness import Stream, Words, draw_until_enough
 
 _KEPT_DRAWERS = 8
@@ -158,6 +158,9 @@ def columns_in(parameter: str, value: object) -> tuple[str, ...]:
         return tuple(name for name in listed if isinstance(name, str))
     if parameter in COLUMN_NAMES:
         return (value,) if isinstance(value, str) else ()
+    if parameter in ("tables", "together"):
+        sets = cast("Sequence[Sequence[str]]", value)
+        return tuple(name.strip() for each in sets for name in (each.split("*") if isinstance(each, str) else each))
     if parameter == "linked" and isinstance(value, Mapping):
         links = cast("Mapping[str, Sequence[str]]", value)
         return tuple(name for parent, followers in links.items() for name in (parent, *columns_in("swap", followers)))
@@ -216,6 +219,48 @@ def refuse_fixed(data: Data, swapped: Sequence[str]) -> None:
             raise InputError(f"Column {name!r} has the role id: it is never released, so it cannot be swapped.")
         if name == data.weight:
             raise InputError(f"Column {name!r} is the weight: it stays with its record and cannot be swapped.")
+
+
+def carried(data: Data, swap: Sequence[str], stay: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return the levels of geography that travel with the swapped ones, the coarsest first.
+
+    An area lies in its county, so a record that gets another area gets the county of it too. Carried columns decide
+    nothing about who is paired with whom. Levels in `stay` need not travel: partners agree on them.
+
+    >>> import quadrille as qd
+    >>> data = qd.datasets.state(records=3_200)
+    >>> carried(data, ["tract"]), carried(data, ["tract"], stay=["county"]), carried(data, ["tenure"])
+    (('county',), (), ())
+    """
+    levels = data.codebook.geography
+    if not set(levels) & set(swap):
+        return ()
+    return tuple(name for name in levels if name not in swap and name not in stay)
+
+
+def carried_fact(columns: Sequence[str]) -> dict[str, object]:
+    """Return what a plan remembers of the columns that it carries along: nothing if there are none."""
+    return {"carried_along": ", ".join(columns)} if columns else {}
+
+
+def carried_details(columns: Sequence[str]) -> Details | None:
+    """Return the details of a plan that has nothing else to remember."""
+    return Details(carried_fact(columns)) if columns else None
+
+
+def refuse_one_area(data: Data, moved: Sequence[str]) -> None:
+    """Refuse to swap nothing but geography when all records lie in one area: nobody has a partner outside."""
+    columns = [data[name] for name in moved if name != data.weight]
+    if all(c.variable.role == "geography" and bool((c.values == c.values[0]).all()) for c in columns):
+        raise infeasible(one_area(columns[0].variable.name), 1, 0, exact=True)
+
+
+def one_area(name: str) -> str:
+    """Say that a swap between areas needs two of them."""
+    return (
+        f"All records lie in one area of {name!r}, so none has a partner in another area and nothing can be swapped. "
+        "Swapping between areas needs two areas or more."
+    )
 
 
 def settle(recipe: Recipe, values: Mapping[str, object]) -> None:

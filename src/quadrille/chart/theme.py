@@ -24,6 +24,7 @@ Range = tuple[float, float]
 
 _FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
 _SHARES = frozenset({"small_cells", "exposed", "confidence"})
+_DIVERSITIES = frozenset({"gini_difference", "shannon_difference", "renyi_difference"})
 _LINE = 104
 
 
@@ -74,6 +75,11 @@ def number_format(measure: str) -> str:
 def is_share(measure: str) -> bool:
     """Whether the measure, options aside, is a share of records."""
     return measure.split("(", maxsplit=1)[0].strip() in _SHARES
+
+
+def is_diversity(measure: str) -> bool:
+    """Whether the measure is a difference of diversities, whose larger values do not mean more perturbation."""
+    return measure.split("(", maxsplit=1)[0].strip() in _DIVERSITIES
 
 
 def extent(values: Iterable[float], margin: float = 0.05) -> Range:

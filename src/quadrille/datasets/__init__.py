@@ -2,5 +2,6 @@
 
 from quadrille.datasets.adult import adult
 from quadrille.datasets.cps8d import cps8d
+from quadrille.datasets.state import state
 
-__all__ = ["adult", "cps8d"]
+__all__ = ["adult", "cps8d", "state"]

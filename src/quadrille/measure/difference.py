@@ -10,14 +10,12 @@ from collections.abc import Callable, Mapping
 from math import inf, ldexp, log1p
 
 import numpy as np
-from numpy.typing import NDArray
 
+from quadrille.areas import Areas, Floats, Grouped, Ints, steps
 from quadrille.cross import Cells
 from quadrille.measure_base import EMPTY, NOTHING_CHANGED, Direction, Measure, Score, undefined
 from quadrille.summary import Change, Tally
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Terms = Callable[[Floats], Floats]
 
 REFERENCE = "Lemons, Dajani, You & Jordan (2014), US Census Bureau"
@@ -26,33 +24,24 @@ _POINT = 160
 """Bits after the point of a sum that is kept as a whole number: more than any sum of cubed shares uses."""
 
 
-def _steps(change: Change) -> tuple[Floats, Floats, Floats]:
-    """Return the cells that differ: f before, f′ after and f′ − f, in the unit of the weights.
-
-    Whole numbers are subtracted wherever both sides are counted in the same ticks, so that nothing cancels.
-    """
-    unit, unit_after = change.per_unit, change.per_unit_after or change.per_unit
-    f, g = change.old / unit, change.new / unit_after
-    step = (change.new - change.old) / unit if unit == unit_after else g - f
-    differs = step != 0
-    return f[differs], g[differs], step[differs]
+Sums = tuple[Floats, ...]
+"""Terms per cell; they are added up one kind after the other, so that what cancels within a kind does so first."""
 
 
-def _chi_square(f: Floats, g: Floats, step: Floats) -> tuple[float, float]:
-    value = float((step**2 / f).sum())
-    return value, value
+def _chi_square(f: Floats, g: Floats, step: Floats) -> Sums:
+    return (step**2 / f,)
 
 
-def _deviance(f: Floats, g: Floats, step: Floats) -> tuple[float, float]:
-    """Return 2 Σ f′ ln(f′/f), as 2 Σ ( f′ ln(f′/f) − (f′ − f) ) + 2 Σ (f′ − f).
+def _deviance(f: Floats, g: Floats, step: Floats) -> Sums:
+    """Return the terms of 2 Σ f′ ln(f′/f), as 2 Σ ( f′ ln(f′/f) − (f′ − f) ) + 2 Σ (f′ − f).
 
     No term of the first sum is negative, and the second sum is 0 where the totals agree: little cancels.
     """
     logs = np.log1p(step / f, out=np.zeros_like(f), where=g > 0)
-    return 2 * float((g * logs - step).sum()) + 2 * float(step.sum()), 2 * float(np.abs(step).sum())
+    return 2 * (g * logs - step), 2 * step
 
 
-def _over_cells(formula: Callable[[Floats, Floats, Floats], tuple[float, float]]) -> Callable[..., Score]:
+def _over_cells(terms: Callable[[Floats, Floats, Floats], Sums]) -> Callable[..., Score]:
     """Score a sum over the changed cells that is infinite where a cell was empty before and is not after.
 
     Such cells are counted and left out, unless `infinite` asks for the infinity.
@@ -61,34 +50,64 @@ def _over_cells(formula: Callable[[Floats, Floats, Floats], tuple[float, float]]
     def score(before: Tally, change: Change, *, infinite: int = 0) -> Score:
         if not change.total_old or not change.total_new:
             return undefined(EMPTY)
-        f, g, step = _steps(change)
-        occupied = f > 0
-        zero = int((~occupied).sum())
-        detail = {"cells_changed": len(f), "zero_cells": zero}
+        f, g, step = steps(change)
+        zero = int(((f == 0) & (step != 0)).sum())
+        detail = {"cells_changed": int((step != 0).sum()), "zero_cells": zero}
         if change.nothing_changed:
             return Score(0.0, detail, NOTHING_CHANGED)
-        cells = f"{zero:,} {'cell was' if zero == 1 else 'cells were'} empty before and not after"
         if zero and infinite:
-            return Score(inf, detail, cells)
-        value, scale = formula(f[occupied], g[occupied], step[occupied])
-        return Score(value, detail, f"{cells}: left out" if zero else "", scale=scale)
+            return Score(inf, detail, zero_note(zero, left_out=False))
+        kept = (f > 0) & (step != 0)
+        added = terms(f[kept], g[kept], step[kept])
+        value = sum(float(part.sum()) for part in added)
+        return Score(value, detail, zero_note(zero) if zero else "", scale=float(np.abs(added[-1]).sum()))
 
     return score
+
+
+def _cells_by_area(terms: Callable[[Floats, Floats, Floats], Sums]) -> Callable[..., Grouped]:
+    """Add up the same terms within each area."""
+
+    def grouped(areas: Areas, *, infinite: int = 0) -> Grouped:
+        f, g, step = areas.values
+        zero = areas.counts((f == 0) & (step != 0))
+        kept = (f > 0) & (step != 0)
+        value = np.zeros(len(areas))
+        for part in terms(f[kept], g[kept], step[kept]):
+            every = np.zeros(len(f))
+            every[kept] = part
+            value += areas.sums(every)
+        return np.where(zero > 0, inf, value) if infinite else value, zero
+
+    return grouped
+
+
+def zero_note(zero: int, *, left_out: bool = True) -> str:
+    """Say how many cells were empty before and not after."""
+    cells = f"{zero:,} {'cell was' if zero == 1 else 'cells were'} empty before and not after"
+    return f"{cells}: left out" if left_out else cells
 
 
 def _effective_swap_rate(before: Tally, change: Change) -> Score:
     """Half the sum of |f′ − f|, as a share of the total before."""
     if not change.total_old or not change.total_new:
         return undefined(EMPTY)
-    _, _, step = _steps(change)
-    detail = {"cells_changed": len(step)}
+    _, _, step = steps(change)
+    detail = {"cells_changed": int((step != 0).sum())}
     if change.nothing_changed:
         return Score(0.0, detail, NOTHING_CHANGED)
     return Score(float(np.abs(step).sum()) / 2 / (change.total_old / change.per_unit), detail)
 
 
+def _effective_by_area(areas: Areas) -> Grouped:
+    total = areas.totals[0]
+    return np.divide(areas.sums(np.abs(areas.values[2])) / 2, total, out=np.zeros(len(areas)), where=total > 0), None
+
+
 def shares_within(area: Cells, value: Ints) -> Floats:
     """Return each cell's share of its area, 0 where the area is empty; the cells of an area stand together."""
+    if not len(area):
+        return np.zeros(0)
     first = np.flatnonzero(np.concatenate(([True], area[1:] != area[:-1])))
     total = np.repeat(np.add.reduceat(value, first), np.diff(np.append(first, len(area))))
     return np.divide(value, total, out=np.zeros(len(value)), where=total > 0)
@@ -125,6 +144,27 @@ def _over_shares(score: Callable[[Tally, Floats, Floats], tuple[float, float]]) 
         return Score(value, {"areas_touched": len(np.unique(area[was != now]))}, scale=scale)
 
     return scored
+
+
+def _shares_by_area(areas: Areas) -> tuple[Floats, Floats]:
+    """Return the shares of all cells within their smaller areas, before and after."""
+    return shares_within(areas.smaller, areas.change.old), shares_within(areas.smaller, areas.change.new)
+
+
+def _sum_by_area(terms: Terms) -> Callable[[Areas], Grouped]:
+    """Add up the differences of some terms within each area."""
+
+    def grouped(areas: Areas) -> Grouped:
+        was, now = _shares_by_area(areas)
+        return areas.sums(terms(now) - terms(was)), None
+
+    return grouped
+
+
+def _renyi_by_area(areas: Areas) -> Grouped:
+    was, now = (areas.sums(r**3) for r in _shares_by_area(areas))
+    change = np.divide(now - was, was, out=np.zeros(len(areas)), where=(was > 0) & (now > 0))
+    return np.log1p(change) / 2, None
 
 
 def _squares(r: Floats) -> Floats:
@@ -173,6 +213,7 @@ def _measure(
     name: str,
     definition: str,
     score: Callable[..., Score],
+    grouped: Callable[..., Grouped],
     direction: Direction = "nearer 0",
     options: Mapping[str, int] | None = None,
 ) -> Measure:
@@ -185,30 +226,48 @@ def _measure(
         reference=REFERENCE,
         layout="table",
         score=score,
+        grouped=grouped,
         options=options or {},
     )
 
 
 MEASURES = (
-    _measure("chi_square", f"Σ (f′ − f)² / f, {_COUNTS}; {_ZERO}", _over_cells(_chi_square), "lower", {"infinite": 0}),
+    _measure(
+        "chi_square",
+        f"Σ (f′ − f)² / f, {_COUNTS}; {_ZERO}",
+        _over_cells(_chi_square),
+        _cells_by_area(_chi_square),
+        "lower",
+        {"infinite": 0},
+    ),
     _measure(
         "effective_swap_rate",
         f"½ Σ |f′ − f| / Σ f, {_COUNTS}: the smallest share of records whose move explains the difference; at most 1 "
         "where the totals agree",
         _effective_swap_rate,
+        _effective_by_area,
         "lower",
     ),
     _measure(
         "deviance",
         f"2 Σ f′ ln(f′/f), {_COUNTS}; {_ZERO}; negative at times where cells are left out or totals differ",
         _over_cells(_deviance),
+        _cells_by_area(_deviance),
         options={"infinite": 0},
     ),
-    _measure("gini_difference", f"Σ (r′² − r²), {_SHARES}", _over_shares(_sum_of(_squares))),
-    _measure("shannon_difference", f"Σ (r′ ln r′ − r ln r), {_SHARES}", _over_shares(_sum_of(_logs))),
+    _measure("gini_difference", f"Σ (r′² − r²), {_SHARES}", _over_shares(_sum_of(_squares)), _sum_by_area(_squares)),
+    _measure(
+        "shannon_difference", f"Σ (r′ ln r′ − r ln r), {_SHARES}", _over_shares(_sum_of(_logs)), _sum_by_area(_logs)
+    ),
     _measure(
         "renyi_difference",
         f"½ ( ln Σ r′³ − ln Σ r³ ), the sums over all areas and levels, {_SHARES}",
         _over_shares(_renyi),
+        _renyi_by_area,
     ),
+)
+DIVERSITIES = ("gini_difference", "shannon_difference", "renyi_difference")
+NOT_MONOTONE = (
+    "For gini_difference, shannon_difference and renyi_difference larger does not mean more perturbed: they are the "
+    "diversity before minus the diversity after, and a swap that makes areas more alike makes them negative."
 )

@@ -9,6 +9,7 @@ from math import inf, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from quadrille.areas import Areas, Grouped
 from quadrille.measure_base import EMPTY, NOTHING_CHANGED, Measure, Score, undefined
 from quadrille.summary import Change, Tally
 
@@ -35,6 +36,24 @@ def over_shares(formula: Callable[[Shares, Shares], float]) -> Callable[[Tally, 
         return Score(formula(f, g), detail)
 
     return score
+
+
+def by_area(
+    terms: Callable[[Shares, Shares], Shares], finish: Callable[[Shares], Shares] = lambda sums: sums
+) -> Callable[[Areas], Grouped]:
+    """Add up terms over the shares of each area, f before and g after; `finish` makes the value of the sum."""
+
+    def grouped(areas: Areas) -> Grouped:
+        f, g = (shares_of(areas.counts(value), value, areas.first) for value in (areas.change.old, areas.change.new))
+        return finish(areas.sums(terms(f, g))), None
+
+    return grouped
+
+
+def shares_of(total: NDArray[np.int64], value: NDArray[np.int64], first: NDArray[np.int64]) -> Shares:
+    """Return each cell's share of its area's total, 0 where the area is empty."""
+    spread = np.repeat(total, np.diff(np.append(first, len(value))))
+    return np.divide(value, spread, out=np.zeros(len(value)), where=spread > 0)
 
 
 def _entropy_terms(p: Shares) -> Shares:
@@ -64,6 +83,7 @@ MEASURES = (
         reference=_REPORT,
         layout="table",
         score=over_shares(_hellinger),
+        grouped=by_area(lambda f, g: (np.sqrt(f) - np.sqrt(g)) ** 2, lambda sums: np.sqrt(sums / 2)),
     ),
     Measure(
         name="total_variation",
@@ -74,6 +94,7 @@ MEASURES = (
         reference=_REPORT,
         layout="table",
         score=over_shares(_total_variation),
+        grouped=by_area(lambda f, g: np.abs(f - g) / 2),
     ),
     Measure(
         name="entropy_change",
@@ -84,5 +105,6 @@ MEASURES = (
         reference=_REPORT + ", with the sign of its Table 5",
         layout="table",
         score=over_shares(_entropy_change),
+        grouped=by_area(lambda f, g: _entropy_terms(g) - _entropy_terms(f)),
     ),
 )

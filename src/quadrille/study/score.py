@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,91 +18,42 @@ from quadrille.errors import InputError, ParameterError, bad_parameter
 from quadrille.matching import changed_columns, matched
 from quadrille.measure_base import Call, Measure, Part, Parts, Score, combine, parts_of, undefined
 from quadrille.plan import Plan
-from quadrille.summary import Participation, Statistic, Summary, Table
+from quadrille.study.by_area import By, Count, Split, Splitter, check_call, levels_of, needed, usual_measures
+from quadrille.study.scores import Scores, detail_rows
+from quadrille.summary import Change, Counted, Participation, Statistic, Summary, Table, Tally
 from quadrille.where import Condition, Where
 
 if TYPE_CHECKING:
     import polars as pl
+
+__all__ = ["Evaluator", "Scores", "detail_rows", "measures", "score"]
 
 _MASK = "(where)"
 NOT_KNOWN = "needs to know who was swapped: give the plan, or swapped= with the two files"
 NOT_ALIGNED = "needs the plan or aligned rows: no column agrees row by row; give swapped= if the rows are aligned"
 
 
-@dataclass(frozen=True)
-class Scores(Mapping[str, float | None]):
-    """Scores by the measure's address as given: `scores["hellinger"]`, `scores.detail(...)`, `scores.frame()`."""
-
-    results: Mapping[str, tuple[Measure, Score]]
-
-    def __getitem__(self, address: str) -> float | None:
-        return self._score(address).value
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.results)
-
-    def __len__(self) -> int:
-        return len(self.results)
-
-    def _score(self, address: str) -> Score:
-        if address not in self.results:
-            raise InputError(f"{address!r} was not scored. Scored: {', '.join(self.results)}.")
-        return self.results[address][1]
-
-    def note(self, address: str) -> str:
-        """Return what must be said with the value: why it is None, or that nothing changed."""
-        return self._score(address).note
-
-    def detail(self, address: str) -> pl.DataFrame:
-        """Return the parts behind a value: the matrix over pairs of variables, or a row per variable or table."""
-        return frames.tidy(detail_rows(self._score(address)))
-
-    def frame(self) -> pl.DataFrame:
-        """Return one row per measure: address, value, side, direction, note."""
-        return frames.tidy([{"measure": address, **row} for address, row in self._rows().items()])
-
-    def as_dict(self) -> dict[str, dict[str, object]]:
-        """Return plain values, for JSON."""
-        return {
-            address: {**row, "detail": _plain_detail(self.results[address][1])} for address, row in self._rows().items()
-        }
-
-    def _rows(self) -> dict[str, dict[str, object]]:
-        return {
-            address: {"value": score.value, "side": kind.side, "better": kind.direction, "note": score.note}
-            for address, (kind, score) in self.results.items()
-        }
-
-
-def _plain_detail(score: Score) -> dict[str, object]:
-    parts = [{"variables": list(variables), "value": value} for variables, value in score.parts.items()]
-    rows = score.explain() if score.explain else []
-    return {**score.detail, **({"parts": parts} if parts else {}), **({"rows": rows} if rows else {})}
-
-
-def detail_rows(score: Score) -> list[dict[str, object]]:
-    """Lay the detail of a score out as rows; pairs of variables as a symmetric matrix."""
-    if score.explain:
-        return score.explain()
-    if not score.parts:
-        return [dict(score.detail)]
-    value = dict(score.parts)
-    if any(len(key) == 1 for key in value):
-        return [{"variable": key[0], "value": number} for key, number in value.items()]
-    names = list(dict.fromkeys(name for key in value for name in key))
-    return [
-        {"variable": row, **{column: value.get((row, column), value.get((column, row))) for column in names}}
-        for row in names
-    ]
-
-
 class Evaluator:
-    """Measures prepared for one file: tables before, and one fused cell number per record."""
+    """Measures prepared for one file: tables before, and one fused cell number per record.
 
-    def __init__(self, data: Data, measures: Sequence[str | Measure], *, where: str | ArrayLike | None = None) -> None:
+    With `by`, a list of levels of geography or crosses such as "county*sex", every measure is also taken by area;
+    `measures` may then be None: the six differences of every key variable that is not geography.
+    """
+
+    def __init__(
+        self,
+        data: Data,
+        measures: Sequence[str | Measure] | None,
+        *,
+        where: str | ArrayLike | None = None,
+        by: By | None = None,
+    ) -> None:
         self._given = require_data(data, "score")
         self._data, condition = _with_mask(data, where)
-        calls = _calls(measures)
+        self.levels = {} if by is None else levels_of(by, data)
+        calls = _calls(usual_measures(data, self.levels) if measures is None and self.levels else measures)
+        for call, kind in calls.items() if self.levels else ():
+            check_call(call, kind, self.levels)
         self._calls = [_narrowed(call, condition) for call in calls]
         self._kinds = {call.text: kind.bound(call) for call, kind in calls.items()}
         self._parts: dict[tuple[tuple[str, ...], tuple[str, ...]], list[Parts]] = {}
@@ -127,7 +78,30 @@ class Evaluator:
                     changes[id(before)] = before.change(delta)
                 scores.append((part, kind.score(before, changes[id(before)], **part.given)))
             results[call.text] = kind, combine(scores, call, kind, parts)
-        return Scores(results)
+        if not self.levels:
+            return Scores(results)
+
+        def count(summary: Counted) -> tuple[Tally, Change]:
+            before = self._tally(summary)
+            return before, before.change(delta)
+
+        return Scores(results, self._split(wanted, count, {}))
+
+    def _tally(self, summary: Counted) -> Tally:
+        before = self.before(summary)
+        assert isinstance(before, Tally)  # what counts cells makes a tally
+        return before
+
+    def _split(self, wanted: Sequence[Parts], count: Count, reasons: Mapping[str, str]) -> Split:
+        """Take every measure apart by the areas of every level; `reasons` say which are undefined everywhere."""
+        geography = {variable.name for variable in self._data.codebook if variable.role == "geography"}
+        named = {name for level in self.levels.values() for name in level}
+        splitter = Splitter(self.levels, frozenset(geography | named), count)
+        found = [
+            splitter.split(call, self._kinds[call.text], parts, reasons.get(call.text, ""))
+            for call, parts in zip(self._calls, wanted, strict=True)
+        ]
+        return Split(tuple(each for level in zip(*found, strict=True) for each in level))
 
     def values(self, plan: Plan) -> tuple[tuple[float | None, ...], str]:
         """Return the bare values of a plan, in the order of the measures, and why any of them is undefined."""
@@ -148,16 +122,33 @@ class Evaluator:
         if moved is None:
             moved = self._data.keys if changed is None else changed
         results: dict[str, tuple[Measure, Score]] = {}
+        reasons: dict[str, str] = {}
         mask = None if swapped is None else np.asarray(swapped, dtype=np.bool_)
-        for call, parts in zip(self._calls, self._parts_for(moved), strict=True):
+        wanted = self._parts_for(moved)
+        for call, parts in zip(self._calls, wanted, strict=True):
             kind = self._kinds[call.text]
             reason = _not_possible(kind, aligned=aligned, known=mask is not None)
             if reason:
+                reasons[call.text] = reason
                 results[call.text] = kind, undefined(reason)
                 continue
             scores = [(part, self._compare(part, kind, other, mask)) for part in parts.parts]
             results[call.text] = kind, combine(scores, call, kind, parts)
-        return Scores(results)
+        return Scores(results, self._split_two(other, mask, wanted, reasons) if self.levels else Split())
+
+    def _split_two(
+        self, other: Data, mask: NDArray[np.bool_] | None, wanted: Sequence[Parts], reasons: Mapping[str, str]
+    ) -> Split:
+        """Take the measures of two files apart, their categories matched once for all tables."""
+        names = needed(self.levels, wanted, [call.where for call in self._calls])
+        _check_numbers(self._data, other, names)
+        mine, theirs = matched(self._data, other, names)
+
+        def count(summary: Counted) -> tuple[Tally, Change]:
+            before = summary.of(mine)
+            return before, before.against(summary.of(theirs, None, mask))
+
+        return self._split(wanted, count, reasons)
 
     def _compare(self, part: Part, kind: Measure, other: Data, swapped: NDArray[np.bool_] | None) -> Score:
         summary = part.summary
@@ -196,11 +187,12 @@ class Evaluator:
 def score(
     data: Data,
     released: Plan | Data,
-    measures: Sequence[str | Measure],
+    measures: Sequence[str | Measure] | None = None,
     *,
     swapped: ArrayLike | None = None,
     moved: Sequence[str] | None = None,
     where: str | ArrayLike | None = None,
+    by: By | None = None,
 ) -> Scores:
     """Score a plan, or a second file, by some measures.
 
@@ -212,6 +204,9 @@ def score(
     swapped : with a second file whose rows are aligned, which records were swapped (true or false per row).
     moved : with a second file, the columns that were swapped; without it, those that differ.
     where : which records count: "Sex=Male & Age!=<25", or true or false per row.
+    by : levels of geography, or crosses such as "county*sex": the measures of each area's records, in
+        `scores.by(address)`, `scores.spread()` and `scores.ranking(address)`. Measures may then be left out: the six
+        differences of every key variable that is not geography.
 
     Example
     -------
@@ -221,7 +216,7 @@ def score(
     >>> round(qd.score(data, plan, ["total_variation(MS*Race)"])["total_variation(MS*Race)"], 4)
     0.0043
     """
-    evaluator = Evaluator(data, measures, where=where)
+    evaluator = Evaluator(data, measures, where=where, by=by)
     if isinstance(released, Plan):
         if swapped is not None or moved is not None:
             raise ParameterError("A plan knows who was swapped and what moved. Leave 'swapped' and 'moved' out.")
@@ -247,7 +242,7 @@ def measures() -> pl.DataFrame:
     )
 
 
-def _calls(measures: Sequence[str | Measure]) -> dict[Call, Measure]:
+def _calls(measures: Sequence[str | Measure] | None) -> dict[Call, Measure]:
     if isinstance(measures, str) or not measures:
         raise bad_parameter("score", "measures", "a list of measures, at least one", measures)
     calls: dict[Call, Measure] = {}

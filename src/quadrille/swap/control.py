@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from quadrille.data import Codes, Column, Data, require_columns, unequal
-from quadrille.errors import InputError, ParameterError, infeasible
+from quadrille.errors import InputError, OverlapError, ParameterError, infeasible
 from quadrille.plan import Details, Move, Pairs, Plan
 from quadrille.randomness import Chooser, Stream
-from quadrille.recipe import random_order, refuse_fixed
+from quadrille.recipe import carried, carried_fact, random_order, refuse_fixed, refuse_one_area
 from quadrille.swap.cells import Cells, Floats, impute, make_cells, numbers_of, require_order, scale_of, zones_of
 from quadrille.swap.frame import frame_of, stratum_labels
 from quadrille.swap.groups import Ints, codes_of, group_ids, sorted_by
@@ -44,6 +44,8 @@ class Control:
         self._data = data
         _check(recipe, data)
         self._swap = [data[name] for name in recipe.swap]
+        self._along = carried(data, recipe.swap, recipe.boundary)
+        refuse_one_area(data, (*recipe.swap, *self._along, *_linked(recipe)))
         self._zone = zones_of(data, recipe.boundary)
         self._frame = frame_of(recipe, data)
         self._weight = np.ones(data.n, dtype=np.int64) if data.ticks is None else data.ticks.values
@@ -87,7 +89,7 @@ class Control:
 
     def _one_missing(self) -> list[Codes]:
         """Return the swap variables as codes in which all kinds of missing are one category, the last."""
-        return [np.minimum(column.values, column.valid) for column in self._swap]
+        return [column.one_missing for column in self._swap]
 
     def _imputed(self, column: Column, stream: Stream) -> Codes:
         name = column.variable.name
@@ -173,10 +175,11 @@ class Control:
 
     def _moves(self, pairs: Pairs) -> list[Move]:
         """Exchange the swap variables in every pair, and what is linked where the parent differs."""
-        moves = [Move.exchange(self._recipe.swap, pairs)]
+        moves = [Move.exchange((*self._recipe.swap, *self._along), pairs)]
         for parent, followers in self._recipe.followers.items():
             values = self._data[parent].values
-            moves.append(Move.exchange(followers, pairs[unequal(values[pairs[:, 0]], values[pairs[:, 1]])]))
+            columns = (*followers, *carried(self._data, followers, self._recipe.boundary))
+            moves.append(Move.exchange(columns, pairs[unequal(values[pairs[:, 0]], values[pairs[:, 1]])]))
         return moves
 
     def _facts(self, drawn: Targets, found: Found) -> dict[str, object]:
@@ -187,6 +190,7 @@ class Control:
             "strata": [{"stratum": label, **row} for label, row in zip(labels, drawn.strata, strict=True)],
             **self._outcome(found),
             "reasons": self._reasons(found),
+            **carried_fact([*self._along, *carried(self._data, _linked(self._recipe), self._recipe.boundary)]),
         }
 
     def _outcome(self, found: Found) -> dict[str, object]:
@@ -210,7 +214,7 @@ def _check(recipe: ControlledSwap, data: Data) -> None:
         "boundary": recipe.boundary,
         "stratum": recipe.stratum,
         "sort": recipe.sort,
-        "linked": [name for followers in recipe.followers.values() for name in followers],
+        "linked": _linked(recipe),
     }
     for parameter in ("targets", "size", "must", "never", "bias"):
         value = getattr(recipe, parameter)
@@ -218,6 +222,7 @@ def _check(recipe: ControlledSwap, data: Data) -> None:
     for parameter, columns in named.items():
         require_columns(data, columns, f"'{parameter}' of ControlledSwap")
     refuse_fixed(data, [*recipe.swap, *named["linked"]])
+    _refuse_parted(recipe, data)
     if data.weight in recipe.secret_columns:
         raise InputError(f"Column {data.weight!r} is the weight: it cannot say who is a target, or how many are.")
     for name in recipe.boundary:
@@ -226,6 +231,23 @@ def _check(recipe: ControlledSwap, data: Data) -> None:
         require_order(data.coded(name, purpose="controlled swapping"))
     if recipe.bias is not None and recipe.bias not in recipe.swap:
         _check_bias(data[recipe.bias])
+
+
+def _linked(recipe: ControlledSwap) -> list[str]:
+    return [name for followers in recipe.followers.values() for name in followers]
+
+
+def _refuse_parted(recipe: ControlledSwap, data: Data) -> None:
+    """Refuse levels of geography that would move in different pairs: an area would leave its county."""
+    levels = data.codebook.geography
+    parts = [[name for name in part if name in levels] for part in (recipe.swap, *recipe.followers.values())]
+    first, *others = [part for part in parts if part] or [[]]
+    if others:
+        raise OverlapError(
+            f"Columns {first[0]!r} and {others[0][0]!r} are levels of one geography, which move together, but "
+            "ControlledSwap has them in different parts. The other levels travel by themselves: leave "
+            f"{others[0][0]!r} out of 'linked'."
+        )
 
 
 def _check_bias(column: Column) -> None:
@@ -242,7 +264,7 @@ def _check_bias(column: Column) -> None:
 
 def _values_of_incomplete(swap: list[Column], n: int) -> Ints:
     """Number the original values of records with a missing one, -1 for the others; all missing codes are alike."""
-    codes = [np.minimum(column.values, column.valid) for column in swap]
+    codes = [column.one_missing for column in swap]
     missing = np.logical_or.reduce([code == column.valid for code, column in zip(codes, swap, strict=True)])
     ids, _ = group_ids([(code, column.valid + 1) for code, column in zip(codes, swap, strict=True)], n)
     return np.where(missing, ids, -1)

@@ -21,6 +21,7 @@ class ControlledSwap(Recipe):
     Cells are the observed combinations of boundary and swap variables in category order. A target looks into the
     nearest cell with a free donor on either side, takes the donor with the closest weight in each, and of the two the
     one with the smaller swapping bias |w_t - w_d| * |x_t - x_d|. A donor wanted by several goes to the smallest bias.
+    Levels of geography travel together: swapping one carries the others along, but for those in `boundary`.
 
     Parameters
     ----------

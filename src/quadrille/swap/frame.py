@@ -24,7 +24,7 @@ _FALSE = {"0", "0.0", "false", "no"}
 def frame_of(recipe: ControlledSwap, data: Data) -> Frame:
     """Gather strata, shares, sizes and the must and never records."""
     stratum, count = group_ids([codes_of(data, name) for name in recipe.stratum], data.n)
-    must, never = _flags(data, recipe.must, "must"), _flags(data, recipe.never, "never")
+    must, never = flags_of(data, recipe.must, "must"), flags_of(data, recipe.never, "never")
     both = int((must & never).sum())
     if both:
         raise InputError(f"{both:,} records are in both 'must' and 'never' of ControlledSwap. Clear one of the two.")
@@ -55,11 +55,12 @@ def _labels(column: Column, rows: Ints) -> list[str]:
     return [f"{column.variable.name} = {column.labels[code]}" for code in column.values[rows]]
 
 
-def _flags(data: Data, name: str | None, parameter: str) -> Flags:
+def flags_of(data: Data, name: str | None, parameter: str, owner: str = "ControlledSwap") -> Flags:
+    """Return a column of true and false, false for all where none is named."""
     if name is None:
         return np.zeros(data.n, dtype=bool)
     column = data[name]
-    place = f"Column {name!r}, given as '{parameter}' of ControlledSwap,"
+    place = f"Column {name!r}, given as '{parameter}' of {owner},"
     if not column.variable.coded:
         values: NDArray[np.bool_] = column.values == 1
         unknown = ~values & (column.values != 0)

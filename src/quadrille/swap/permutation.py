@@ -12,7 +12,19 @@ from quadrille.data import Data, require_columns
 from quadrille.errors import InputError, OverlapError, ParameterError, bad_parameter, infeasible
 from quadrille.plan import Details, Plan
 from quadrille.randomness import Seed, Stream, checked_seed
-from quadrille.recipe import Drawer, Recipe, names, one_of, refuse_fixed, settle, share, whole
+from quadrille.recipe import (
+    Drawer,
+    Recipe,
+    carried,
+    carried_fact,
+    names,
+    one_of,
+    refuse_fixed,
+    refuse_one_area,
+    settle,
+    share,
+    whole,
+)
 from quadrille.swap.classes import Blocks, Classes, Kind, class_rates, records_of, refuse_small_groups, two_groups
 from quadrille.swap.groups import Ints, codes_of, group_ids
 
@@ -23,7 +35,8 @@ _OWNER = "PermutationSwap"
 class PermutationSwap(Recipe):
     """Move the swap variables of exactly k records by a random permutation; every other record keeps its own.
 
-    A rate gives k = 2 floor(rate * n / 2 + 1/2) for pairs and across, floor(rate * n + 1/2) for cycles.
+    A rate gives k = 2 floor(rate * n / 2 + 1/2) for pairs and across, floor(rate * n + 1/2) for cycles. Levels of
+    geography travel together: swapping one carries the others along, but for those in `within`.
 
     Parameters
     ----------
@@ -119,7 +132,8 @@ class PermutationSwap(Recipe):
         columns = self._columns(data)
         classes = self.classes(data)
         blocks = self._blocks(data, classes)
-        details = Details(classes.facts(self.kind))
+        along = carried(data, self.swap, self.within)
+        details = Details({**classes.facts(self.kind), **carried_fact(along)})
 
         def draw(stream: Stream) -> Plan:
             move, asked = blocks.draw(stream, columns, self.kind)
@@ -153,8 +167,10 @@ class PermutationSwap(Recipe):
                 "Leave it out of 'swap', and set weight=\"moves\" if it shall travel with the swap variables."
             )
         refuse_fixed(data, self.swap)
+        moved = (*self.swap, *carried(data, self.swap, self.within))
+        refuse_one_area(data, moved)
         if self.weight == "stays":
-            return tuple(self.swap)
+            return moved
         if data.weight is None:
             raise InputError(
                 'weight="moves" needs a weight, and the file has none. Name it with weight=, or let it stay.'
@@ -163,7 +179,7 @@ class PermutationSwap(Recipe):
             raise OverlapError(
                 f"Column {data.weight!r} is the weight, which moves: it cannot be in 'within' or 'rate'."
             )
-        return (*self.swap, data.weight)
+        return (*moved, data.weight)
 
     def _nothing(self, n: Ints, k: Ints) -> ParameterError:
         """Say that no record can move, and from which rate on some do."""

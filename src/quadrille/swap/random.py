@@ -8,10 +8,24 @@ from math import floor
 from typing import Literal
 
 from quadrille.data import Data, require_columns
-from quadrille.errors import OverlapError, ParameterError
+from quadrille.errors import OverlapError, ParameterError, infeasible
 from quadrille.plan import Move, Plan
 from quadrille.randomness import Seed, Stream, checked_seed
-from quadrille.recipe import Drawer, Recipe, names, one_of, refuse_fixed, settle, share, whole
+from quadrille.recipe import (
+    Drawer,
+    Exchange,
+    Recipe,
+    carried,
+    carried_details,
+    names,
+    one_area,
+    one_of,
+    refuse_fixed,
+    refuse_one_area,
+    settle,
+    share,
+    whole,
+)
 from quadrille.swap.pairing import Differ, Pairing, Rule, Sampler
 
 
@@ -19,7 +33,8 @@ from quadrille.swap.pairing import Differ, Pairing, Rule, Sampler
 class RandomSwap(Recipe):
     """Exchange the values of some variables between random pairs of records.
 
-    `rate` is the share of records that take part, both partners counted: pairs = floor(rate * N / 2 + 1/2).
+    `rate` is the share of records that take part, both partners counted: pairs = floor(rate * N / 2 + 1/2). Levels of
+    geography travel together: swapping one carries the others along, but for those in `same`.
 
     Parameters
     ----------
@@ -27,7 +42,8 @@ class RandomSwap(Recipe):
     rate, pairs : how much to swap; give one of the two.
     same, different : columns that must agree, or must differ, within every pair; never swap variables.
     differ : "all" (every swap variable differs within the pair), "any" (at least one does) or "none".
-    order : "together" (all swap variables move in the same pairs) or "one-by-one" (pairs of their own each).
+    order : "together" (all swap variables move in the same pairs) or "one-by-one" (pairs of their own each; levels of
+        geography count as one).
     sampler : "first-uniform" (a record uniformly, then its partner uniformly) or "pair-uniform" (uniform over pairs).
     seed : None for 256 secret bits; a whole number only for tests and papers.
 
@@ -87,24 +103,59 @@ class RandomSwap(Recipe):
     def prepare(self, data: Data) -> Drawer:
         """Sort the records by what decides whether two of them may be paired."""
         self._check(data)
-        swap, same, different = tuple(self.swap), tuple(self.same), tuple(self.different)
-        count = self.count(data.n)
-        groups = [swap] if self.order == "together" else [(name,) for name in swap]
+        same, different = tuple(self.same), tuple(self.different)
+        count, groups = self.count(data.n), self.groups(data)
+        along = [carried(data, group, same) for group in groups]
         pairings = [Pairing(data, Rule(group, same, different, self.differ), self.sampler) for group in groups]
+        columns = [group + more for group, more in zip(groups, along, strict=True)]
+        details = carried_details(sum(along, ()))
 
         def draw(stream: Stream) -> Plan:
-            moves = [
-                Move.exchange(pairing.rule.swap, pairing.draw(count, stream.sub(_stream(pairing))))
-                for pairing in pairings
-            ]
-            return Plan(moves, data=data, asked=count)
+            moves: list[Move] = []
+            for moved, pairing in zip(columns, pairings, strict=True):
+                if not pairing.bound:
+                    raise infeasible(_why_none(pairing.rule, data, count), count, 0, exact=True)
+                moves.append(Move.exchange(moved, pairing.draw(count, stream.sub(_stream(pairing)))))
+            return Plan(moves, data=data, asked=count, details=details)
 
-        return Drawer(draw, exchange=pairings[0].exchange(count, _stream(pairings[0])) if len(pairings) == 1 else None)
+        return Drawer(draw, exchange=_exchange(pairings[0], columns[0], count) if len(pairings) == 1 else None)
+
+    def groups(self, data: Data) -> list[tuple[str, ...]]:
+        """Return which swap variables share their pairs; levels of geography always do."""
+        swap, levels = tuple(self.swap), data.codebook.geography
+        if self.order == "together":
+            return [swap]
+        together = tuple(name for name in swap if name in levels)
+        return list(dict.fromkeys(together if name in together else (name,) for name in swap))
 
     def _check(self, data: Data) -> None:
         for name in ("swap", "same", "different"):
             require_columns(data, getattr(self, name), f"'{name}' of RandomSwap")
         refuse_fixed(data, self.swap)
+        refuse_one_area(data, (*self.swap, *carried(data, self.swap, self.same)))
+
+
+def _exchange(pairing: Pairing, columns: tuple[str, ...], count: int) -> Exchange | None:
+    """Describe the draw for the fast lane, with all columns that move."""
+    found = pairing.exchange(count, _stream(pairing))
+    return None if found is None else found._replace(columns=columns)
+
+
+def _why_none(rule: Rule, data: Data, count: int) -> str:
+    """Say why not a single pair can be drawn."""
+    for name in rule.swap if rule.differ == "all" else ():
+        values = data[name].values
+        if bool((values == values[0]).all()):
+            if data.codebook[name].role == "geography":
+                return one_area(name)
+            return (
+                f"{count:,} pairs cannot be drawn for {rule}: the maximum is 0, because {name!r} has the same value in "
+                "every record. Leave it out of 'swap', or relax 'differ'."
+            )
+    return (
+        f"{count:,} pairs cannot be drawn for {rule}: the maximum is 0, because no two records meet the conditions. "
+        "Relax 'same', 'different' or 'differ'."
+    )
 
 
 def _stream(pairing: Pairing) -> str:

@@ -1,0 +1,131 @@
+"""Scores by address: values, notes, details, and the same by area where that was asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from quadrille import frames
+from quadrille.errors import InputError
+from quadrille.measure_base import Measure, Score
+from quadrille.study.by_area import AreaScores, Split
+from quadrille.study.by_area_frames import AREA, RANKED, area_rows, ranking_rows, spread_rows
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True)
+class Scores(Mapping[str, float | None]):
+    """Scores by the measure's address as given: `scores["hellinger"]`, `scores.detail(...)`, `scores.frame()`."""
+
+    results: Mapping[str, tuple[Measure, Score]]
+    split: Split = field(default_factory=Split)
+
+    def __getitem__(self, address: str) -> float | None:
+        return self._score(address).value
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.results)
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    def _score(self, address: str) -> Score:
+        if address not in self.results:
+            raise InputError(f"{address!r} was not scored. Scored: {', '.join(self.results)}.")
+        return self.results[address][1]
+
+    def note(self, address: str) -> str:
+        """Return what must be said with the value: why it is None, or that nothing changed."""
+        return self._score(address).note
+
+    def detail(self, address: str) -> pl.DataFrame:
+        """Return the parts behind a value: the matrix over pairs of variables, or a row per variable or table."""
+        return frames.tidy(detail_rows(self._score(address)))
+
+    def frame(self) -> pl.DataFrame:
+        """Return one row per measure: address, value, side, direction, note."""
+        return frames.tidy([{"measure": address, **row} for address, row in self._rows().items()])
+
+    def as_dict(self) -> dict[str, dict[str, object]]:
+        """Return plain values, for JSON."""
+        return {
+            address: {**row, "detail": _plain_detail(self.results[address][1])} for address, row in self._rows().items()
+        }
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """The levels of geography, and the crosses, that `by=` asked for."""
+        return self.split.levels
+
+    def by(self, address: str | None = None, by: str | None = None) -> pl.DataFrame:
+        """Return one row per area: level, area, records before and after, changed, value, zero cells, note.
+
+        `changed` is the least number of records whose change explains the difference between the area's tables.
+        Without an address or a level, all of them follow one another.
+        """
+        return _table([row for found in self.areas(address, by) for row in area_rows(found)], AREA)
+
+    def spread(self) -> pl.DataFrame:
+        """Return the spread over the areas, per level, variable and measure.
+
+        Columns: level, variable, measure, address, areas (with a value), undefined (without one), mean, sd (divisor
+        areas - 1), p5 and p95 (percentiles, linear between the order statistics), whole (the measure of the table of
+        all areas together), zero_cells (empty before and not after, over all areas), note.
+        """
+        return frames.tidy([row for found in self.areas() for row in spread_rows(found)])
+
+    def ranking(
+        self, address: str | None = None, by: str | None = None, *, top: int = 10, min_records: int = 0
+    ) -> pl.DataFrame:
+        """Return the areas most and least affected, `top` of each, with their rank.
+
+        Only areas of at least `min_records` records before are ranked: a share of very few records is large by chance.
+        Measures whose better values are "nearer 0" have a sign: they are ranked by absolute value, and `ranked_by`
+        says so. Of areas with the same value the smaller one ranks first; `equal` counts them. Areas without
+        a value have no rank.
+        """
+        return _table(
+            [row for found in self.areas(address, by) for row in ranking_rows(found, top, min_records)], RANKED
+        )
+
+    def areas(self, address: str | None = None, by: str | None = None) -> list[AreaScores]:
+        """Return the scores by area of an address and a level, or of all."""
+        if address is not None:
+            self._score(address)
+        return self.split.pick(address, by)
+
+    def _rows(self) -> dict[str, dict[str, object]]:
+        return {
+            address: {"value": score.value, "side": kind.side, "better": kind.direction, "note": score.note}
+            for address, (kind, score) in self.results.items()
+        }
+
+
+def _table(rows: Sequence[Mapping[str, object]], columns: Sequence[str]) -> pl.DataFrame:
+    """Return rows as a frame that has its columns even without any row."""
+    return frames.tidy(rows) if rows else frames.tidy([dict.fromkeys(columns)]).clear()
+
+
+def _plain_detail(score: Score) -> dict[str, object]:
+    parts = [{"variables": list(variables), "value": value} for variables, value in score.parts.items()]
+    rows = score.explain() if score.explain else []
+    return {**score.detail, **({"parts": parts} if parts else {}), **({"rows": rows} if rows else {})}
+
+
+def detail_rows(score: Score) -> list[dict[str, object]]:
+    """Lay the detail of a score out as rows; pairs of variables as a symmetric matrix."""
+    if score.explain:
+        return score.explain()
+    if not score.parts:
+        return [dict(score.detail)]
+    value = dict(score.parts)
+    if any(len(key) == 1 for key in value):
+        return [{"variable": key[0], "value": number} for key, number in value.items()]
+    names = list(dict.fromkeys(name for key in value for name in key))
+    return [
+        {"variable": row, **{column: value.get((row, column), value.get((column, row))) for column in names}}
+        for row in names
+    ]
