@@ -12,6 +12,7 @@ from bench.core import candidate_results, growth_results, memory_result
 from bench.reading import reading_ratios
 from bench.search import candidate_ratios, search_results
 from bench.search import memory_result as search_memory
+from bench.simulate import simulate_results
 from bench.theory import table_error_results
 from bench.timing import Result
 
@@ -24,6 +25,7 @@ def main() -> int:
     results += [*candidate_ratios(), *search_results(), search_memory()]
     results += controlled_results()
     results += table_error_results()
+    results += simulate_results()
     table = Table(title="Ratios, each against its baseline in the same run; preparation excluded on both sides")
     for heading in ("what", "measured", "target", "met", "remark"):
         table.add_column(heading, justify="right" if heading == "measured" else "left")

@@ -16,6 +16,7 @@ _MODULES = {
     "dohrmann-2009": "dohrmann_2009",
     "gomatam-karr-2003": "gomatam_karr_2003",
     "gomatam-karr-sanil-2003": "gomatam_karr_sanil_2003",
+    "lemons-2014": "lemons_2014",
 }
 PAPERS = tuple(_MODULES)
 

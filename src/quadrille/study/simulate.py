@@ -34,6 +34,7 @@ METRICS = (
     "renyi_difference",
 )
 COUNTS = ("zero_cells", "redrawn")
+MECHANISMS: tuple[Mechanism, ...] = ("records", "cells")
 
 _OWNER = "simulate"
 _MOST_RECORDS = 2**31
@@ -82,15 +83,42 @@ def simulate(
 
     Reference: Lemons, Dajani, You & Jordan (2014), US Census Bureau.
     """
-    one_of(_OWNER, "mechanism", mechanism, ("records", "cells"))
-    before = table_before(areas, shares)
-    rate = share(_OWNER, "rate", rate)
+    chosen = Setting.of(areas, shares, rate, mechanism)
     replicates = whole(_OWNER, "replicates", replicates, least=1)
-    workers = _cores() if workers is None else whole(_OWNER, "workers", workers, least=1)
-    design = {"mechanism": mechanism, "rate": rate, "table": before.tolist()}
-    stream = Stream.of(checked_seed(seed, _OWNER), json.dumps({_OWNER: 1, **design}, sort_keys=True))
-    swapping = Swapping(before, _pairs(before, rate, mechanism), mechanism)
-    return _frame(_run(swapping, stream, replicates, workers))
+    workers = cores() if workers is None else whole(_OWNER, "workers", workers, least=1)
+    stream = chosen.stream(checked_seed(seed, _OWNER))
+    return _frame(_run(chosen.swapping(), stream, replicates, workers))
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A table before the swap, checked, with what is done to it."""
+
+    before: Ints
+    rate: float
+    mechanism: Mechanism
+    pairs: int
+
+    @classmethod
+    def of(cls, areas: Sequence[int], shares: Sequence[float], rate: float, mechanism: Mechanism) -> Setting:
+        """Check everything and count the pairs, which must exist."""
+        one_of(_OWNER, "mechanism", mechanism, MECHANISMS)
+        before, rate = table_before(areas, shares), share(_OWNER, "rate", rate)
+        return cls(before, rate, mechanism, _pairs(before, rate, mechanism))
+
+    @property
+    def identity(self) -> str:
+        """What the stream of random words depends on, beside the seed."""
+        design = {"mechanism": self.mechanism, "rate": self.rate, "table": self.before.tolist()}
+        return json.dumps({_OWNER: 1, **design}, sort_keys=True)
+
+    def stream(self, seed: int | str) -> Stream:
+        """Return the stream of this setting; replicate i draws from its sub-stream "replicate i"."""
+        return Stream.of(seed, self.identity)
+
+    def swapping(self) -> Swapping:
+        """Lay the table out for drawing."""
+        return Swapping(self.before, self.pairs, self.mechanism)
 
 
 def table_before(areas: Sequence[int], shares: Sequence[float]) -> Ints:
@@ -155,6 +183,10 @@ class Swapping:
         out[-1] = redrawn
         return out
 
+    def replicates(self, stream: Stream, numbers: range) -> Floats:
+        """Draw replicates by number, each from a sub-stream of its own; a row each."""
+        return np.array([self.replicate(stream.sub(f"replicate {number}")) for number in numbers])
+
 
 def _urn(before: Ints) -> kernels.Urn:
     """Lay the table out for drawing."""
@@ -197,8 +229,7 @@ def _run(swapping: Swapping, stream: Stream, replicates: int, workers: int) -> F
     result = np.empty((replicates, len(METRICS) + len(COUNTS)))
 
     def work(chunk: range) -> None:
-        for number in chunk:
-            result[number] = swapping.replicate(stream.sub(f"replicate {number}"))
+        result[chunk.start : chunk.stop] = swapping.replicates(stream, chunk)
 
     chunks = [range(low, min(low + _CHUNK, replicates)) for low in range(0, replicates, _CHUNK)]
     if min(workers, len(chunks)) == 1:
@@ -253,5 +284,6 @@ def _listed(parameter: str, value: object, must: str) -> list[object]:
     return listed
 
 
-def _cores() -> int:
+def cores() -> int:
+    """Count the cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

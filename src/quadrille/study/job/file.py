@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
 from quadrille.data import Data
-from quadrille.errors import InputError, QuadrilleError, unknown_name
+from quadrille.errors import InputError, QuadrilleError
 from quadrille.randomness import fresh_seed
 from quadrille.study.axes import kind_of
 from quadrille.study.grid import Grid
 from quadrille.study.job.grids import GridTable
 from quadrille.study.job.table import Table, frozen
 from quadrille.study.score import Evaluator
+from quadrille.study.toml import know_sections, read_toml
 
 BUNDLED = "dataset:"
 MOST_WORKERS = 1024
 _SECTIONS = ("data", "search", "grid")
-_AT = re.compile(r"(.*) \(at (?:(line \d+, column \d+)|end of document)\)", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -103,21 +101,8 @@ class Job:
 
 def _parsed(path: Path) -> Mapping[str, object]:
     """Read TOML, and tell the line of what is wrong with it."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-        raise InputError(f"Cannot read the job {str(path)!r}: {reason}. Check the path.") from None
-    try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        found = _AT.fullmatch(str(error))
-        what, line = (found[1], found[2]) if found else (str(error), None)
-        place = line or f"line {len(text.splitlines())}"
-        raise InputError(f"{path}, {place}: this is not valid TOML: {what}.") from None
-    for name in document:
-        if name not in _SECTIONS:
-            raise InputError(f"{path}: {unknown_name('section', name, _SECTIONS)}")
+    document = read_toml(path, "the job")
+    know_sections(document, _SECTIONS, str(path))
     for name, header in zip(_SECTIONS, ("[data]", "[search]", "[[grid]]"), strict=True):
         if not document.get(name):
             raise InputError(f"{path}: the section {header} is missing or empty.")

@@ -1,0 +1,186 @@
+"""The tables and claims of the report."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from math import isnan, sqrt
+
+import numpy as np
+
+from quadrille.papers.lemons2014.study import Floats, expected
+from quadrille.papers.lemons2014.tables import TERMS, Entry
+from quadrille.papers.reproduction import Claim, Listing, published
+from quadrille.study.simulate import METRICS
+from quadrille.study.trials.design import Design
+
+ELEVEN = [(a, b) for i, a in enumerate(METRICS) for b in METRICS[i + 1 :] if "deviance" not in (a, b)]
+ELEVEN.insert(1, ("chi_square", "deviance"))
+"""The pooled correlations that are compared: all but those that repeat chi_square with deviance in its place."""
+TITLES = {
+    "Table 2": "Table 2, spread of the metrics, two and five levels",
+    "Table 3": "Table 3, Spearman correlations, all settings pooled",
+    "Table 4": "Table 4, ranges of Spearman correlations by perturbation, tract sizes and level shares",
+    "Table 5": "Table 5, main effects",
+}
+TOLERANCES = (
+    "agrees: mean and sd of chi_square and deviance within 1 %, correlations within .02, effects on chi_square and "
+    "deviance within 4 %, on effective_swap_rate within .00001, all else within 1 %. noise: beyond that, but within 3 "
+    "standard errors of the difference of two such studies, rounding included (z). differs: beyond both."
+)
+Found = dict[str, tuple[Design, Floats, Sequence[Entry]]]
+"""By mechanism: the design, its metrics and the published numbers beside them."""
+
+
+def listings(mechanism: str, entries: Sequence[Entry]) -> list[Listing]:
+    """Return Tables 2 to 5 with the verdict on every number."""
+    shown: list[Listing] = []
+    for table, title in TITLES.items():
+        rows = [_row(entry) for entry in entries if entry.key[0] == table]
+        headings = ("", "", "published", "ours", "z", "")
+        shown.append(Listing(f"{title}: mechanism {mechanism}", headings, tuple(rows), TOLERANCES))
+    return shown
+
+
+def _row(entry: Entry) -> tuple[str | int | float, ...]:
+    _, row, column = entry.key
+    z = "" if isnan(entry.z) else f"{entry.z:+.1f}" if abs(entry.z) < 99 else "far"
+    return row, column, _number(entry.published), _number(entry.ours), z, entry.verdict
+
+
+def _number(value: float) -> str:
+    if value == 0:
+        return "0"
+    if abs(value) < 1e-3:
+        return f"{value:.6f}"
+    return f"{value:.2f}" if abs(value) >= 2 else f"{value:.5f}"
+
+
+def closed_forms(design: Design, values: Floats) -> Listing:
+    """Set the means of the cells mechanism beside their closed forms."""
+    rows: list[tuple[str | int | float, ...]] = []
+    for word in ("two", "five"):
+        mean, error = _means(design, values, word)
+        for metric, value in zip(("chi_square", "gini_difference"), expected(design, word), strict=True):
+            m = METRICS.index(metric)
+            rows.append(
+                (f"{metric}, {word} levels", _number(value), _number(mean[m]), f"{(mean[m] - value) / error[m]:+.1f}")
+            )
+    note = "With v = 2 rate N / (TJ), E chi_square = v sum 1/f and E gini_difference = v J sum 1/n^2."
+    return Listing("Means of mechanism cells and their closed forms", ("", "expected", "ours", "z"), tuple(rows), note)
+
+
+def _means(design: Design, values: Floats, word: str) -> tuple[list[float], list[float]]:
+    """Return means over the settings with so many levels, and their standard errors."""
+    position = [factor.name for factor in design.factors].index("levels")
+    chosen = [design.factors[position].levels[trial.levels[position]] == word for trial in design.trials]
+    inside = values[np.array(chosen)]
+    error = np.sqrt(inside.var(axis=1, ddof=1).sum(axis=0) / inside.shape[1]) / len(inside)
+    return inside.mean(axis=(0, 1)).tolist(), error.tolist()
+
+
+def claims(found: Found) -> list[Claim]:
+    """Judge the targets by the cells mechanism, and whether the mechanism that the paper describes gives its tables."""
+    judged: list[Claim] = []
+    if "cells" in found:
+        design, values, entries = found["cells"]
+        judged += [*_targets(entries), _gini(design, values), *_conclusions("cells", values, entries)]
+    if "records" in found:
+        _, values, entries = found["records"]
+        judged += [_described(entries), *_conclusions("records", values, entries)]
+    return judged
+
+
+def _targets(entries: Sequence[Entry]) -> list[Claim]:
+    by = {entry.key: entry for entry in entries}
+    spread = [by["Table 2", f"chi_square, {w}", c] for w in ("two", "five") for c in ("mean", "sd")]
+    pairs = [by["Table 3", a, b] for a, b in ELEVEN]
+    rate = [e for k, e in by.items() if k[0] == "Table 5" and k[2] == "effective_swap_rate" and k[1] in TERMS]
+    square = [by["Table 5", term, "chi_square"] for term in TERMS]
+    return [
+        _all("cells: means and sds of chi_square are the published ones within 1 %", spread, "share"),
+        _all("cells: the eleven pooled Spearman correlations are the published ones within .02", pairs, "size"),
+        _all("cells: the effects on effective_swap_rate are the published ones within .00001", rate, "size"),
+        _all("cells: the effects on chi_square are the published ones within 4 %", square, "share", limit=0.04),
+    ]
+
+
+def _all(text: str, entries: Sequence[Entry], by: str, limit: float | None = None) -> Claim:
+    """Judge that all numbers meet their target, and tell the one farthest off."""
+    if by == "share":
+        worst = max(entries, key=lambda entry: abs(entry.off))
+        far = f"{abs(worst.off):.1%}".replace("%", " %")
+    else:
+        worst = max(entries, key=lambda entry: abs(entry.ours - entry.published))
+        far = f"{abs(worst.ours - worst.published):.2g}"
+    held = [entry for entry in entries if (abs(entry.off) <= limit if limit else entry.met)]
+    where = ", ".join(worst.key[1:])
+    return Claim(text, len(held) == len(entries), f"{len(held)} of {len(entries)}; largest difference {far} ({where})")
+
+
+def _gini(design: Design, values: Floats) -> Claim:
+    """Set the expectation, which needs no draw, beside the published means: within 3 standard errors of one study."""
+    words: list[str] = []
+    holds = True
+    printed = {row["levels"]: float(row["mean"]) for row in published("lemons_table2.csv") if row["metric"] == "GD"}
+    for number, word in (("2", "two"), ("5", "five")):
+        value = expected(design, word)[1]
+        error = _means(design, values, word)[1][METRICS.index("gini_difference")]
+        error *= sqrt(values.shape[1] / 1000)  # the study had 1,000 replicates
+        z = (printed[number] - value) / sqrt(error**2 + (0.00001**2) / 12)
+        holds &= abs(z) <= 3
+        words.append(f"{word} levels: published {printed[number]:.5f}, expected {value:.5f}, z {z:+.1f}")
+    text = "cells: the published means of gini_difference are within 3 standard errors of their expectation"
+    return Claim(text, holds, "; ".join(words))
+
+
+def _described(entries: Sequence[Entry]) -> Claim:
+    by = {entry.key: entry for entry in entries}
+    counts = Counter(entry.verdict for entry in entries)
+    two, five = (by["Table 2", f"chi_square, {word}", "mean"] for word in ("two", "five"))
+    effect = by["Table 5", "level shares skewed", "chi_square"]
+    evidence = (
+        f"mean chi_square {two.ours:.2f} and {five.ours:.2f} against {two.published} and {five.published}; effect of "
+        f"skewed levels on it {effect.ours:+.2f} against {effect.published:+.2f}; {counts['differs']} of "
+        f"{len(entries)} numbers differ"
+    )
+    return Claim(
+        "records: swapping records, as the paper describes it, gives its tables", counts["differs"] == 0, evidence
+    )
+
+
+def _conclusions(mechanism: str, values: Floats, entries: Sequence[Entry]) -> list[Claim]:
+    """Judge what the tables say, with either mechanism."""
+    ours = {entry.key: entry.ours for entry in entries}
+    a, b = METRICS[:3], METRICS[3:]
+    inside = [ours["Table 3", x, y] for x, y in ((a[0], a[1]), (a[0], a[2]), (a[1], a[2]))]
+    other = [ours["Table 3", x, y] for x, y in ((b[0], b[1]), (b[0], b[2]), (b[1], b[2]))]
+    across = [ours["Table 3", x, y] for x in a for y in b]
+    skewed = [v for k, v in ours.items() if k[0] == "Table 4" and k[1].endswith("skewed, skewed") and "across" in k[2]]
+    effects = {term: ours["Table 5", term, "chi_square"] for term in TERMS}
+    low = [ours["Table 5", "perturbation low", metric] for metric in METRICS]
+    negative = float((values[:, :, 3:] < 0).mean())
+    return [
+        Claim(
+            f"{mechanism}: metrics agree within each group of three, and less across",
+            min(*inside, *other) > max(across),
+            f"pooled correlations {min(inside):.2f} to {max(inside):.2f} within A, {min(other):.2f} to "
+            f"{max(other):.2f} within B, {min(across):.2f} to {max(across):.2f} across",
+        ),
+        Claim(
+            f"{mechanism}: with skewed tracts and skewed levels the two groups have nothing to do with each other",
+            max(map(abs, skewed)) < 0.2,
+            f"correlations across from {min(skewed):.2f} to {max(skewed):.2f}",
+        ),
+        Claim(
+            f"{mechanism}: every metric rises with the rate, on average",
+            max(low) < 0,
+            f"effect of low against high on chi_square {low[0]:.2f}; {100 * negative:.0f} % of the values of group B "
+            "are below 0",
+        ),
+        Claim(
+            f"{mechanism}: skewed tracts and skewed levels both raise chi_square",
+            min(effects["tract sizes skewed"], effects["level shares skewed"]) > 1,
+            f"tracts {effects['tract sizes skewed']:+.2f}, levels {effects['level shares skewed']:+.2f}",
+        ),
+    ]

@@ -1,0 +1,35 @@
+"""Reading a TOML file: what cannot be read, and what is not TOML, is told with its place."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from quadrille.errors import InputError, unknown_name
+
+_AT = re.compile(r"(.*) \(at (?:(line \d+, column \d+)|end of document)\)", re.DOTALL)
+
+
+def read_toml(path: Path, what: str) -> dict[str, object]:
+    """Read a file of TOML; `what` it is goes into the message, as in "the design"."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
+        raise InputError(f"Cannot read {what} {str(path)!r}: {reason}. Check the path.") from None
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        found = _AT.fullmatch(str(error))
+        told, line = (found[1], found[2]) if found else (str(error), None)
+        place = line or f"line {len(text.splitlines())}"
+        raise InputError(f"{path}, {place}: this is not valid TOML: {told}.") from None
+
+
+def know_sections(document: Mapping[str, object], known: Sequence[str], place: str) -> None:
+    """Refuse sections that do not exist."""
+    for name in document:
+        if name not in known:
+            raise InputError(f"{place}: {unknown_name('section', name, known)}")

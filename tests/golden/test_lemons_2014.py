@@ -1,0 +1,162 @@
+"""The study of Lemons, Dajani, You & Jordan (2014): targets, closed forms, verdicts and the page."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from quadrille.errors import QuadrilleError
+from quadrille.papers import PAPERS
+from quadrille.papers import lemons_2014 as paper
+from quadrille.papers.lemons2014 import report, study, tables
+from quadrille.papers.reproduction import Reproduction
+from quadrille.study.simulate import METRICS
+
+REPLICATES = 150
+PAGE = Path(__file__).parents[2] / "docs" / "lemons-2014.md"
+
+
+@pytest.fixture(scope="module")
+def values() -> study.Floats:
+    return study.simulated(study.design("cells", REPLICATES), lambda _done: None)
+
+
+@pytest.fixture(scope="module")
+def reproduced() -> Reproduction:
+    return paper.reproduce(seeds=paper.LEAST_SEEDS)
+
+
+def of_levels(values: study.Floats, word: str) -> study.Floats:
+    design = study.design("cells", REPLICATES)
+    position = [factor.name for factor in design.factors].index("levels")
+    chosen = [design.factors[position].levels[trial.levels[position]] == word for trial in design.trials]
+    return values[np.array(chosen)]
+
+
+def error(inside: study.Floats) -> study.Floats:
+    """Standard errors of means over settings."""
+    return np.sqrt(inside.var(axis=1, ddof=1).sum(axis=0) / inside.shape[1]) / len(inside)
+
+
+@pytest.mark.parametrize("word", ["two", "five"])
+def test_means_are_the_closed_forms_within_4_standard_errors(word: str, values: study.Floats) -> None:
+    inside = of_levels(values, word)
+    mean, spread = inside.mean(axis=(0, 1)), error(inside)
+    for metric, value in zip(
+        ("chi_square", "gini_difference"), study.expected(study.design("cells", 1), word), strict=True
+    ):
+        m = METRICS.index(metric)
+        assert abs(mean[m] - value) < 4 * spread[m]
+
+
+@pytest.mark.parametrize(("word", "square"), [("two", 14.84), ("five", 39.12)])
+def test_expected_chi_square_is_the_published_mean_within_a_tenth_of_a_per_cent(word: str, square: float) -> None:
+    assert study.expected(study.design("cells", 1), word)[0] == pytest.approx(square, rel=0.001)
+
+
+def test_the_swap_rate_of_cells_is_the_root_that_theory_gives(values: study.Floats) -> None:
+    """E effective_swap_rate is close to sqrt(rate T J / (pi N)); the normal approximation is good to 1 %."""
+    design = study.design("cells", REPLICATES)
+    for trial, rows in zip(design.trials, values, strict=True):
+        theory = np.sqrt(trial.rate * len(trial.areas) * len(trial.shares) / (np.pi * sum(trial.areas)))
+        assert rows[:, 1].mean() == pytest.approx(theory, rel=0.01 + 4 * rows[:, 1].std() / rows[:, 1].mean() / 12)
+
+
+def test_the_targets_are_met_with_fewer_replicates_too(values: study.Floats) -> None:
+    """With 150 replicates the Monte Carlo error of each target is well below its tolerance."""
+    entries = {entry.key: entry for entry in tables.compare(study.design("cells", REPLICATES), values)}
+    for word in ("two", "five"):
+        for column in ("mean", "sd"):
+            assert abs(entries["Table 2", f"chi_square, {word}", column].off) < 0.01
+    for one, other in report.ELEVEN:
+        assert entries["Table 3", one, other].met
+    for term in tables.TERMS:
+        assert abs(entries["Table 5", term, "chi_square"].off) < 0.04
+        if term != "intercept":
+            assert entries["Table 5", term, "effective_swap_rate"].met
+    assert entries["Table 5", "levels two", "effective_swap_rate"].tolerance == 0.00001
+    assert entries["Table 5", "R2", "effective_swap_rate"].ours == pytest.approx(0.9327, abs=0.003)
+    assert entries["Table 5", "R2", "chi_square"].ours == pytest.approx(0.7774, abs=0.005)
+
+
+def test_all_published_numbers_are_compared_and_misprints_corrected() -> None:
+    found = tables.numbers()
+    assert len(found) == 40 + 15 + 72 + 59
+    assert found["Table 5", "perturbation low", "renyi_difference"] == "-0.000053"
+    assert not any("HD" in " ".join(key) for key in found)
+    assert len(report.ELEVEN) == 11
+
+
+def test_verdicts_are_by_tolerance_first_and_by_three_standard_errors_second() -> None:
+    def verdict(ours: float) -> str:
+        return tables.Entry(("Table 2", "r", "c"), 10.0, ours, error=0.1, tolerance=0.1).verdict
+
+    assert [verdict(x) for x in (10.1, 9.95, 10.2, 9.75, 10.4)] == ["agrees", "agrees", "noise", "noise", "differs"]
+
+
+def test_the_described_mechanism_does_not_give_the_published_tables(reproduced: Reproduction) -> None:
+    (claim,) = [each for each in reproduced.claims if "as the paper describes it" in each.text]
+    assert not claim.holds
+    figures = reproduced.figures
+    assert figures["records, mean chi_square, two levels"] < 5
+    assert figures["cells, mean chi_square, two levels"] > 14
+    held = [each.holds for each in reproduced.claims if each.text.startswith("cells:")]
+    assert len(held) == 9
+    both = {each.text for each in reproduced.claims if "raise chi_square" in each.text and each.holds}
+    assert both == {"cells: skewed tracts and skewed levels both raise chi_square"}
+
+
+def test_records_in_equal_tracts_have_the_known_mean_of_chi_square() -> None:
+    design = study.design("records", 100)
+    equal = [trial for trial in design.trials if len(set(trial.areas)) == 1][::5]
+    assert len(equal) > 5
+    for trial in equal:
+        setting = trial.setting()
+        found = setting.swapping().replicates(setting.stream(1), range(100))[:, 0]
+        areas, levels = setting.before.shape
+        turned = trial.rate * areas
+        theory = (levels - 1) * turned * (2 - turned / (areas - 1)) / 1.0
+        assert abs(found.mean() - theory) < 4 * found.std(ddof=1) / 10 + 0.01 * theory
+
+
+def test_the_report_fits_80_columns_and_names_the_measures(reproduced: Reproduction) -> None:
+    console = Console(file=io.StringIO(), width=80)
+    reproduced.render(console)
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "…" not in text
+    assert max(map(len, text.splitlines())) <= 80
+    assert "shannon_difference" in text and "HD" not in text.replace("HD3", "HD")
+    json.dumps(reproduced.as_dict(), allow_nan=False)
+
+
+def test_figures_are_written(reproduced: Reproduction, tmp_path: Path) -> None:
+    written = paper.write_figures(reproduced, tmp_path)
+    assert sorted(path.name for path in written) == ["correlations-cells.png", "correlations-records.png"]
+    assert all(path.stat().st_size > 10_000 for path in written)
+
+
+def test_progress_runs_to_the_end_and_the_same_seeds_give_the_same_numbers(reproduced: Reproduction) -> None:
+    seen: list[tuple[int, int]] = []
+    again = paper.reproduce(paper.LEAST_SEEDS, "cells", lambda done, total: seen.append((done, total)))
+    total = 72 * paper.LEAST_SEEDS
+    assert seen[-1] == (total, total) and seen == sorted(seen)
+    assert again.points == reproduced.points[: len(again.points)]
+    assert len(again.points) * 2 == len(reproduced.points)
+
+
+@pytest.mark.parametrize("bad", [{"seeds": 1}, {"seeds": 2.5}, {"sampler": "fast"}])
+def test_bad_parameters_are_refused(bad: dict[str, object]) -> None:
+    with pytest.raises(QuadrilleError, match=next(iter(bad))):
+        paper.reproduce(**bad)  # type: ignore[arg-type]
+
+
+def test_the_paper_is_listed_and_the_page_has_its_errata() -> None:
+    assert "lemons-2014" in PAPERS
+    page = PAGE.read_text(encoding="utf-8")
+    for words in ("quadrille reproduce lemons-2014", "14.84", "-.000053", ".00460", "pooled"):
+        assert words in page
