@@ -14,10 +14,13 @@ if TYPE_CHECKING:
     from quadrille.frames import from_frame
     from quadrille.io import read, write, write_codebook
     from quadrille.io.bundle import release
+    from quadrille.io.simulation import simulate_design
     from quadrille.plan import Move, Plan
     from quadrille.recipe import Recipe
+    from quadrille.study.area_flows import area_flows
     from quadrille.study.before_after import before_after
     from quadrille.study.grid import grid
+    from quadrille.study.rates import scores_by_rate
     from quadrille.study.results import Study
     from quadrille.study.run import search
     from quadrille.study.runs import runs_table
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
     from quadrille.study.simulate import simulate
     from quadrille.swap import recipe_from_json
     from quadrille.swap.controlled import ControlledSwap
+    from quadrille.swap.designed import DesignedSwap
     from quadrille.swap.permutation import PermutationSwap
     from quadrille.swap.random import RandomSwap
 
@@ -34,6 +38,7 @@ _HOME = {
     "Codebook": "codebook",
     "ControlledSwap": "swap.controlled",
     "Data": "data",
+    "DesignedSwap": "swap.designed",
     "InfeasibleError": "errors",
     "Move": "plan",
     "PermutationSwap": "swap.permutation",
@@ -44,6 +49,7 @@ _HOME = {
     "Scores": "study.score",
     "Study": "study.results",
     "Variable": "codebook",
+    "area_flows": "study.area_flows",
     "before_after": "study.before_after",
     "check_measure": "checks",
     "check_recipe": "checks",
@@ -55,8 +61,10 @@ _HOME = {
     "release": "io.bundle",
     "runs_table": "study.runs",
     "score": "study.score",
+    "scores_by_rate": "study.rates",
     "search": "study.run",
     "simulate": "study.simulate",
+    "simulate_design": "io.simulation",
     "write": "io",
     "write_codebook": "io",
 }
@@ -65,6 +73,7 @@ __all__ = [  # sorted as in _HOME; a test keeps the two lists equal
     "Codebook",
     "ControlledSwap",
     "Data",
+    "DesignedSwap",
     "InfeasibleError",
     "Move",
     "PermutationSwap",
@@ -75,6 +84,7 @@ __all__ = [  # sorted as in _HOME; a test keeps the two lists equal
     "Scores",
     "Study",
     "Variable",
+    "area_flows",
     "before_after",
     "check_measure",
     "check_recipe",
@@ -87,8 +97,10 @@ __all__ = [  # sorted as in _HOME; a test keeps the two lists equal
     "release",
     "runs_table",
     "score",
+    "scores_by_rate",
     "search",
     "simulate",
+    "simulate_design",
     "theory",
     "write",
     "write_codebook",

@@ -1,6 +1,7 @@
 """The compiled loops. The only package that imports numba; each kernel has a plain numpy twin in the tests."""
 
 from quadrille.kernels.augment import augment
+from quadrille.kernels.board import At, Board, lay_out, read
 from quadrille.kernels.candidate import (
     CONFIDENCE,
     ENTROPY_CHANGE,
@@ -13,9 +14,11 @@ from quadrille.kernels.candidate import (
 )
 from quadrille.kernels.count_space import Urn, compare_tables, swap_cells, swap_records
 from quadrille.kernels.counting import count_dominating
+from quadrille.kernels.design import draw_rows, improve, price_cells, treat_all
 from quadrille.kernels.draw import draw_pairs, has_partner, put_back, take_any
 from quadrille.kernels.exchange import part_pairs
 from quadrille.kernels.finalists import nothing_asked
+from quadrille.kernels.lattice import loss_now
 from quadrille.kernels.market import Market, open_line, open_stock
 from quadrille.kernels.partners import near_donors, pair_round, pick_from_groups
 from quadrille.kernels.permute import choose, derange
@@ -31,6 +34,8 @@ __all__ = [
     "HELLINGER",
     "SMALL_CELLS",
     "TOTAL_VARIATION",
+    "At",
+    "Board",
     "Dice",
     "FullTable",
     "Market",
@@ -46,7 +51,11 @@ __all__ = [
     "derange",
     "dice",
     "draw_pairs",
+    "draw_rows",
     "has_partner",
+    "improve",
+    "lay_out",
+    "loss_now",
     "near_donors",
     "net_of_cells",
     "net_of_rows",
@@ -56,7 +65,9 @@ __all__ = [
     "pair_round",
     "part_pairs",
     "pick_from_groups",
+    "price_cells",
     "put_back",
+    "read",
     "score_candidate",
     "shuffle",
     "small_cell_change",
@@ -64,4 +75,5 @@ __all__ = [
     "swap_cells",
     "swap_records",
     "take_any",
+    "treat_all",
 ]

@@ -1,0 +1,158 @@
+"""How a designed swap is drawn: which small cells are treated, by which moves, and which records take part."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, inf
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quadrille import kernels
+from quadrille.data import Data
+from quadrille.kernels import At, Board, read
+from quadrille.plan import Details, Move, Pairs, Plan
+from quadrille.randomness import Stream, Words, draw_until_enough
+from quadrille.recipe import random_order
+from quadrille.swap.diagnosis import facts
+from quadrille.swap.groups import Ints, sorted_by
+from quadrille.swap.lattice import Ground
+
+if TYPE_CHECKING:
+    from quadrille.swap.designed import DesignedSwap
+
+ROUNDS = 6
+"""How often, at most, every treated cell is treated anew."""
+TREATMENTS = ("cheaper", "camouflage", "empty", "either")
+_UNBOUNDED = 1 << 40
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """The board at the end of a draw, and the rounds of improvement."""
+
+    board: Board
+    rounds: int
+
+
+class Design:
+    """A designed swap prepared for one file."""
+
+    def __init__(self, recipe: DesignedSwap, data: Data, ground: Ground, never: NDArray[np.bool_]) -> None:
+        self._recipe, self._data, self._ground = recipe, data, ground
+        rows = np.flatnonzero(~never)
+        order, self._start = sorted_by(ground.base[rows], int(ground.board.at[At.BASES]))
+        self._order = rows[order]
+
+    def draw(self, stream: Stream) -> Plan:
+        """Draw the plan of a stream."""
+        drawn = draw_until_enough(lambda words: self._treat(words, stream), stream.sub("design"), self._guess())
+        moves = self._moves(drawn, stream)
+        details = Details(facts(self._ground, drawn))
+        return Plan(moves, data=self._data, asked=self._recipe.max_pairs, details=details)
+
+    def _guess(self) -> int:
+        """Guess how many words a draw takes."""
+        steps = self._recipe.n * len(self._ground.small)
+        return 4096 + 4 * steps * (1 + (ROUNDS if self._recipe.improve else 0))
+
+    def _treat(self, words: Words, stream: Stream) -> Drawn | None:
+        """Treat the small cells with these words; None when they run out."""
+        recipe, before, dice = self._recipe, self._ground.board, kernels.dice(words)
+        board = before._replace(now=before.now.copy(), value=before.value.copy())
+        treatment = TREATMENTS.index(recipe.treatment)
+        chosen = self._chosen(board, treatment, stream, dice)
+        price = inf if recipe.price is None else recipe.price / self._data.n
+        most = _UNBOUNDED if recipe.max_pairs is None else recipe.max_pairs
+        kernels.treat_all(chosen, treatment, price, most, board, dice)
+        rounds = 0
+        if recipe.improve and not dice.cursor[1]:
+            rounds = kernels.improve(ROUNDS, recipe.share == 1, treatment, price, most, board, dice)
+        return None if dice.cursor[1] else Drawn(board, rounds)
+
+    def _chosen(self, board: Board, treatment: int, stream: Stream, dice: kernels.Dice) -> Ints:
+        """Return the small cells to treat: the dearest first, because they have the fewest ways."""
+        size = len(self._ground.small)
+        price = np.empty(size)
+        sharp = board._replace(real=board.real.copy())
+        sharp.real[board.at[At.SPREAD]] = 0
+        kernels.price_cells(price, treatment, sharp, dice)
+        order = random_order(size, stream.sub("cells"))
+        order = order[np.isfinite(price[order])]
+        if self._recipe.choose == "cheapest":
+            order = order[np.argsort(price[order], kind="stable")]
+        chosen = order[: ceil(self._recipe.share * size)]
+        return chosen[np.argsort(-price[chosen], kind="stable")]
+
+    def _moves(self, drawn: Drawn, stream: Stream) -> list[Move]:
+        """Pair the moves that balance each other and draw the records that make them."""
+        mover, one, other = self._paired(drawn.board, stream)
+        bases = np.concatenate((one, other))
+
+        def attempt(words: Words) -> Ints | None:
+            dice, rows = kernels.dice(words), np.empty(len(bases), dtype=np.int64)
+            kernels.draw_rows(bases, self._order.copy(), self._start, np.diff(self._start), rows, dice)
+            return None if dice.cursor[1] else rows
+
+        rows = draw_until_enough(attempt, stream.sub("records"), 2 * len(bases) + 64)
+        pairs: Pairs = rows.reshape(2, -1).T
+        return [
+            Move.exchange(columns, np.ascontiguousarray(pairs[mover == m]))
+            for m, columns in enumerate(self._ground.task.columns)
+        ]
+
+    def _paired(self, board: Board, stream: Stream) -> tuple[Ints, Ints, Ints]:
+        """Return mover and base cells of each pair: at random among the moves that balance each other."""
+        needed = _needed(board)
+        if board.at[At.UNLIKES]:
+            return needed[:, 0], needed[:, 1], needed[:, 3]
+        every = np.concatenate((needed[:, :3], _fillers(board)))
+        mover, base, to = every[random_order(len(every), stream.sub("partners"))].T
+        bases = int(board.at[At.BASES])
+        start = read(board, At.BASE_LEVEL, int(board.at[At.MOVERS]), bases)[mover, base].astype(np.int64)
+        klass = read(board, At.CLASS_OF, bases)[base].astype(np.int64)
+        down, low, high = start > to, np.minimum(start, to), np.maximum(start, to)
+        order = np.lexsort((down, high, low, klass, mover))
+        key, base, down = np.stack((mover, klass, low, high))[:, order], base[order], down[order]
+        return _without_returns(self._ground.rest, key[:, ~down], base[~down], base[down])
+
+
+def _needed(board: Board) -> Ints:
+    """List the moves made for small cells: mover, base cell, level, partner."""
+    size, small = int(board.at[At.PATIENTS]), int(board.at[At.SMALL])
+    made = read(board, At.MADE, size)
+    return read(board, At.MOVES, size, small, 4)[np.arange(small)[None, :] < made[:, None]]
+
+
+def _fillers(board: Board) -> Ints:
+    """List the fillers in use: mover, base cell, level."""
+    blocks, slots = int(board.at[At.BLOCKS]), int(board.at[At.BASE] - board.at[At.UNDER])
+    head = read(board, At.HEAD, int(board.at[At.BUCKETS])).copy()
+    first = read(board, At.BUCKET_FROM, blocks + 1).astype(np.int64)
+    key, under, base = read(board, At.BLOCK_KEY, blocks), read(board, At.UNDER, slots), read(board, At.BASE, slots)
+    found: list[Ints] = [np.empty((0, 3), dtype=np.int64)]
+    bucket = np.flatnonzero(head >= 0)
+    while len(bucket):
+        block = np.searchsorted(first, bucket, side="right") - 1
+        mover = key[block] // int(board.at[At.CLASSES] * board.at[At.LEVELS])
+        found.append(np.stack((mover, base[head[bucket]], bucket - first[block]), axis=1))
+        head[bucket] = under[head[bucket]]
+        bucket = bucket[head[bucket] >= 0]
+    return np.concatenate(found)
+
+
+def _without_returns(rest: Ints, key: Ints, one: Ints, other: Ints) -> tuple[Ints, Ints, Ints]:
+    """Repair pairs whose records would only change places between two cells; drop those that cannot be repaired.
+
+    Partners are exchanged with another pair of the same levels. A pair that is left changes no table, so it may go.
+    """
+    mover = key[0]
+    for i in np.flatnonzero(rest[mover, one] == rest[mover, other]):
+        m = mover[i]
+        for j in np.flatnonzero((key == key[:, i : i + 1]).all(axis=0)):
+            if rest[m, one[i]] != rest[m, other[j]] and rest[m, one[j]] != rest[m, other[i]]:
+                other[i], other[j] = other[j], other[i]
+                break
+    kept = rest[mover, one] != rest[mover, other]
+    return mover[kept], one[kept], other[kept]
