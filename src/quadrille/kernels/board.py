@@ -20,6 +20,9 @@ from quadrille.kernels.pool import Ints, Whole
 Floats = NDArray[np.float64]
 Real = Any
 """A real number in a kernel."""
+NOTHING = np.int64(0)
+NONE = np.int64(-1)
+"""Constants of one type: a plain number would make kernels be compiled for it alone."""
 
 
 class At(IntEnum):
@@ -108,6 +111,9 @@ class At(IntEnum):
     HEAP_USED = auto()
     UNUSED_SLOT = auto()
     LOGGED = auto()
+    DEATHS = auto()
+    """Buckets found dead since the last mark; the first of them are in DIED."""
+    DIED = auto()
     LENGTH = auto()
     """[bucket]: entries of its heap; CLOSED before it is opened, DEAD when nothing is left."""
     HEAP_AT = auto()

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from quadrille.kernels.board import At, Board, Floats, Real, fixed, now, put, real, value
+from quadrille.kernels.board import NOTHING, At, Board, Floats, Real, fixed, now, put, real, value
 from quadrille.kernels.compile import kernel
 from quadrille.kernels.fillers import Way, cheapest, close_all, set_slopes
-from quadrille.kernels.lattice import NEVER, loss_now, move, return_cost
+from quadrille.kernels.lattice import BACK, FORTH, NEVER, loss_now, move, return_cost
 from quadrille.kernels.pool import Dice, Ints, Whole
 from quadrille.kernels.treat import BUDGET, CAMOUFLAGED, EMPTIED, NOT_CHOSEN, TOO_DEAR, begin, treat, undo, untreat
 from quadrille.kernels.words import below, shuffle
 
 _ENOUGH = 1e-4
-"""Improvement stops when a round lowers the loss by less than this share."""
+"""Improvement stops when a round lowers the loss and the exposed records by less than this share."""
 _LEAST = 1e-12
 _THRIFT = 0.15
 """A gain in loss must be more than this share of the increase in moved records."""
-_NOTHING = np.int64(0)
 
 
 @kernel
@@ -37,7 +36,7 @@ def falls(loss: Real, exposed: Whole, moved: Whole, price: Real, x: Board) -> bo
 
     Where the exposed stay as they are, a gain that takes more records must be worth them.
     """
-    less, fewer, more = worth(price, x) - loss, now(At.EXPOSED, 0, x) - exposed, now(At.MOVED, 0, x) - moved
+    less, fewer, more = worth(price, x) - loss, now(At.EXPOSED, NOTHING, x) - exposed, now(At.MOVED, NOTHING, x) - moved
     if fewer != 0:
         return fewer < 0 if price == np.inf else less + price * fewer < -_LEAST
     return less < -_LEAST and less * moved + _THRIFT * loss * more < 0
@@ -50,7 +49,7 @@ def price_cells(price: Floats, treatment: Whole, x: Board, dice: Dice) -> None:
     for i in range(len(price)):
         begin(x)
         status = treat(i, treatment, x, dice)
-        saved = now(At.MARK_EXPOSED, 0, x) - now(At.EXPOSED, 0, x)
+        saved = now(At.MARK_EXPOSED, NOTHING, x) - now(At.EXPOSED, NOTHING, x)
         price[i] = NEVER
         if status in (CAMOUFLAGED, EMPTIED) and saved > 0:
             cost = 0.0
@@ -59,8 +58,8 @@ def price_cells(price: Floats, treatment: Whole, x: Board, dice: Dice) -> None:
             price[i] = cost / saved
         else:
             put(At.STATUS, i, status, x)
-        put(At.MADE, i, 0, x)
-        undo(_NOTHING, x)
+        put(At.MADE, i, NOTHING, x)
+        undo(NOTHING, x)
 
 
 @kernel
@@ -71,23 +70,23 @@ def treat_all(order: Ints, treatment: Whole, price: Real, most: Whole, x: Board,
             return
         set_slopes(x)
         begin(x)
-        loss, exposed, moved = worth(price, x), now(At.EXPOSED, 0, x), now(At.MOVED, 0, x)
+        loss, exposed, moved = worth(price, x), now(At.EXPOSED, NOTHING, x), now(At.MOVED, NOTHING, x)
         status = treat(i, treatment, x, dice)
         if now(At.MADE, i, x):
             if not falls(loss, exposed, moved, price, x):
                 status = TOO_DEAR
-            elif now(At.MOVED, 0, x) > 2 * most:
+            elif now(At.MOVED, NOTHING, x) > 2 * most:
                 status = BUDGET
         if status in (TOO_DEAR, BUDGET):
-            undo(_NOTHING, x)
-            put(At.MADE, i, 0, x)
+            undo(NOTHING, x)
+            put(At.MADE, i, NOTHING, x)
         put(At.STATUS, i, status, x)
 
 
 @kernel
 def treat_again(i: Whole, treatment: Whole, price: Real, most: Whole, x: Board, dice: Dice) -> None:
     """Take back what was done for patient i and treat it anew, or leave it, where that lowers the objective."""
-    loss, exposed, moved = worth(price, x), now(At.EXPOSED, 0, x), now(At.MOVED, 0, x)
+    loss, exposed, moved = worth(price, x), now(At.EXPOSED, NOTHING, x), now(At.MOVED, NOTHING, x)
     status, made = now(At.STATUS, i, x), now(At.MADE, i, x)
     row = x.at[At.MOVES] + 4 * i * x.at[At.SMALL]
     kept = x.now[row : row + 4 * x.at[At.SMALL]].copy()
@@ -98,9 +97,9 @@ def treat_again(i: Whole, treatment: Whole, price: Real, most: Whole, x: Board, 
         put(At.STATUS, i, as_it_stands(i, x), x)
         if not falls(loss, exposed, moved, price, x):
             put(At.STATUS, i, treat(i, treatment, x, dice), x)
-            better = falls(loss, exposed, moved, price, x) and now(At.MOVED, 0, x) <= 2 * most
+            better = falls(loss, exposed, moved, price, x) and now(At.MOVED, NOTHING, x) <= 2 * most
     if not better:
-        undo(_NOTHING, x)
+        undo(NOTHING, x)
         x.now[row : row + 4 * x.at[At.SMALL]] = kept
         put(At.MADE, i, made, x)
         put(At.STATUS, i, status, x)
@@ -122,11 +121,11 @@ def better_filler(slot: Whole, road: Way, x: Board) -> None:
     saved = return_cost(road.mover, b, road.to, x)
     if saved == NEVER:
         return
-    move(road.mover, b, road.to, True, x)
+    move(road.mover, b, road.to, BACK, x)
     if cheapest(road, x) + saved < -_LEAST:
         b = now(At.HEAP, now(At.HEAP_AT, road.bucket, x), x)
         put(At.BASE, slot, b, x)
-    move(road.mover, b, road.to, False, x)
+    move(road.mover, b, road.to, FORTH, x)
 
 
 @kernel
@@ -148,7 +147,7 @@ def improve(rounds: Whole, retry: bool, treatment: Whole, price: Real, most: Who
     """Treat cells anew and exchange fillers, round by round, until the objective no longer falls; return the rounds."""
     order: Ints = np.arange(x.at[At.PATIENTS], dtype=np.int64)
     for done in range(rounds):
-        loss, exposed = loss_now(x), now(At.EXPOSED, 0, x)
+        loss, exposed = loss_now(x), now(At.EXPOSED, NOTHING, x)
         close_all(x)
         shuffle(order, dice)
         for i in order:
@@ -156,9 +155,17 @@ def improve(rounds: Whole, retry: bool, treatment: Whole, price: Real, most: Who
             if again and dice.cursor[1] == 0:
                 treat_again(i, treatment, price, most, x, dice)
         better_fillers(x)
-        if dice.cursor[1] or (now(At.EXPOSED, 0, x) == exposed and loss - loss_now(x) < _ENOUGH * loss):
+        fewer = exposed - now(At.EXPOSED, NOTHING, x)
+        if dice.cursor[1] or (fewer <= _ENOUGH * exposed and loss - loss_now(x) <= _ENOUGH * loss):
             return done + 1
     return rounds
+
+
+@kernel
+def take_back(mover: Ints, base: Ints, to: Ints, x: Board) -> None:
+    """Take moves back."""
+    for i in range(len(mover)):
+        move(mover[i], base[i], to[i], BACK, x)
 
 
 @kernel

@@ -10,18 +10,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from quadrille.kernels.board import At, Board, Floats, Real, fixed, now, put, put_value, real, value
+from quadrille.kernels.board import NONE, NOTHING, At, Board, Floats, Real, fixed, now, put, put_value, real, value
 from quadrille.kernels.compile import kernel
-from quadrille.kernels.lattice import HELLINGER, NEVER, move, move_cost, return_cost
+from quadrille.kernels.lattice import BACK, FORTH, HELLINGER, NEVER, move, move_cost, return_cost
 from quadrille.kernels.pool import Dice, Whole
 from quadrille.kernels.words import below
 
 FRONT = 15
 """How many of the cheapest fillers a choice by chance looks at: four levels of a heap."""
-CLOSED, DEAD = -1, -2
+CLOSED, DEAD = np.int64(-1), np.int64(-2)
+DEATHS_KEPT = 64
+"""So many buckets found dead are listed one by one."""
 SHARPNESS = 3.0
 """Whatever costs as much more than the best as is tolerated has e^-3 of its chance."""
-NONE = np.int64(-1)
 
 
 class Way(NamedTuple):
@@ -37,7 +38,7 @@ class Way(NamedTuple):
 def way(m: Whole, klass: Whole, start: Whole, to: Whole, x: Board) -> Way:
     """Find the bucket for moves from one level to another."""
     key = (m * x.at[At.CLASSES] + klass) * x.at[At.LEVELS] + start
-    low, high, first = np.int64(0), x.at[At.BLOCKS], x.at[At.BLOCK_KEY]
+    low, high, first = NOTHING, x.at[At.BLOCKS], x.at[At.BLOCK_KEY]
     while low < high:
         middle = (low + high) // 2
         if x.now[first + middle] < key:
@@ -116,7 +117,7 @@ def close_all(x: Board) -> None:
     """Close all heaps: they are gathered anew when they are needed."""
     for q in range(x.at[At.BUCKETS]):
         put(At.LENGTH, q, CLOSED, x)
-    put(At.HEAP_USED, 0, 0, x)
+    put(At.HEAP_USED, NOTHING, NOTHING, x)
 
 
 @kernel
@@ -143,20 +144,26 @@ def set_slopes(x: Board) -> None:
 @kernel
 def take_room(q: Whole, room: Whole, x: Board) -> None:
     """Give a bucket room for its heap; when no room is left all heaps are closed."""
-    if now(At.HEAP_USED, 0, x) + room > x.at[At.HEAP_SIZE]:
+    if now(At.HEAP_USED, NOTHING, x) + room > x.at[At.HEAP_SIZE]:
         close_all(x)
-    put(At.HEAP_AT, q, now(At.HEAP_USED, 0, x), x)
-    put(At.HEAP_USED, 0, now(At.HEAP_USED, 0, x) + room, x)
+    put(At.HEAP_AT, q, now(At.HEAP_USED, NOTHING, x), x)
+    put(At.HEAP_USED, NOTHING, now(At.HEAP_USED, NOTHING, x) + room, x)
+
+
+@kernel
+def room_for(block: Whole, least: Whole) -> Whole:
+    """Return how many entries a heap has: an eighth of the base cells, so that large blocks are rarely gone through."""
+    return min(max(least, block // 8), block)
 
 
 @kernel
 def open_bucket(road: Way, x: Board) -> None:
     """Gather the cheapest base cells to move from."""
     begin, end = fixed(At.BLOCK_FROM, road.block, x), fixed(At.BLOCK_TO, road.block, x)
-    room = min(x.at[At.ROOM], end - begin)
+    room = room_for(end - begin, x.at[At.ROOM])
     if now(At.LENGTH, road.bucket, x) < 0:
         take_room(road.bucket, room, x)
-    first, found, limit = now(At.HEAP_AT, road.bucket, x), np.int64(0), NEVER
+    first, found, limit = now(At.HEAP_AT, road.bucket, x), NOTHING, NEVER
     for place in range(begin, end):
         b = fixed(At.ORDER, road.mover * x.at[At.BASES] + place, x)
         if now(At.FREE, b, x) <= 0:
@@ -172,11 +179,11 @@ def open_bucket(road: Way, x: Board) -> None:
             continue
         if cost < value(At.PRICE, first, x):
             enter(first, b, cost, x)
-            sink(first, room, NONE + 1, -1.0, x)
+            sink(first, room, NOTHING, -1.0, x)
         limit = value(At.PRICE, first, x)
     make_heap(first, found, 1.0, x)
     put_value(At.LIMIT, road.bucket, limit, x)
-    put(At.LENGTH, road.bucket, found if found else DEAD, x)
+    put(At.LENGTH, road.bucket, found, x)
 
 
 @kernel
@@ -185,9 +192,9 @@ def cheapest(road: Way, x: Board) -> Real:
     q = road.bucket
     if q < 0 or now(At.LENGTH, q, x) == DEAD:
         return NEVER
-    if now(At.LENGTH, q, x) == CLOSED:
+    opened = now(At.LENGTH, q, x) == CLOSED
+    if opened:
         open_bucket(road, x)
-    opened = False
     while now(At.LENGTH, q, x) > 0 or not opened:
         first, length = now(At.HEAP_AT, q, x), now(At.LENGTH, q, x)
         if length <= 0 or (not opened and value(At.PRICE, first, x) > value(At.LIMIT, q, x)):
@@ -204,9 +211,29 @@ def cheapest(road: Way, x: Board) -> Real:
             enter(first, now(At.HEAP, first + length, x), value(At.PRICE, first + length, x), x)
         else:
             put_value(At.PRICE, first, cost, x)
-        sink(first, length, NONE + 1, 1.0, x)
-    put(At.LENGTH, q, DEAD, x)
+        sink(first, length, NOTHING, 1.0, x)
+    bury(q, x)
     return NEVER
+
+
+@kernel
+def bury(q: Whole, x: Board) -> None:
+    """Mark a bucket as dead, until what has been done is undone."""
+    put(At.LENGTH, q, DEAD, x)
+    if now(At.DEATHS, NOTHING, x) < DEATHS_KEPT:
+        put(At.DIED, now(At.DEATHS, NOTHING, x), q, x)
+    x.now[x.at[At.DEATHS]] += 1
+
+
+@kernel
+def revive(x: Board) -> None:
+    """Let buckets that have died since the mark be looked at again; they keep their room."""
+    died = now(At.DEATHS, NOTHING, x)
+    for i in range(died if died <= DEATHS_KEPT else x.at[At.BUCKETS]):
+        q = now(At.DIED, i, x) if died <= DEATHS_KEPT else i
+        if now(At.LENGTH, q, x) == DEAD:
+            put(At.LENGTH, q, NOTHING, x)
+    put(At.DEATHS, NOTHING, NOTHING, x)
 
 
 @kernel
@@ -241,12 +268,12 @@ def unlike(a: Whole, b: Whole, x: Board) -> bool:
 @kernel
 def add_filler(road: Way, b: Whole, x: Board) -> None:
     """Put a filler to use."""
-    slot = now(At.UNUSED_SLOT, 0, x)
-    put(At.UNUSED_SLOT, 0, now(At.UNDER, slot, x), x)
+    slot = now(At.UNUSED_SLOT, NOTHING, x)
+    put(At.UNUSED_SLOT, NOTHING, now(At.UNDER, slot, x), x)
     put(At.BASE, slot, b, x)
     put(At.UNDER, slot, now(At.HEAD, road.bucket, x), x)
     put(At.HEAD, road.bucket, slot, x)
-    move(road.mover, b, road.to, False, x)
+    move(road.mover, b, road.to, FORTH, x)
 
 
 @kernel
@@ -254,10 +281,10 @@ def drop_filler(road: Way, x: Board) -> Whole:
     """Take the newest filler of a bucket out of use and return its base cell."""
     slot = now(At.HEAD, road.bucket, x)
     put(At.HEAD, road.bucket, now(At.UNDER, slot, x), x)
-    put(At.UNDER, slot, now(At.UNUSED_SLOT, 0, x), x)
-    put(At.UNUSED_SLOT, 0, slot, x)
+    put(At.UNDER, slot, now(At.UNUSED_SLOT, NOTHING, x), x)
+    put(At.UNUSED_SLOT, NOTHING, slot, x)
     b = now(At.BASE, slot, x)
-    move(road.mover, b, road.to, True, x)
+    move(road.mover, b, road.to, BACK, x)
     return b
 
 

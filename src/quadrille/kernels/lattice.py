@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from quadrille.kernels.board import At, Board, Real, fixed, now, real, value
+from quadrille.kernels.board import NONE, NOTHING, At, Board, Real, fixed, now, real, value
 from quadrille.kernels.compile import kernel
 from quadrille.kernels.pool import Whole
 
@@ -16,7 +16,7 @@ HELLINGER, TOTAL_VARIATION, CHI_SQUARE = 1, 2, 3
 """Losses of a table; 0 is none."""
 NEVER = np.inf
 """The cost of what must not be done."""
-NO_CELL = np.int64(-1)
+FORTH, BACK = np.int64(1), np.int64(-1)
 
 
 @kernel
@@ -34,7 +34,7 @@ def raw_loss(kind: Whole, before: Real, after: Real, total: Real) -> Real:
 @kernel
 def exposure(before: Whole, after: Whole, small: Whole) -> Whole:
     """Return how many records of a cell are exposed: in a small cell, and matching a true record."""
-    return min(before, after) if 0 < after < small else np.int64(0)
+    return min(before, after) if 0 < after < small else NOTHING
 
 
 @kernel
@@ -50,9 +50,9 @@ def neighbour(m: Whole, cell: Whole, level: Whole, x: Board) -> Whole:
         else:
             high = middle
     if low == last:
-        return NO_CELL
+        return NONE
     found = fixed(At.MEMBERS, row + low, x)
-    return found if fixed(At.LEVEL, row + found, x) == level else NO_CELL
+    return found if fixed(At.LEVEL, row + found, x) == level else NONE
 
 
 @kernel
@@ -61,7 +61,7 @@ def step_in(t: Whole, m: Whole, base: Whole, to: Whole, x: Board) -> tuple[bool,
     row = (t * x.at[At.MOVERS] + m) * x.at[At.LEVELS]
     goal = fixed(At.AS_LEVEL, row + to, x)
     if fixed(At.AS_LEVEL, row + fixed(At.BASE_LEVEL, m * x.at[At.BASES] + base, x), x) == goal:
-        return False, NO_CELL, NO_CELL
+        return False, NONE, NONE
     left = fixed(At.CELL_OF, t * x.at[At.BASES] + base, x)
     return True, left, neighbour(m, left, goal, x)
 
@@ -84,7 +84,7 @@ def move_cost(m: Whole, base: Whole, to: Whole, treated: Whole, x: Board) -> Rea
     is treated. In tables other than that cell's, a small cell may also grow, shrink or run empty.
     """
     cost, small = 0.0, x.at[At.SMALL]
-    own = NO_CELL if treated < 0 else fixed(At.OF_TABLE, treated, x)
+    own = NONE if treated < 0 else fixed(At.OF_TABLE, treated, x)
     for t in range(x.at[At.TABLES]):
         changes, left, reached = step_in(t, m, base, to, x)
         if not changes:
@@ -129,17 +129,15 @@ def back_cost(t: Whole, left: Whole, reached: Whole, weight: Real, x: Board) -> 
 
 
 @kernel
-def move(m: Whole, base: Whole, to: Whole, back: bool, x: Board) -> None:
-    """Move a record of a base cell to a level of a mover, or take that back."""
-    weight, records = real(At.MEAN, base, x), np.int64(1)
-    if back:
-        records = np.int64(-1)
+def move(m: Whole, base: Whole, to: Whole, records: Whole, x: Board) -> None:
+    """Move a record of a base cell to a level of a mover (FORTH), or take that back (BACK)."""
+    weight = real(At.MEAN, base, x)
     for t in range(x.at[At.TABLES]):
         changes, left, reached = step_in(t, m, base, to, x)
         if not changes:
             continue
         if fixed(At.LOSS, t, x) > 0:
-            if back:
+            if records < 0:
                 change = back_cost(t, left, reached, weight, x)
             else:
                 change = cell_cost(t, left, -weight, x) + cell_cost(t, reached, weight, x)

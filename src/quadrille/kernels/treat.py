@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from quadrille.kernels.board import At, Board, Real, fixed, now, put, put_value, real, value
+from quadrille.kernels.board import NONE, NOTHING, At, Board, Real, fixed, now, put, put_value, real, value
 from quadrille.kernels.compile import kernel
 from quadrille.kernels.fillers import (
-    NONE,
     Way,
     add_filler,
     cheapest,
@@ -19,9 +18,10 @@ from quadrille.kernels.fillers import (
     choose_near,
     drop_filler,
     newest_back,
+    revive,
     way,
 )
-from quadrille.kernels.lattice import NEVER, cell_cost, move, move_cost, return_cost
+from quadrille.kernels.lattice import BACK, FORTH, NEVER, cell_cost, move, move_cost, return_cost
 from quadrille.kernels.pool import Dice, Whole
 from quadrille.kernels.words import below
 
@@ -29,7 +29,7 @@ NOT_CHOSEN, CAMOUFLAGED, EMPTIED, NO_NEIGHBOUR, NO_PARTNER, TOO_DEAR, BUDGET = r
 """What came of a small cell."""
 CHEAPER, CAMOUFLAGE_ONLY, EMPTY_ONLY, EITHER = range(4)
 """Which treatment: the cheaper where a cell can be camouflaged; one of the two only; whichever can be done."""
-_MOVED, _FILLED, _CAME_BACK, _UNDONE = range(4)
+_MOVED, _FILLED, _CAME_BACK, _UNDONE = np.int64(0), np.int64(1), np.int64(2), np.int64(3)
 _CELLS, _BASES = np.int64(128), np.int64(32)
 """How many neighbours in a mover, and base cells of one, are looked at; of more, a stretch that begins at random."""
 _WIDTH = 6
@@ -38,8 +38,9 @@ _WIDTH = 6
 @kernel
 def begin(x: Board) -> None:
     """Remember where the draw stands."""
-    put(At.LOGGED, 0, 0, x)
-    put(At.MARK_EXPOSED, 0, now(At.EXPOSED, 0, x), x)
+    put(At.LOGGED, NOTHING, NOTHING, x)
+    put(At.DEATHS, NOTHING, NOTHING, x)
+    put(At.MARK_EXPOSED, NOTHING, now(At.EXPOSED, NOTHING, x), x)
     for t in range(x.at[At.TABLES]):
         put_value(At.MARK_SUM, t, value(At.SUM, t, x), x)
 
@@ -47,7 +48,7 @@ def begin(x: Board) -> None:
 @kernel
 def note(what: Whole, road: Way, b: Whole, x: Board) -> None:
     """Write a step down."""
-    row = x.at[At.LOG] + _WIDTH * now(At.LOGGED, 0, x)
+    row = x.at[At.LOG] + _WIDTH * now(At.LOGGED, NOTHING, x)
     x.now[row], x.now[row + 1], x.now[row + 2], x.now[row + 3] = what, road.mover, b, road.to
     x.now[row + 4], x.now[row + 5] = road.bucket, road.block
     x.now[x.at[At.LOGGED]] += 1
@@ -56,9 +57,9 @@ def note(what: Whole, road: Way, b: Whole, x: Board) -> None:
 @kernel
 def undo(keep: Whole, x: Board) -> None:
     """Undo all steps but the first so many."""
-    while now(At.LOGGED, 0, x) > keep:
+    while now(At.LOGGED, NOTHING, x) > keep:
         x.now[x.at[At.LOGGED]] -= 1
-        row = x.at[At.LOG] + _WIDTH * now(At.LOGGED, 0, x)
+        row = x.at[At.LOG] + _WIDTH * now(At.LOGGED, NOTHING, x)
         what, b = x.now[row], x.now[row + 2]
         road = Way(x.now[row + 4], x.now[row + 5], x.now[row + 1], x.now[row + 3])
         if what == _FILLED:
@@ -66,7 +67,8 @@ def undo(keep: Whole, x: Board) -> None:
         elif what == _CAME_BACK:
             add_filler(road, b, x)
         else:
-            move(road.mover, b, road.to, what == _MOVED, x)
+            move(road.mover, b, road.to, BACK if what == _MOVED else FORTH, x)
+    revive(x)
     if keep == 0:
         for t in range(x.at[At.TABLES]):
             put_value(At.SUM, t, value(At.MARK_SUM, t, x), x)
@@ -107,7 +109,7 @@ def find_partner(m: Whole, b: Whole, to: Whole, tolerance: Real, x: Board, dice:
         return NONE
     partner = choose_filler(road, b, tolerance, x, dice)
     if partner >= 0:
-        move(m, partner, start, False, x)
+        move(m, partner, start, FORTH, x)
         note(_MOVED, Way(NONE, NONE, m, start), partner, x)
     return partner
 
@@ -115,13 +117,13 @@ def find_partner(m: Whole, b: Whole, to: Whole, tolerance: Real, x: Board, dice:
 @kernel
 def stretch(length: Whole, most: Whole, dice: Dice) -> tuple[Whole, Whole]:
     """Return where to begin in a list that is looked at all round, and how many entries to look at."""
-    return (NONE + 1, length) if length <= most else (below(length, dice), most)
+    return (NOTHING, length) if length <= most else (below(length, dice), most)
 
 
 @kernel
 def options(c: Whole, way_in: Whole, x: Board, dice: Dice) -> Whole:
     """List the moves into a cell, or out of it, with their prices, partner included; return how many."""
-    found = np.int64(0)
+    found = NOTHING
     for m in range(x.at[At.MOVERS]):
         row = m * x.at[At.CELLS]
         length = fixed(At.SIZE, row + c, x)
@@ -159,8 +161,8 @@ def more_options(m: Whole, source: Whole, goal: Whole, c: Whole, found: Whole, x
 @kernel
 def make_move(i: Whole, m: Whole, b: Whole, to: Whole, tolerance: Real, x: Board, dice: Dice) -> bool:
     """Make a move for patient i and balance it; False, with nothing done, where that cannot be done."""
-    start, before, partner = fixed(At.BASE_LEVEL, m * x.at[At.BASES] + b, x), now(At.LOGGED, 0, x), NONE
-    move(m, b, to, False, x)
+    start, before, partner = fixed(At.BASE_LEVEL, m * x.at[At.BASES] + b, x), now(At.LOGGED, NOTHING, x), NONE
+    move(m, b, to, FORTH, x)
     note(_MOVED, Way(NONE, NONE, m, to), b, x)
     if x.at[At.UNLIKES]:
         partner = find_partner(m, b, to, tolerance, x, dice)
@@ -184,7 +186,7 @@ def one_step(i: Whole, way_in: Whole, x: Board, dice: Dice) -> bool:
     cost = x.value[x.at[At.MAY_COST] : x.at[At.MAY_COST] + found].copy()
     may = x.now[x.at[At.MAY_MOVE] : x.at[At.MAY_MOVE] + 3 * found].copy()
     while found and cost.min() < NEVER:
-        tolerance = real(At.SPREAD, 0, x) * max(cost.min(), 0.0)
+        tolerance = real(At.SPREAD, NOTHING, x) * max(cost.min(), 0.0)
         k = choose_near(cost, tolerance, dice)
         if make_move(i, may[3 * k], may[3 * k + 1], may[3 * k + 2], tolerance, x, dice):
             return True
@@ -195,7 +197,7 @@ def one_step(i: Whole, way_in: Whole, x: Board, dice: Dice) -> bool:
 @kernel
 def all_steps(i: Whole, way_in: Whole, x: Board, dice: Dice) -> bool:
     """Camouflage the cell of patient i, or empty it; where that cannot be finished, undo what was begun."""
-    c, before, made = fixed(At.CELL, i, x), now(At.LOGGED, 0, x), now(At.MADE, i, x)
+    c, before, made = fixed(At.CELL, i, x), now(At.LOGGED, NOTHING, x), now(At.MADE, i, x)
     goal = x.at[At.SMALL] if way_in else 0
     while now(At.COUNT, c, x) != goal:
         if not one_step(i, way_in, x, dice):
@@ -221,7 +223,7 @@ def estimate(i: Whole, way_in: Whole, x: Board, dice: Dice) -> Real:
     cost, t = x.value[x.at[At.MAY_COST] : x.at[At.MAY_COST] + found].min(), fixed(At.OF_TABLE, c, x)
     if fixed(At.LOSS, t, x) == 0:
         return steps * cost
-    weight = real(At.MEAN, now(At.MAY_MOVE, 1, x), x) * (1 if way_in else -1)
+    weight = real(At.MEAN, now(At.MAY_MOVE, FORTH, x), x) * (1 if way_in else -1)
     own = cell_cost(t, c, weight * steps, x) - steps * cell_cost(t, c, weight, x)
     return steps * cost + value(At.SLOPE, t, x) * own
 
@@ -229,22 +231,35 @@ def estimate(i: Whole, way_in: Whole, x: Board, dice: Dice) -> Real:
 @kernel
 def free_in(c: Whole, x: Board) -> Whole:
     """Count the records of a cell that have not moved and may."""
-    free = np.int64(0)
+    free = NOTHING
     for place in range(fixed(At.FIRST_BASE, c, x), fixed(At.FIRST_BASE, c + 1, x)):
         free += now(At.FREE, fixed(At.BASES_OF, place, x), x)
     return free
 
 
 @kernel
+def has_neighbour(c: Whole, treatment: Whole, x: Board) -> bool:
+    """Tell whether a neighbour is large enough to give a record, or to take one where the cell may be emptied."""
+    least = x.at[At.SMALL] + (0 if treatment in (EMPTY_ONLY, EITHER) else 1)
+    for m in range(x.at[At.MOVERS]):
+        row = m * x.at[At.CELLS]
+        for j in range(fixed(At.SIZE, row + c, x)):
+            other = fixed(At.MEMBERS, row + fixed(At.GROUP, row + c, x) + j, x)
+            if other != c and now(At.COUNT, other, x) >= least:
+                return True
+    return False
+
+
+@kernel
 def treat(i: Whole, treatment: Whole, x: Board, dice: Dice) -> Whole:
     """Treat the cell of patient i by the cheaper way, or by the other where that fails; return what came of it."""
-    c, no, yes = fixed(At.CELL, i, x), np.int64(0), np.int64(1)
+    c, no, yes = fixed(At.CELL, i, x), NOTHING, FORTH
     if now(At.COUNT, c, x) == 0 or now(At.COUNT, c, x) >= x.at[At.SMALL]:
         return EMPTIED if now(At.COUNT, c, x) == 0 else CAMOUFLAGED
     come = NEVER if treatment == EMPTY_ONLY else estimate(i, yes, x, dice)
     leave = NEVER if treatment == CAMOUFLAGE_ONLY else estimate(i, no, x, dice)
     if come == NEVER and (leave == NEVER or treatment == CHEAPER):
-        return NO_NEIGHBOUR
+        return NO_PARTNER if has_neighbour(c, treatment, x) else NO_NEIGHBOUR
     for attempt in range(2):
         way_in = yes if (come <= leave) == (attempt == 0) else no
         if (come if way_in else leave) < NEVER and all_steps(i, way_in, x, dice):
@@ -264,11 +279,11 @@ def untreat(i: Whole, x: Board, dice: Dice) -> bool:
         if partner >= 0:
             if return_cost(m, partner, start, x) == NEVER:
                 return False
-            move(m, partner, start, True, x)
+            move(m, partner, start, BACK, x)
             note(_UNDONE, Way(NONE, NONE, m, start), partner, x)
-        move(m, b, to, True, x)
+        move(m, b, to, BACK, x)
         note(_UNDONE, Way(NONE, NONE, m, to), b, x)
         if partner < 0 and not balance(m, fixed(At.CLASS_OF, b, x), to, start, 0.0, x, dice):
             return False
-    put(At.MADE, i, 0, x)
+    put(At.MADE, i, NOTHING, x)
     return True

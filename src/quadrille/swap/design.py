@@ -22,8 +22,8 @@ from quadrille.swap.lattice import Ground
 if TYPE_CHECKING:
     from quadrille.swap.designed import DesignedSwap
 
-ROUNDS = 6
-"""How often, at most, every treated cell is treated anew."""
+ROUNDS, FEW_ROUNDS, MANY_CELLS = 6, 1, 50_000
+"""How often, at most, every treated cell is treated anew; fewer times where small cells are many."""
 TREATMENTS = ("cheaper", "camouflage", "empty", "either")
 _UNBOUNDED = 1 << 40
 
@@ -68,7 +68,8 @@ class Design:
         kernels.treat_all(chosen, treatment, price, most, board, dice)
         rounds = 0
         if recipe.improve and not dice.cursor[1]:
-            rounds = kernels.improve(ROUNDS, recipe.share == 1, treatment, price, most, board, dice)
+            most_rounds = ROUNDS if len(self._ground.small) <= MANY_CELLS else FEW_ROUNDS
+            rounds = kernels.improve(most_rounds, recipe.share == 1, treatment, price, most, board, dice)
         return None if dice.cursor[1] else Drawn(board, rounds)
 
     def _chosen(self, board: Board, treatment: int, stream: Stream, dice: kernels.Dice) -> Ints:
@@ -82,7 +83,7 @@ class Design:
         order = order[np.isfinite(price[order])]
         if self._recipe.choose == "cheapest":
             order = order[np.argsort(price[order], kind="stable")]
-        chosen = order[: ceil(self._recipe.share * size)]
+        chosen = order[: ceil(self._recipe.share * size - 1e-9)]
         return chosen[np.argsort(-price[chosen], kind="stable")]
 
     def _moves(self, drawn: Drawn, stream: Stream) -> list[Move]:
@@ -115,7 +116,12 @@ class Design:
         down, low, high = start > to, np.minimum(start, to), np.maximum(start, to)
         order = np.lexsort((down, high, low, klass, mover))
         key, base, down = np.stack((mover, klass, low, high))[:, order], base[order], down[order]
-        return _without_returns(self._ground.rest, key[:, ~down], base[~down], base[down])
+        key, one, other = key[:, ~down], base[~down], base[down]
+        kept = _without_returns(self._ground.rest, key[0], key, one, other)
+        gone = np.concatenate((one[~kept], other[~kept]))
+        back = np.concatenate((key[3, ~kept], key[2, ~kept]))
+        kernels.take_back(np.tile(key[0, ~kept], 2), gone, back, board)
+        return key[0, kept], one[kept], other[kept]
 
 
 def _needed(board: Board) -> Ints:
@@ -142,17 +148,16 @@ def _fillers(board: Board) -> Ints:
     return np.concatenate(found)
 
 
-def _without_returns(rest: Ints, key: Ints, one: Ints, other: Ints) -> tuple[Ints, Ints, Ints]:
-    """Repair pairs whose records would only change places between two cells; drop those that cannot be repaired.
+def _without_returns(rest: Ints, mover: Ints, key: Ints, one: Ints, other: Ints) -> NDArray[np.bool_]:
+    """Repair pairs whose records would only change places between two cells; return which pairs do more than that.
 
-    Partners are exchanged with another pair of the same levels. A pair that is left changes no table, so it may go.
+    Partners are exchanged with another pair of the same levels.
     """
-    mover = key[0]
+    first = np.flatnonzero(np.concatenate(([True], (np.diff(key, axis=1) != 0).any(axis=0)))[: len(one)])
     for i in np.flatnonzero(rest[mover, one] == rest[mover, other]):
-        m = mover[i]
-        for j in np.flatnonzero((key == key[:, i : i + 1]).all(axis=0)):
+        m, group = mover[i], int(np.searchsorted(first, i, side="right"))
+        for j in range(first[group - 1], first[group] if group < len(first) else len(one)):
             if rest[m, one[i]] != rest[m, other[j]] and rest[m, one[j]] != rest[m, other[i]]:
                 other[i], other[j] = other[j], other[i]
                 break
-    kept = rest[mover, one] != rest[mover, other]
-    return mover[kept], one[kept], other[kept]
+    return rest[mover, one] != rest[mover, other]

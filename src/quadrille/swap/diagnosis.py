@@ -16,13 +16,14 @@ from quadrille.swap.lattice import Ground
 if TYPE_CHECKING:
     from quadrille.swap.design import Drawn
 
-CAMOUFLAGED, EMPTIED = 1, 2
+CAMOUFLAGED, EMPTIED, SPOILT = 1, 2, 7
 REASONS = {
     0: "not chosen",
     3: "no neighbouring cell can give or take a record and stay large enough",
     4: "no records can move the other way",
     5: "dearer than the price",
     6: "no pairs left",
+    7: "treated, and undone for the sake of a cell of another table",
 }
 _NEAR = 3
 """Cells of n to n + 2 records are looked at: so many sizes."""
@@ -31,9 +32,9 @@ _NEAR = 3
 def facts(ground: Ground, drawn: Drawn) -> dict[str, object]:
     """Account for a draw, in counts only."""
     board = drawn.board
-    status = np.bincount(read(board, At.STATUS, len(ground.small)), minlength=max(REASONS) + 1)
     f, g = _counts(ground, drawn)
     n = ground.task.small
+    status = np.bincount(_outcome(ground, drawn), minlength=max(REASONS) + 1)
     carried = [
         name
         for mover, columns in zip(ground.task.movers, ground.task.columns, strict=True)
@@ -53,6 +54,15 @@ def facts(ground: Ground, drawn: Drawn) -> dict[str, object]:
         "rounds": drawn.rounds,
         **carried_fact(carried),
     }
+
+
+def _outcome(ground: Ground, drawn: Drawn) -> Ints:
+    """Return what became of each small cell: with several tables, moves for one cell may also fill or empty another."""
+    board, n = drawn.board, ground.task.small
+    held = read(board, At.COUNT, int(board.at[At.CELLS]))[ground.small]
+    status = read(board, At.STATUS, len(ground.small))
+    left = np.where(np.isin(status, (CAMOUFLAGED, EMPTIED)), SPOILT, status)
+    return np.where(held >= n, CAMOUFLAGED, np.where(held == 0, EMPTIED, left))
 
 
 def _counts(ground: Ground, drawn: Drawn) -> tuple[Ints, Ints]:

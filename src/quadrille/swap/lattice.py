@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from quadrille import kernels
 from quadrille.data import Data
 from quadrille.errors import ParameterError
 from quadrille.kernels import At, Board, lay_out
@@ -19,7 +20,7 @@ Floats = NDArray[np.float64]
 Arrays = dict[At, NDArray[Any]]
 _MOST_BUCKETS = 1 << 26
 _ROOM = 512
-_HEAPS = 1 << 22
+_HEAPS = 1 << 25
 _OPTIONS = 4096
 _STEP_WIDTH = 6
 
@@ -219,7 +220,8 @@ def _add_start(sizes: dict[At, int], arrays: Arrays, small: Ints, task: Task) ->
     """Add the state in which nothing has moved, and room for fillers, options and steps."""
     buckets, tables = sizes[At.BUCKETS], sizes[At.TABLES]
     widest = int((arrays[At.BLOCK_TO] - arrays[At.BLOCK_FROM]).max())
-    heaps = max(min(_HEAPS, _ROOM * buckets), min(_ROOM, widest))
+    widest = int(kernels.room_for(widest, _ROOM))
+    heaps = max(min(_HEAPS, widest * buckets), widest)
     slots = 2 * task.small * (len(small) + 2)
     sizes |= {At.PATIENTS: len(small), At.HEAP_SIZE: heaps, At.ROOM: _ROOM, At.OPTIONS: _OPTIONS}
     nothing = np.zeros(1, dtype=np.int64)
@@ -232,6 +234,8 @@ def _add_start(sizes: dict[At, int], arrays: Arrays, small: Ints, task: Task) ->
         At.HEAP_USED: nothing,
         At.UNUSED_SLOT: nothing,
         At.LOGGED: nothing,
+        At.DEATHS: nothing,
+        At.DIED: np.zeros(kernels.DEATHS_KEPT, dtype=np.int64),
         At.LENGTH: np.full(buckets, -1),
         At.HEAP_AT: np.zeros(buckets, dtype=np.int64),
         At.HEAD: np.full(buckets, -1),

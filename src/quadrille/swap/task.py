@@ -27,6 +27,7 @@ def ground_of(recipe: DesignedSwap, data: Data) -> tuple[Ground, NDArray[np.bool
     """Tabulate a file for a recipe; return also which records take no part."""
     for parameter in ("swap", "same", "different"):
         require_columns(data, getattr(recipe, parameter), f"'{parameter}' of DesignedSwap")
+    require_columns(data, recipe.secret_columns, "'never' of DesignedSwap")
     protected = _tables(recipe, data)
     movers, columns = _movers(recipe, data, protected)
     views = _views(recipe, data, protected)
@@ -134,7 +135,7 @@ def _require_givers(ground: Ground, n: int) -> None:
     cells = int(board.at[At.CELLS])
     protected = read(board, At.PROTECTED, int(board.at[At.TABLES]))[read(board, At.OF_TABLE, cells)] > 0
     largest = int(read(board, At.BEFORE, cells)[protected].max())
-    if largest <= n:
+    if len(ground.small) and largest <= n:
         raise infeasible(
             f"No cell of the protected tables has more than n = {n} records, so none can give one without becoming "
             "small itself. Lower 'n', or protect a table of fewer variables.",

@@ -1,0 +1,157 @@
+"""The curve of designed swaps, small cells and their costs, and a plan that fools the n-rule."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import quadrille as qd
+from quadrille.cli.gains import gains
+from quadrille.data import Data
+from quadrille.errors import ParameterError
+from quadrille.study.cells import cell_costs, size_table, sweep_prices, theory_cost, undoing_plan
+from quadrille.study.results import Study
+
+AXES = ("exposed", "hellinger")
+
+
+@pytest.fixture(scope="module")
+def study(cps8d: Data, tmp_path_factory: pytest.TempPathFactory) -> Study:
+    cloud = qd.grid(qd.RandomSwap, swap=[["Edu"], ["Race"], ["MS", "Race"]], pairs=[244, 2442], seed=range(2))
+    out = tmp_path_factory.mktemp("curve") / "study"
+    return qd.designed_frontier(cps8d, shares=[0.3, 1.0], seed=1, random=cloud, out=out, workers=1, progress=False)
+
+
+def test_every_random_candidate_lies_above_the_curve(study: Study) -> None:
+    assert set(study.frontier(*AXES)["method"]) == {"DesignedSwap"}
+    found = gains(study, AXES)
+    assert (found.random, found.beaten) == (12, 12)
+    assert found.at_no_more_loss is not None and found.gentlest_random is not None
+    assert found.at_no_more_loss[0] < found.gentlest_random[0]
+    assert found.at_no_more_loss[1] <= found.gentlest_random[1]
+
+
+def test_the_curve_falls_with_the_price_and_no_step_is_wide(study: Study) -> None:
+    priced = study.frame().filter(pl.col("other").str.contains("price")).sort("hellinger")
+    assert priced["exposed"].is_sorted(descending=True)
+    steps = -np.diff([0.01501, *priced["exposed"]])
+    assert steps.max() < 0.15 * 0.01501, "fourteen prices, none of which leaves a hole"
+    assert priced["exposed"][-1] < 0.001
+
+
+def test_the_curve_is_above_the_bound_and_close_to_it(study: Study, cps8d: Data) -> None:
+    bound = qd.theory.least_loss(cps8d, np.linspace(0, 0.015, 16).tolist(), margins="total")
+    scored = study.frame().drop_nulls(list(AXES))
+    assert (bound.gap(scored["exposed"].to_list(), scored["hellinger"].to_list()) >= 1).all()
+    priced = scored.filter(pl.col("other").str.contains("price"))
+    assert bound.gap(priced["exposed"].to_list(), priced["hellinger"].to_list()).max() < 1.08
+
+
+def test_a_study_of_the_curve_goes_on_where_it_stopped(study: Study, cps8d: Data) -> None:
+    count = len(study)
+    more = qd.designed_frontier(cps8d, shares=[0.3, 1.0], seed=1, out=study.path, workers=1, progress=False)
+    assert len(more) == count and more.counts()["pending"] == 0
+
+
+def test_measures_follow_n_and_the_tables(cps8d: Data, tmp_path: Path) -> None:
+    tables = [["Age", "Sex", "Race"], ["Age", "Edu", "MS", "AnnSal"]]
+    words = {"shares": [1.0], "prices": [], "seed": 1, "progress": False, "tables": tables, "n": 4}
+    found = qd.designed_frontier(cps8d, out=tmp_path / "s", **words)  # type: ignore[arg-type]
+    assert found.measures[:2] == ("exposed(Age*Sex*Race, n=4)", "exposed(Age*Edu*MS*AnnSal, n=4)")
+    assert "hellinger(Age*Edu*MS*AnnSal)" in found.measures
+    assert found.recipe(1).parameters()["tables"] == tuple(map(tuple, tables))
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ({"share": 0.5}, "sweeps 'shares' itself"),
+        ({"price": 0.5}, "sweeps 'prices' itself"),
+        ({"shares": [], "prices": []}, "nothing to sweep"),
+        ({"n": 1}, "'n' parameter"),
+        ({"choose": "best"}, "'choose' parameter"),
+    ],
+)
+def test_what_cannot_be_swept_is_refused_and_leaves_nothing(
+    words: dict[str, object], says: str, cps8d: Data, tmp_path: Path
+) -> None:
+    with pytest.raises(ParameterError, match=says):
+        qd.designed_frontier(cps8d, out=tmp_path / "s", **words)  # type: ignore[arg-type]
+    assert not list(tmp_path.iterdir())
+
+
+def test_costs_of_single_cells_are_those_of_theory_and_a_bit_more(cps8d: Data) -> None:
+    costs = cell_costs(cps8d)
+    for row in costs.iter_rows(named=True):
+        assert row["theory"] < row["low"] <= row["cost"] <= row["high"] < row["theory"] + 0.1
+    camouflage = dict(costs.filter(treatment="camouflage").select("size", "cost").iter_rows())
+    assert camouflage[2] < camouflage[1] < 0.5 < costs.filter(treatment="empty")["cost"].min()
+
+
+@pytest.mark.parametrize(("f", "n"), [(f, n) for n in range(2, 7) for f in range(1, n)])
+def test_theory_is_the_change_of_overlap_among_huge_cells(f: int, n: int) -> None:
+    huge = 1e8
+
+    def overlap(before: list[float], after: list[float]) -> float:
+        return sum(np.sqrt(np.longdouble(x) * np.longdouble(y)) for x, y in zip(before, after, strict=True))
+
+    lack = n - f
+    filled = overlap([f, huge, huge, huge], [n, huge - lack, huge - lack, huge + lack])
+    emptied = overlap([f, huge, huge, huge], [0, huge + f, huge - f, huge + f])
+    start = f + 3 * huge
+    assert float(start - filled) / f == pytest.approx(theory_cost(f, n, "camouflage"), abs=1e-5)
+    assert float(start - emptied) / f == pytest.approx(theory_cost(f, n, "empty"), abs=1e-5)
+
+
+def test_prices_of_a_sweep_are_those_at_which_more_and_more_cells_are_treated(cps8d: Data) -> None:
+    prices = sweep_prices(cps8d, qd.DesignedSwap(n=4, seed=0), count=5)
+    treated = [
+        qd.DesignedSwap(n=4, price=price, seed=1).plan(cps8d).details.facts["exposed_after"]  # type: ignore[union-attr]
+        for price in prices
+    ]
+    assert sorted(prices) == list(prices) and treated == sorted(treated, reverse=True) and len(set(treated)) > 4
+
+
+def small_file(counts: list[int]) -> Data:
+    cells = list(product("abc", "xy", "pq"))[: len(counts)]
+    rows = [cell for cell, count in zip(cells, counts, strict=True) for _ in range(count)]
+    return qd.from_frame(pl.DataFrame(rows, schema=["A", "B", "C"], orient="row"))
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.integers(0, 5), min_size=12, max_size=12).filter(lambda counts: sum(counts) > 1), st.integers(2, 5))
+def test_a_plan_that_undoes_itself_changes_no_cell_and_lowers_the_n_rule(counts: list[int], n: int) -> None:
+    data = small_file(counts)
+    plan = undoing_plan(data, n)
+    scores = qd.score(data, plan, [f"small_cells(n={n})", f"exposed(n={n})", "hellinger"])
+    before = qd.score(data, qd.Plan([], data=data), [f"small_cells(n={n})", f"exposed(n={n})"])
+    assert sorted(plan.apply(data).frame().rows()) == sorted(data.frame().rows())
+    assert scores[f"exposed(n={n})"] == before[f"exposed(n={n})"] and scores["hellinger"] == 0
+    after, was = scores[f"small_cells(n={n})"], before[f"small_cells(n={n})"]
+    if len(plan.rows) and after is not None and was is not None:
+        taken = np.isin(np.arange(data.n), plan.rows)
+        size = data.frame().select(pl.len().over("A", "B", "C")).to_series().to_numpy()
+        assert after == pytest.approx(((size < n) & ~taken).sum() / (~taken).sum())
+
+
+def test_nearly_all_records_at_risk_in_cps8d_can_be_made_safe_by_name_only(cps8d: Data) -> None:
+    scores = qd.score(cps8d, undoing_plan(cps8d), ["small_cells", "exposed"])
+    assert scores["small_cells"] < 0.0005 and scores["exposed"] == pytest.approx(733 / 48_842)  # type: ignore[operator]
+
+
+def test_sizes_before_and_after_agree_with_the_account(cps8d: Data) -> None:
+    plan = qd.DesignedSwap(seed=3).plan(cps8d)
+    sizes, facts = size_table(cps8d, plan), plan.report(cps8d).details
+    after = {row["size"]: row for row in sizes.filter(when="after").iter_rows(named=True)}
+    for row in facts["just_large"]:  # type: ignore[attr-defined]
+        assert after[row["records"]]["cells"] == row["cells_after"]
+        assert after[row["records"]]["genuine"] / after[row["records"]]["records"] == pytest.approx(
+            row["genuine_share"]
+        )
+    assert sum(after[size]["genuine"] for size in (1, 2)) == facts["exposed_after"]
