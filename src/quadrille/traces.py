@@ -13,6 +13,9 @@ from quadrille.plan import Plan
 _NEARLY = 0.9
 """Strata have one weight each, or nearly, when so many of their records are in a stratum of one weight."""
 
+_UNEXPLAINED = 0.05
+"""A column tells the weight when no more of its variance than this is left within the categories."""
+
 
 def traces(data: Data, plan: Plan, public: Sequence[str] | None = None) -> list[str]:
     """Say which traces a plan leaves in the public columns: what, why, and what to do.
@@ -21,19 +24,32 @@ def traces(data: Data, plan: Plan, public: Sequence[str] | None = None) -> list[
     """
     if public is None:
         public = [name for name in data.columns if data.codebook[name].role != "id" and name not in plan.aside]
-    strata = [name for name in public if data.codebook[name].role == "stratum"]
-    if data.ticks is None or data.weight not in public or not strata:
+    if data.ticks is None or data.weight not in public:
         return []
+    strata = [name for name in public if data.codebook[name].role == "stratum"]
     moved = [name for name in strata if name in plan.columns]
     if data.weight in plan.columns:
-        return [_weight_moved(data, moved, strata)] if _tells_weight(data, plan, strata, moved) else []
-    return [_stratum_moved(data, name) for name in moved if _parted(data, plan, name)]
+        return [_weight_moved(data, moved, strata)] if strata and _tells_weight(data, plan, strata, moved) else []
+    told = [_stratum_moved(data, name) for name in moved if _parted(data, plan, name)]
+    others = [name for name in public if name in plan.columns and name not in strata]
+    return told + [
+        _like_a_stratum(data, name) for name in others if _parted(data, plan, name) and _sets_weight(data, name)
+    ]
 
 
 def _stratum_moved(data: Data, name: str) -> str:
     return (
         f"Column {name!r} is a stratum and was swapped while the weight {data.weight!r} stayed: a weight that does not "
         "fit its stratum shows that the record was swapped. Do not swap the stratum, or let the weight move with it "
+        '(weight="moves" of PermutationSwap).'
+    )
+
+
+def _like_a_stratum(data: Data, name: str) -> str:
+    return (
+        f"Column {name!r} tells the weight {data.weight!r}, as a stratum does: nearly every category has one weight, "
+        "and categories differ. It was swapped while the weight stayed: a weight that does not fit its category shows "
+        "that the record was swapped. Do not swap the column, or let the weight move with it "
         '(weight="moves" of PermutationSwap).'
     )
 
@@ -72,6 +88,31 @@ def _tells_weight(data: Data, plan: Plan, strata: Sequence[str], moved: Sequence
     if stayed and _out_of_range(data, stayed, rows, ticks[source]):
         return True
     return _one_weight(data, strata) >= _NEARLY and _one_weight(data, moved) < _NEARLY
+
+
+def _sets_weight(data: Data, name: str) -> bool:
+    """Tell whether the categories of a column have one weight each, or nearly, and differ in it.
+
+    That is so when nine in ten records have the commonest weight of their category, and the others are less than half
+    of those that lack the commonest weight of the file; or when categories explain 95 % of the variance of the weights,
+    allowing for their number. A column of which most values occur once tells nothing in this way.
+    """
+    assert data.ticks is not None
+    kinds, weight = np.unique(data.ticks.values, return_inverse=True)
+    category = np.unique(data[name].values, return_inverse=True)[1]
+    count = np.bincount(category)
+    if len(kinds) < 2 or not 1 < len(count) <= data.n / 2:
+        return False
+    pairs, held = np.unique(category * len(kinds) + weight, return_counts=True)
+    most = np.zeros(len(count), dtype=np.int64)
+    np.maximum.at(most, pairs // len(kinds), held)
+    odd, odd_at_all = 1 - int(most.sum()) / data.n, 1 - int(np.bincount(weight).max()) / data.n
+    if odd <= 1 - _NEARLY and odd < odd_at_all / 2:
+        return True
+    ticks = data.ticks.values - data.ticks.values.mean()
+    means = np.bincount(category, weights=ticks) / count
+    inside, whole = float(((ticks - means[category]) ** 2).sum()), float((ticks**2).sum())
+    return inside / (data.n - len(count)) <= _UNEXPLAINED * whole / (data.n - 1)
 
 
 def _out_of_range(data: Data, strata: Sequence[str], rows: Rows, new: NDArray[np.int64]) -> bool:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 from cli_files import Run
 
+import quadrille as qd
+
 REGION = "age,never,married\nyoung,165268,0\nmiddle,73508,294438\nold,8830,65701\n"
 
 
-def told(run: Run, words: str) -> str:
+def told(run: Run, words: str | list[str]) -> str:
     result = run(words)
     assert result.exit_code == 2, result.output
     assert result.stdout == ""
@@ -23,6 +26,7 @@ def told(run: Run, words: str) -> str:
 def table(folder: Path) -> Path:
     path = folder / "table.csv"
     path.write_text(REGION, encoding="utf-8")
+    (folder / "totals.csv").write_text("age,x,y\nold,1,2\nyoung,3,4\nall of them,4,6\n", encoding="utf-8")
     return path
 
 
@@ -53,8 +57,99 @@ def test_a_weighted_file_has_no_rounding_beside_it(run: Run) -> None:
     words = "error good.csv --codebook book.toml --swap Age --margin Age*Sex --rate 0.2 --within Region"
     shown = run(words)
     assert shown.exit_code == 0, shown.output
-    assert "rounding" not in shown.stdout
+    assert "rounding  not given: the cells are weighted totals" in shown.stdout
     assert "rmse" in shown.stdout
+    found = json.loads(run(words + " --json").stdout)
+    assert set(found["not_given"]) == {"rounding", "k"}
+    assert all("rounding_rmse" not in cell and "records" not in cell for cell in found["cells"])
+
+
+def test_within_classes_the_command_says_why_there_is_no_k(run: Run) -> None:
+    words = "error dataset:cps8d --swap Age --margin Age*MS --rate 0.05"
+    assert json.loads(run(words + " --json").stdout)["not_given"] == {}
+    found = json.loads(run(words + " --within Sex --json").stdout)
+    assert "within classes" in found["not_given"]["k"]
+    assert all("rounding_rmse" in cell for cell in found["cells"])
+    assert "k         not given: records move within classes" in run(words + " --within Sex").stdout
+    across = json.loads(run(words + " --kind across --groups Sex --json").stdout)
+    assert "across two groups" in across["not_given"]["k"]
+
+
+@pytest.fixture
+def classes(folder: Path) -> Path:
+    """A file of two classes with a rate each."""
+    rows = [f"{'xy'[i % 2]},{'abc'[i % 3]},{'np'[i // 7 % 2]},{'0.2' if i % 2 else '0.1'}" for i in range(200)]
+    path = folder / "classes.csv"
+    path.write_text("\n".join(("class,A,B,r", *rows)) + "\n", encoding="utf-8")
+    return path
+
+
+def test_a_column_can_give_each_class_its_rate(run: Run, classes: Path) -> None:
+    found = json.loads(run(f"error {classes.name} --swap A --margin A*B --rate r --within class --json").stdout)
+    data = qd.read(classes)
+    recipe = qd.PermutationSwap(["A"], rate="r", within=["class"])
+    assert [cell["sd"] for cell in found["cells"]] == qd.theory.table_error(data, recipe, "A*B")["sd"].to_list()
+    words = f"swap {classes.name} --method permutation --swap A --rate r --within class --measures hellinger(A*B)"
+    made = json.loads(run(words + " --json").stdout)
+    assert made["recipe"]["rate"] == "r"
+    assert made["account"]["records"] == 10 + 20
+    released = run(words.replace("swap classes", "release classes") + " --out made")
+    assert released.exit_code == 0, released.output
+    assert (classes.parent / "made" / "public" / "data.csv").read_text(encoding="utf-8").startswith("class,A,B\n")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "error table.csv --swapped row --rate r",
+        "swap classes.csv --swap A --rate r",
+        "swap classes.csv --swap A --rate x",
+    ],
+)
+def test_a_column_of_rates_is_for_permutations_of_files(run: Run, table: Path, classes: Path, words: str) -> None:
+    message = told(run, words)
+    assert "--rate must be a number in (0, 1] here" in message
+    assert "permutation swapping of a microdata file" in message
+
+
+def test_predicted_against_realised_is_drawn_from_a_file_and_from_a_table(run: Run, table: Path, folder: Path) -> None:
+    words = "--rate 0.05 --draws 3 --json --realised"
+    for place, what in (("a.png", "dataset:cps8d --swap Age --margin Age*MS"), ("b.png", "table.csv --swapped row")):
+        found = json.loads(run(f"error {what} {words} {place}").stdout)
+        assert found["realised_chart"] == place
+        assert (folder / place).read_bytes().startswith(b"\x89PNG")
+    assert "exists" in told(run, f"error table.csv --swapped row {words} b.png")
+    assert "--draws must be" in told(run, "error table.csv --swapped row --rate 0.1 --realised c.png --draws 0")
+
+
+def test_a_swap_and_a_dry_run_warn_of_traces(run: Run, folder: Path) -> None:
+    rows = [f"{'abc'[i % 3]},{'xy'[i // 5 % 2]},{(1.5, 2.5, 9)[i % 3]}" for i in range(120)]
+    (folder / "strata.csv").write_text("\n".join(("S,A,w", *rows)) + "\n", encoding="utf-8")
+    book = '[columns.S]\nkind = "nominal"\nrole = "stratum"\n[columns.w]\nkind = "numeric"\nrole = "weight"\n'
+    (folder / "strata.toml").write_text(book + '[columns.A]\nkind = "nominal"\n', encoding="utf-8")
+    swap = "swap strata.csv --codebook strata.toml --rate 0.2 --measures hellinger(A*S)"
+    warned = run(f"{swap} --swap S --json")
+    assert "warning: Column 'S' is a stratum and was swapped" in warned.stderr
+    assert "is a stratum" in json.loads(warned.stdout)["account"]["warnings"][0]
+    quiet = run(f"{swap} --swap A --json")
+    assert quiet.stderr == ""
+    assert json.loads(quiet.stdout)["account"]["warnings"] == []
+    job = """
+        [data]
+        file = "strata.csv"
+        codebook = "strata.toml"
+        [search]
+        measures = ["small_cells(A*S)", "total_variation(A*S)"]
+        out = "strata.study"
+        [[grid]]
+        method = "RandomSwap"
+        swap = [["A"], ["S"], ["A", "S"]]
+        rate = [0.2]
+        """
+    (folder / "strata_job.toml").write_text(job, encoding="utf-8")
+    found = json.loads(run("search strata_job.toml --dry-run --json").stdout)["warnings"]
+    assert [(each["designs"], "is a stratum" in each["warning"]) for each in found] == [(2, True)]
+    assert "Warning, 2 of 3 designs" in run("search strata_job.toml --dry-run").stdout
 
 
 def test_correcting_undoes_the_expected_change(run: Run, table: Path, folder: Path) -> None:
@@ -82,12 +177,86 @@ def test_f_can_come_from_the_note_of_a_release(run: Run, table: Path, folder: Pa
     assert found["f"] == pytest.approx(2442 / 48841)
 
 
-def test_f_by_class_needs_the_class(run: Run, table: Path) -> None:
+def test_f_by_class_needs_the_class(run: Run, table: Path, folder: Path) -> None:
     made = run("release dataset:cps8d --method permutation --swap Age --rate 0.05 --within Sex --publish-f --out made")
     assert made.exit_code == 0, made.output
-    assert "name it with --class" in told(run, f"correct {table.name} --note made/public/methods.md")
-    words = ["correct", table.name, "--note", "made/public/methods.md", "--class", "Sex = Male", "--json"]
-    assert 0.049 < json.loads(run(words).stdout)["f"] < 0.051
+    note = ["--note", "made/public/methods.md"]
+    unnamed = told(run, ["correct", table.name, *note])
+    assert "gives f by class: 'Sex = Male', 'Sex = Female'" in unnamed
+    assert "with --class, or the column of the table that holds the classes with --class-column" in unnamed
+    (folder / "men.csv").write_text("MS,young,old\na,5000,10000\nb,10000,7650\n", encoding="utf-8")
+    found = [
+        json.loads(run(["correct", "men.csv", *note, "--class", name, "--json"]).stdout)
+        for name in ("Sex = Male", "Sex=Male", "male")
+    ]
+    assert all(0.049 < each["f"] < 0.051 and not each["unchecked"] for each in found)
+    assert "does not count all 16,192 records of the class 'Sex = Female'" in told(
+        run, ["correct", "men.csv", *note, "--class", "Female"]
+    )
+    assert "There is no class 'M'" in told(run, ["correct", "men.csv", *note, "--class", "M"])
+    old = folder / "made" / "public" / "methods.md"
+    old.write_text(re.sub(r", [0-9]+ records", "", old.read_text(encoding="utf-8")), encoding="utf-8")
+    assert "not checked: whether" in run(["correct", table.name, *note, "--class", "Male"]).stdout
+
+
+def test_all_classes_of_a_table_are_corrected_at_once(run: Run, folder: Path) -> None:
+    made = run("release dataset:cps8d --method permutation --swap Age --rate 0.05 --within Sex --publish-f --out made")
+    assert made.exit_code == 0, made.output
+    rows = ("MS,Sex,young,old", "a,Male,5000,10000", "b,Male,10000,7650", "a,Female,10000,6192")
+    (folder / "both.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    words = ["correct", "both.csv", "--note", "made/public/methods.md"]
+    found = json.loads(run([*words, "--class-column", "Sex", "--json"]).stdout)
+    assert set(found["f"]) == {"Sex = Male", "Sex = Female"}
+    men, women = [[5000, 10000], [10000, 7650]], [[10000, 6192], [0, 0]]
+    expected = qd.theory.correct({"Sex = Male": men, "Sex = Female": women}, found["f"])
+    assert [cell["corrected"] for cell in found["cells"]] == pytest.approx(expected.table.ravel().tolist())
+    assert [cell["se"] for cell in found["cells"]] == pytest.approx(expected.se.ravel().tolist())
+    assert "Give --class for a table of one class, or" in told(
+        run, [*words, "--class-column", "Sex", "--class", "Male"]
+    )
+    assert "There is no column 'sx'" in told(run, [*words, "--class-column", "sx"])
+    assert "There is no class 'a'" in told(run, [*words, "--class-column", "MS"])
+    (folder / "both.csv").write_text("\n".join(rows[:3]) + "\n", encoding="utf-8")
+    assert "lacks 1 of the 2 classes of the note" in told(run, [*words, "--class-column", "Sex"])
+    (folder / "both.csv").write_text("\n".join((*rows, "a,Female,1,1")) + "\n", encoding="utf-8")
+    assert "two rows with the same label" in told(run, [*words, "--class-column", "Sex"])
+
+
+def test_sampling_stands_beside_the_error_of_swapping(run: Run, table: Path, folder: Path) -> None:
+    found = json.loads(run("error table.csv --swapped row --rate 0.1 --sampling 0.25 --chart s.json --json").stdout)
+    n = sum(cell["before"] for cell in found["cells"])
+    for cell in found["cells"]:
+        p = cell["before"] / n
+        assert cell["sampling"] == pytest.approx((0.75 * n * n / (n - 1) * p * (1 - p)) ** 0.5)
+    assert "standard errors of sampling" in (folder / "s.json").read_text(encoding="utf-8")
+    words = "error good.csv --codebook book.toml --swap Age --margin Age*Sex --records 20 --sampling 0.1 --json"
+    assert all(cell["sampling"] > 0 for cell in json.loads(run(words).stdout)["cells"] if cell["before"])
+    assert "a simple random sample of 25 %" in run("error table.csv --swapped row --rate 0.1 --sampling 0.25").stdout
+
+
+@pytest.mark.parametrize("width", [30, 45, 60, 80, 200])
+def test_cells_fit_the_terminal_and_labels_break_between_words(
+    run: Run, monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    shown = run("error dataset:cps8d --swap Age --margin Age*MS*Sex*Race --rate 0.05").stdout
+    lines = shown.splitlines()
+    assert max(map(len, lines[:60])) <= width
+    for word in ("Married", "Female", "Non-White", "before", "rmse"):
+        assert word in shown
+    assert ("no room" in shown) == (width < 80)
+
+
+def test_nothing_is_left_when_one_of_two_charts_cannot_be_written(run: Run, table: Path, folder: Path) -> None:
+    for bad in ("nowhere/y.png", "y.pong"):
+        for words in (f"--realised z.png --chart {bad}", f"--realised {bad} --chart z.png"):
+            told(run, f"error {table.name} --swapped row --rate 0.1 {words}")
+            assert not (folder / "z.png").exists()
+
+
+def test_figures_of_a_paper_need_a_folder_that_can_be(run: Run, table: Path) -> None:
+    for place in ("/proc/none", "table.csv", "table.csv/below"):
+        assert "Cannot write the folder" in told(run, f"reproduce boudreau-2005 --seeds 2 --figures {place}")
 
 
 def test_a_table_takes_no_options_of_a_file(run: Run, table: Path) -> None:
@@ -100,8 +269,22 @@ def test_a_table_takes_no_options_of_a_file(run: Run, table: Path) -> None:
     [
         ("error table.csv --swapped row", "Give one of 'rate'"),
         ("error table.csv --swapped middle --rate 0.1", "must be one of 'row', 'column'. Got 'middle'"),
-        ("error table.csv --swapped row --records 3", "must be even for kind='pairs'. Got 3"),
+        (
+            "error table.csv --swapped row --records 3",
+            "--records must be even, because pairs move two",
+        ),
+        ("error table.csv --swapped row --records 1", "--records must be a whole number of 2 or more"),
+        ("error table.csv --swapped row --rate 0.1 --base 0", "--base must be a whole number from 1"),
+        ("error table.csv --swapped row --rate 0.1 --draws 5", "--draws goes with --realised"),
+        ("error table.csv --swapped row --rate 0.1 --seed 5", "--seed goes with --realised"),
+        ("error table.csv --swapped row --rate 0.1 --sampling 2", "--sampling must be a number in (0, 1]"),
+        ("correct table.csv --f 0.1 --class N", "--class needs --note"),
+        ("correct table.csv --f 0.1 --class-column N", "--class-column needs --note"),
         ("error table.csv --swapped row --rate 1.5", "must be a number in (0, 1]. Got 1.5"),
+        ("error table.csv --swapped row --rate 0.000001", "moves no record of the table's 607,745"),
+        ("error totals.csv --swapped row --rate 0.1", "The row 'all of them' of the table of error_of_counts looks"),
+        ("correct totals.csv --f 0.1", "it equals the sum of the other rows. Leave totals out"),
+        ("error dataset:cps8d --swap Age --margin Age*MS --rate 0.1 --no-totals", "--no-totals is for a table"),
         ("error good.csv --rate 0.1", "Name the variables to swap with --swap and the table with --margin"),
         ("correct table.csv", "Give the factor with --f, or the methods note"),
         ("correct table.csv --f 1", "f"),
@@ -112,6 +295,11 @@ def test_a_table_takes_no_options_of_a_file(run: Run, table: Path) -> None:
 )
 def test_bad_words_are_one_line_and_exit_code_2(run: Run, table: Path, words: str, message: str) -> None:
     assert message in told(run, words)
+
+
+def test_a_line_that_is_no_total_can_be_kept(run: Run, table: Path) -> None:
+    assert json.loads(run("correct totals.csv --f 0.1 --no-totals --json").stdout)["cells"][4]["swapped"] == 4
+    assert len(json.loads(run("error totals.csv --swapped row --rate 0.3 --no-totals --json").stdout)["cells"]) == 6
 
 
 def test_a_permutation_can_be_tried_and_moved_with_its_weight(run: Run) -> None:

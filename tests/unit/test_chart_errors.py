@@ -96,6 +96,12 @@ def test_sampling_errors_are_dashes_of_their_own_and_named_cells_are_named() -> 
     assert "sampling" not in told(chart.error_by_size(sizes()).to_dict())
 
 
+def test_weighted_totals_are_not_called_counts() -> None:
+    spec = chart.error_by_size(sizes(), size="Weighted total of the cell").to_dict()
+    assert "its weighted total to the right" in told(spec) and "its count" not in told(spec)
+    assert "its count to the right" in told(chart.error_by_size(sizes()).to_dict())
+
+
 def test_lines_of_equal_share_are_where_the_error_is_that_share_of_the_count() -> None:
     spec = chart.error_by_size(sizes()).to_dict()
     (line,) = rows(spec, "line")

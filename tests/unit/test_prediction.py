@@ -162,10 +162,6 @@ def test_a_table_without_a_swapped_variable_or_of_swapped_ones_only_is_known_exa
 # What has no prediction
 
 
-def weighted() -> qd.Data:
-    return file_of(np.arange(1, 41), A=[0, 1] * 20, B=[0, 0, 1, 1] * 10)
-
-
 @pytest.mark.parametrize(
     ("recipe", "measure", "reason"),
     [
@@ -184,10 +180,100 @@ def test_what_has_no_prediction_is_none_with_the_reason(
     assert reason in found.reason
 
 
-def test_weighted_tables_have_no_prediction_but_counts_of_records_do() -> None:
-    expected = predict(weighted(), qd.RandomSwap(["A"], pairs=5, seed=0), ["hellinger", "exposed(n=15)"])
-    assert "weighted" in expected.detail("hellinger").reason
-    assert expected["exposed(n=15)"] is not None
+def with_weights(data: qd.Data) -> qd.Data:
+    """Weights that depend on age, so that weighted totals by age change."""
+    rng = np.random.default_rng(0)
+    weights = np.round(rng.gamma(4, 0.25, data.n) * (1 + data["Age"].values) + 0.2, 2)
+    return qd.from_frame(data.frame().with_columns(w=pl.Series(weights)), weight="w")
+
+
+def test_weighted_tables_of_few_records_have_no_prediction_but_counts_of_records_do(cps8d: qd.Data) -> None:
+    data = with_weights(cps8d)
+    measures = ["hellinger", "exposed", "cramers_v_change(Age*MS)", "hd1"]
+    expected = predict(data, qd.RandomSwap(["Age"], pairs=500, seed=0), measures)
+    assert "weighted cells of fewer than 10 records" in expected.detail("hellinger").reason
+    assert "weighted tables is not predicted" in expected.detail("cramers_v_change(Age*MS)").reason
+    assert expected["exposed"] is not None
+    assert expected["hd1"] is not None
+
+
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        qd.RandomSwap(["Age"], rate=0.05, seed=1),
+        qd.PermutationSwap(["Age"], rate=0.1, within=["Sex"], seed=1),
+        qd.PermutationSwap(["Age"], rate=0.1, weight="moves", seed=1),
+    ],
+)
+def test_weighted_tables_of_many_records_agree_with_draws(cps8d: qd.Data, recipe: Any) -> None:
+    """40 draws: within 4 standard errors, plus 1 % for the normal cells."""
+    data = with_weights(cps8d)
+    measures = ["hellinger(Age*MS)", "total_variation(Age*MS)", "entropy_change(Age*MS)", "hd1", "hd4", "hd3_norm"]
+    judge = Evaluator(data, measures)
+    expected = predict(data, recipe, measures)
+    draws = [judge.score(replace(recipe, seed=seed).plan(data)) for seed in range(40)]
+    for address in measures:
+        values = np.array([scores[address] for scores in draws], dtype=float)
+        error = values.std(ddof=1) / 40**0.5
+        assert expected[address] == pytest.approx(values.mean(), abs=4 * error + 0.01 * abs(values.mean()))
+
+
+def test_the_chi_square_distance_is_exact_where_its_moments_are(cps8d: qd.Data) -> None:
+    address = "chi_square_distance(MS*Sex)"
+    bases = {
+        "exact": [
+            qd.PermutationSwap(["MS"], rate=0.05, seed=0),
+            qd.PermutationSwap(["MS"], rate=0.05, within=["Race"], seed=0),
+            qd.RandomSwap(["MS"], rate=0.05, seed=0),
+            qd.RandomSwap(["MS"], rate=0.05, differ="none", seed=0),
+        ],
+        "mean field": [qd.RandomSwap(["MS"], rate=0.05, same=["Race"], seed=0)],
+    }
+    for basis, recipes in bases.items():
+        for recipe in recipes:
+            found = predict(cps8d, recipe, address).detail(address)
+            assert found.basis == basis
+            assert found.value == pytest.approx(expected_chi_square(cps8d, recipe, "MS*Sex").distance, rel=1e-3)
+    weighted_file = with_weights(cps8d)
+    permutation = qd.PermutationSwap(["Age"], rate=0.05, seed=0)
+    found = predict(weighted_file, permutation, "chi_square_distance(Age*MS)").detail("chi_square_distance(Age*MS)")
+    assert found.basis == "exact"
+    assert found.value == pytest.approx(expected_chi_square(weighted_file, permutation, "Age*MS").distance, rel=1e-12)
+
+
+@pytest.mark.parametrize("recipe", [qd.RandomSwap(["Edu"], pairs=500), qd.PermutationSwap(["Edu"], rate=0.02)])
+def test_the_difference_measures_are_predicted_under_their_own_names(cps8d: qd.Data, recipe: Any) -> None:
+    """Within 4 standard errors of the mean of 80 draws."""
+    table = "(Edu*AnnSal)"
+    measures = [f"{name}{table}" for name in ("chi_square", "deviance", "effective_swap_rate")]
+    found = predict(cps8d, recipe, [*measures, f"chi_square_distance{table}", f"total_variation{table}"])
+    judge = Evaluator(cps8d, measures)
+    drawn = [judge.score(replace(recipe, seed=seed).plan(cps8d)) for seed in range(80)]
+    for name in measures:
+        values = np.array([each[name] for each in drawn])
+        assert abs(values.mean() - found[name]) < 4 * values.std(ddof=1) / 80**0.5
+    assert found[f"chi_square_distance{table}"] == found[f"chi_square{table}"]
+    assert found[f"total_variation{table}"] == found[f"effective_swap_rate{table}"]
+    assert (found.detail(f"chi_square{table}").basis == "exact") == isinstance(recipe, qd.PermutationSwap)
+    assert "infinite=1" in predict(cps8d, recipe, "deviance(Edu, infinite=1)").found["deviance(Edu, infinite=1)"].reason
+
+
+def test_roots_of_the_change_of_few_records_are_called_rough(cps8d: qd.Data) -> None:
+    few, many = (predict(cps8d, qd.RandomSwap(["Edu"], pairs=pairs), ["hellinger", "chi_square"]) for pairs in (49, 50))
+    assert [few.detail(name).basis for name in ("hellinger", "chi_square")] == ["rough", "mean field"]
+    assert many.detail("hellinger").basis == "approximate"
+
+
+def test_totals_that_no_swap_changes_are_exactly_0(cps8d: qd.Data) -> None:
+    found = predict(cps8d, qd.RandomSwap(["Edu"], pairs=500), "hd1").detail("hd1")
+    assert (found.value, found.basis) == (0.0, "exact")
+
+
+def test_the_note_of_a_mean_field_table_counts_its_levels(cps8d: qd.Data) -> None:
+    of_two = qd.RandomSwap(["MS"], rate=0.05, same=["Race"], seed=0)
+    note = qd.theory.table_error(cps8d, of_two, "MS*Sex")["note"][0]
+    assert note.startswith("approximate: mean field, because the pairs spread over 4 levels")
+    assert qd.theory.table_error(cps8d, qd.RandomSwap(["MS"], rate=0.05), "MS*Sex")["note"][0] == "exact"
 
 
 def test_unknown_names_and_things_that_are_no_recipe_are_refused(cps8d: qd.Data) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import quadrille as qd
-from quadrille.theory import Error, large_n_error, rounding_error, swap_error
+from quadrille.theory import Error, large_n_error, pairs_between, rounding_error, swap_error
 from quadrille.theory.joint import Joint
 from quadrille.theory.planned import add_up
 from quadrille.theory.sums import EXACT_ENTRIES
@@ -150,6 +150,8 @@ BAD = {
     "too many in a class": ({"k": [4, 2], "within": [0, 0, 1, 1]}, "cannot move in a class"),
     "short within": ({"k": [2], "within": [0, 0]}, "one value per record"),
     "negative counts": ({"k": 2, "counts": [1, 1, 1, -1]}, "0 or more"),
+    "counts beyond 64 bits": ({"k": 2, "counts": [10**19, 1, 1, 1]}, "more than 9,007,199,254,740,992 records"),
+    "counts beyond floats": ({"k": 2, "counts": [10**400, 1, 1, 1]}, "list of numbers"),
     "broken counts": ({"k": 2, "counts": [1, 1, 1, 1.5]}, "whole numbers"),
 }
 
@@ -168,6 +170,9 @@ def test_bad_input_is_refused(case: str) -> None:
         ([1, 0], [1, 0, 1], "one value per record"),
         ([], [], "one number per record"),
         (["x", "y"], [1, 0], "list of numbers"),
+        (["1", "2"], [1, 0], "list of numbers"),
+        ([1e200, 0], [1, 0], "'a' of swap_error is too large"),
+        ([1, 0], [0, 1e-200], "'b' of swap_error is too small"),
         ([[1, 0]], [[1, 0]], "one number per record"),
     ],
 )
@@ -230,3 +235,49 @@ def test_labels_that_are_missing_are_refused(labels: list[object]) -> None:
 def test_labels_may_be_objects() -> None:
     labels = np.array(["a", "a", "b", "b"], dtype=object)
     assert swap_error([1, 0, 1, 0], [1, 1, 0, 1], [2, 2], within=labels).value == 1.0
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"weight": float("nan")}, "'weight'"),
+        ({"weight": 1e200}, "'weight'"),
+        ({"domain": "0.1"}, "'domain'"),
+        ({"domain": float("nan")}, "'domain'"),
+        ({"n": 10**400}, "'n'"),
+    ],
+)
+def test_the_large_n_form_refuses_what_is_no_number(options: dict, says: str) -> None:
+    good = {"n": 1000, "domain": 0.1, "moved": 0.3, "stayed": 0.2, "rate": 0.1}
+    with pytest.raises(qd.QuadrilleError, match=says):
+        large_n_error(**good | options)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"counts": None}, "'counts'"),
+        ({"counts": [3, -1]}, "'counts'"),
+        ({"pairs": -1}, "'pairs'"),
+        ({"pairs": float("nan")}, "'pairs'"),
+        ({"sampler": "any"}, "'sampler'"),
+        ({"admissible": np.ones(3)}, "'admissible'"),
+        ({"pairs": 9}, "cannot be drawn"),
+    ],
+)
+def test_numbers_of_pairs_refuse_bad_arguments(options: dict, says: str) -> None:
+    with pytest.raises(qd.QuadrilleError, match=says):
+        pairs_between(**{"counts": [5, 4, 3], "pairs": 2} | options)
+    assert not pairs_between([5, 4, 3], 0).any()
+
+
+def test_sums_of_the_largest_numbers_are_worked_out_without_a_warning() -> None:
+    for size in (1e70, 1e-70):
+        error = swap_error([size, size, 0, 0], [1, 0, 1, 0], 2)
+        assert error.rmse == pytest.approx(size * swap_error([1, 1, 0, 0], [1, 0, 1, 0], 2).rmse)
+
+
+def test_a_count_or_base_beyond_all_measure_is_refused() -> None:
+    for bad in ({"count": 10**400}, {"count": 3, "base": 10**300}):
+        with pytest.raises(qd.QuadrilleError, match="rounding_error"):
+            rounding_error(**bad)

@@ -39,7 +39,7 @@ def test_one_draw_is_the_change_of_the_plan(cps8d: qd.Data) -> None:
 
 
 def test_a_table_is_spread_out_into_records() -> None:
-    table = pl.DataFrame({"column": ["a", "a", "c"], "x": [300, 200, 41], "y": [100, 0, 500]})
+    table = pl.DataFrame({"column": ["a", "b", "c"], "x": [300, 200, 41], "y": [100, 0, 500]})
     made = realised_of_counts(table, rate=0.1, draws=40, seed=2)
     assert made["bias"].to_list() == pytest.approx(error_of_counts(table, rate=0.1)["bias"].to_list())
     assert np.abs(gaps(made)).max() < 4

@@ -10,7 +10,16 @@ import pytest
 
 import oracles
 import quadrille as qd
-from quadrille.theory import expected_chi_square, expected_table, pairs_between, rate_for, swap_error, table_error
+from quadrille.theory import (
+    expected_chi_square,
+    expected_table,
+    pairs_between,
+    rate_for,
+    sampling_error,
+    sampling_table,
+    swap_error,
+    table_error,
+)
 from strategies import column, file_of, numbers
 from theory_oracle import moving
 
@@ -88,6 +97,18 @@ def test_drawn_true_swaps_scatter_as_predicted(
     drawn = tables_of(cps8d, [recipe.plan(cps8d) for recipe in recipes], (swap, other))
     within_four_errors(drawn, frame["expected"].to_numpy(), frame["sd"].to_numpy(), slack)
     assert ("exact" in frame["note"][0]) == (swap == "MS")
+
+
+@pytest.mark.parametrize("sampler", ["first-uniform", "pair-uniform"])
+def test_three_levels_scatter_as_pairs_drawn_without_replacement(sampler: str) -> None:
+    """B tells level 0, so only numbers of pairs scatter: within 4 errors of 400 draws; multinomial ones are not."""
+    level = np.repeat([0, 1, 2], [200, 300, 250])
+    data = file_of(A=level.tolist(), B=(level == 0).astype(int).tolist())
+    recipes = [qd.RandomSwap(["A"], rate=0.6, sampler=sampler, seed=seed) for seed in range(400)]
+    found = table_error(data, recipes[0], "A*B")["sd"].to_numpy()
+    drawn = tables_of(data, [recipe.plan(data) for recipe in recipes], ("A", "B"))
+    scatter = np.std(drawn, axis=0, ddof=1).ravel()
+    assert found == pytest.approx(scatter, rel=4 / (2 * 400) ** 0.5)
 
 
 def test_constrained_true_swaps_have_an_expected_table(cps8d: qd.Data) -> None:
@@ -328,3 +349,52 @@ def test_a_rate_within_classes_keeps_the_budget(cps8d: qd.Data) -> None:
 def test_bad_budgets_are_refused(cps8d: qd.Data, options: dict, says: str) -> None:
     with pytest.raises(qd.QuadrilleError, match=says):
         rate_for(cps8d, "Age*MS", swap=["Age"], **options)
+
+
+@pytest.mark.parametrize("fraction", [0.01, 0.5])
+def test_sampling_errors_are_those_of_samples_from_the_population(fraction: float) -> None:
+    """A population of known weights, 600 samples: the estimate is unbiased within 4 standard errors."""
+    rng = np.random.default_rng(7)
+    population = rng.integers(1, 9, 20_000).astype(float) * (rng.random(20_000) < 0.3)
+    n = int(20_000 * fraction)
+    drawn, stated = [], []
+    for _ in range(600):
+        sample = rng.permutation(population)[:n]
+        drawn.append(sample.sum())
+        found = sampling_error(sample.sum(), n, fraction=fraction, squares=(sample**2).sum())
+        stated.append(found.variance)
+    scatter = np.var(drawn, ddof=1)
+    assert np.mean(stated) == pytest.approx(scatter, rel=4 * (2 / 600) ** 0.5)
+
+
+def test_sampling_errors_of_counts_and_of_weighted_files(cps8d: qd.Data) -> None:
+    p = 779 / 48842
+    assert sampling_error(779, 48842, fraction=0.2).variance == pytest.approx(0.8 * 48842**2 / 48841 * p * (1 - p))
+    assert sampling_error(779, 48842, fraction=1.0).sd == 0
+    data = qd.Data([column("A", np.arange(60) % 2), numbers("w", np.arange(60) + 1.0, role="weight")])
+    table = sampling_table(data, "A", fraction=0.25)
+    w = (np.arange(60) + 1.0) * (np.arange(60) % 2 == 0)
+    assert table["sampling"][0] == pytest.approx((0.75 * 60 * w.var(ddof=1)) ** 0.5)
+    assert sampling_table(cps8d, ["Age", "MS"], fraction=0.2)["total"].sum() == cps8d.n
+
+
+@pytest.mark.parametrize(
+    ("values", "says"),
+    [
+        ((-1, 10, 0.1), "'total'"),
+        ((11, 10, 0.1), "'total'"),
+        ((float("nan"), 10, 0.1), "'total'"),
+        ((3, 1, 0.1), "'n'"),
+        ((3, 10, 0.0), "'fraction'"),
+        ((3, 10, 1.5), "'fraction'"),
+    ],
+)
+def test_sampling_errors_refuse_what_cannot_be(values: tuple[float, int, float], says: str) -> None:
+    with pytest.raises(qd.QuadrilleError, match=says):
+        sampling_error(values[0], values[1], fraction=values[2])
+
+
+def test_a_margin_without_variables_is_refused_by_its_name(cps8d: qd.Data) -> None:
+    for margin in ([], "", ["Age", 3]):
+        with pytest.raises(qd.QuadrilleError, match="'margin' parameter of table_error must be at least one variable"):
+            table_error(cps8d, qd.PermutationSwap(["Age"], rate=0.1), margin)

@@ -22,9 +22,10 @@ _BAND, _BAND_INK = "#f3c98b", "#8a5a00"
 _SHARES = ((0.01, "1 %"), (0.1, "10 %"), (1.0, "100 %"))
 _AIR = 1.35
 _LEFT = -0.3  # left of an empty cell, so that its point is not on the axis
+_COUNTS = "Records in the cell"
 _READING = (
-    "Each point is a cell: its count to the right, the error (RMSE) that swapping puts into it upwards, both on "
-    "logarithmic scales (empty cells stand at 0). On a dotted line the error is that share of the count."
+    "Each point is a cell: its {size} to the right, the error (RMSE) that swapping puts into it upwards, both on "
+    "logarithmic scales (empty cells stand at 0). On a dotted line the error is that share of the {size}."
 )
 
 
@@ -33,7 +34,7 @@ class _Logs(NamedTuple):
 
     most: float
     up: Range
-    size: str = "Records in the cell"
+    size: str = _COUNTS
 
     def x(self, field: str) -> alt.X:
         ticks = [0, *(10**i for i in range(math.ceil(math.log10(self.most))))]
@@ -67,7 +68,7 @@ def _symlog(count: float) -> float:
     return math.copysign(math.log1p(abs(count)), count)
 
 
-def error_by_size(cells: pl.DataFrame, *, size: str = "Records in the cell") -> alt.LayerChart:
+def error_by_size(cells: pl.DataFrame, *, size: str = _COUNTS) -> alt.LayerChart:
     """Draw the error of swapping against the count of each cell, with the errors of rounding and of sampling beside it.
 
     One row of `cells` is a cell: `label`, `group` (text: what the colour says, such as the rate or the region; at most
@@ -99,7 +100,9 @@ def error_by_size(cells: pl.DataFrame, *, size: str = "Records in the cell") -> 
             shown.filter("named").select("label", "count", "rmse").iter_rows(), taken, axes, (WIDTH, HEIGHT)
         )
     notes = _notes(cells.height - everyone.height, everyone, shown.height)
-    reading = [_READING]
+    reading = [
+        _READING.format(size="count" if size == _COUNTS else size[:1].lower() + size[1:].removesuffix(" of the cell"))
+    ]
     reading += [_rounded(rounding)] if rounding is not None else []
     reading += ["Grey dashes are the standard errors of sampling."] if sampling is not None else []
     title = f"Error against the size of the cell: {counted(everyone.height, 'cell')}"

@@ -112,6 +112,8 @@ def show_foreseen(seen: Foreseen, designs: int) -> None:
         show.note(f"  {best} that no other is expected to dominate, of {known:,} predicted{few}.")
         show.note("  Values are means over seeds: the luckiest of many draws do better.")
         _table(_few(front), list(seen.designs[0].values))
+        if any("rough" in each.basis.values() for each in front):
+            show.note("  Where fewer than 100 records move, roots such as hellinger are rough; --json says which.")
         if len(front) > MOST_ROWS:
             show.note(f"  {MOST_ROWS} of the {len(front):,} are shown; --json lists all.")
     if missing:

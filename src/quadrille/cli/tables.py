@@ -1,11 +1,11 @@
-"""The commands on tables: the error that a swap would put into each cell, and the correction by the user."""
+"""The command that says what error a swap would put into each cell of a table."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,20 +14,24 @@ from quadrille.cli import show
 from quadrille.cli.designs import rate_of
 from quadrille.cli.inputs import check_new, load, names
 from quadrille.cli.table_errors import (
+    MOST_ROWS,
     NUMBERS,
     Errors,
-    draw_realised,
-    draw_sizes,
+    NoTotals,
     errors_of_file,
     errors_of_table,
     label_names,
+    read_table,
+    realised_chart,
+    show_cells,
+    sizes_chart,
 )
-from quadrille.errors import InputError, ParameterError, bad_parameter, unknown_name
+from quadrille.errors import InputError, OutputError, ParameterError, bad_parameter
 
 if TYPE_CHECKING:
-    import polars as pl
+    from quadrille.chart.theme import Figure
 
-MOST_ROWS = 60
+_SUFFIXES = (".png", ".svg", ".html", ".json")
 
 TableOrFile = Annotated[
     str, typer.Argument(metavar="FILE", help="A microdata file or dataset:NAME; with --swapped a table of counts.")
@@ -40,9 +44,6 @@ Groups = Annotated[str | None, typer.Option(metavar="COLUMN", help="The two grou
 Swapped = Annotated[
     str | None, typer.Option(metavar="WORD", help="FILE is a table: the swapped variable is in its row or column.")
 ]
-NoTotals = Annotated[
-    bool, typer.Option("--no-totals", help="No row or column is a total, even if one equals the sum of the others.")
-]
 Rate = Annotated[
     str | None,
     typer.Option(
@@ -53,24 +54,20 @@ Realised = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="Draw predicted against realised change into this .png, .svg or .html."),
 ]
-Draws = Annotated[int, typer.Option(metavar="NUMBER", help="Draws for --realised; their mean change is shown.")]
-DrawSeed = Annotated[int, typer.Option("--seed", metavar="NUMBER", help="Seed of the first draw for --realised.")]
+Draws = Annotated[
+    int | None, typer.Option(metavar="NUMBER", help="Draws for --realised; their mean change is shown. [default: 1]")
+]
+DrawSeed = Annotated[
+    int | None, typer.Option("--seed", metavar="NUMBER", help="Seed of the first draw for --realised. [default: 1]")
+]
+Sampling = Annotated[
+    float | None,
+    typer.Option(metavar="SHARE", help="The file is a random sample of this share of a population: its error, too."),
+]
 Base = Annotated[int, typer.Option(metavar="NUMBER", help="Base of random rounding, to compare with.")]
 Chart = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Draw error against cell size into this .png, .svg or .html.")
 ]
-Table = Annotated[Path, typer.Argument(metavar="TABLE", help="A table of counts, CSV; labels in the first column.")]
-Factor = Annotated[float | None, typer.Option(metavar="NUMBER", help="The factor that the publisher gives.")]
-Note = Annotated[Path | None, typer.Option(metavar="FILE", help="Read f from this methods note instead.")]
-OfClass = Annotated[
-    str | None,
-    typer.Option("--class", metavar="LABEL", help="The class of the table, where the note has several."),
-]
-Where = Annotated[str, typer.Option(metavar="WORD", help="Where the swapped variable is: column or row.")]
-OwnKind = Annotated[
-    str | None, typer.Option(metavar="WORD", help="pairs or cycles. [default: what the note says, or pairs]")
-]
-Out = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the corrected table to this CSV file.")]
 
 
 def error(
@@ -88,8 +85,9 @@ def error(
     base: Base = 5,
     chart: Chart = None,
     realised: Realised = None,
-    draws: Draws = 1,
-    seed: DrawSeed = 1,
+    draws: Draws = None,
+    seed: DrawSeed = None,
+    sampling: Sampling = None,
     overwrite: opt.Overwrite = False,
     codebook: opt.Codebook = None,
     weight: opt.Weight = None,
@@ -97,30 +95,65 @@ def error(
 ) -> None:
     """Predict the error of each cell of a table, before any swap."""
     check_new(chart, realised, overwrite=overwrite, source=file)
+    _check_suffixes(chart, realised)
+    _check_numbers(records, base, sampling, kind)
+    asked = _drawn(realised, draws, seed)
     given: dict[str, Any] = {"rate": rate, "records": records, "kind": kind}
-    asked = _Drawn(realised, draws, seed)
     with show.working("Reading and working out the error"):
         if swapped is not None:
             _refuse_file_options(swap, margin, within, groups, weight, codebook, move_weight=move_weight)
             if swapped not in ("row", "column"):
                 raise bad_parameter("the command", "--swapped", "one of 'row', 'column'", swapped)
             given["rate"] = None if rate is None else rate_of(rate, column=False)
-            found = _of_table(file, given, base, asked, no_totals=no_totals)
+            found, made = _of_table(file, given, (base, sampling), asked, no_totals=no_totals)
         else:
             if no_totals:
                 raise ParameterError("--no-totals is for a table of counts, with --swapped.")
             given |= {"rate": None if rate is None else rate_of(rate, column=True), "within": names(within)}
             given |= {"groups": groups, "weight": "moves" if move_weight else "stays"}
-            found = _of_file(file, (codebook, weight), (swap, margin), given, base, asked)
-        if chart is not None:
-            draw_sizes(found, _named(given), chart)
+            found, made = _of_file(file, (codebook, weight), (swap, margin), given, (base, sampling), asked)
+        sizes = None if chart is None else sizes_chart(found, _named(given))
+        _save([(chart, sizes), (realised, made)])
     if as_json:
         drawn = {"chart": chart and str(chart), "realised_chart": realised and str(realised)}
         show.emit({"file": file, "cells": found.cells, "not_given": found.not_given, **drawn})
         return
-    _show_errors(found, base)
+    _show_errors(found, base, sampling)
     for path in filter(None, (chart, realised)):
         show.note(f"\nDrew {path}.")
+
+
+def _check_suffixes(*paths: Path | None) -> None:
+    """Refuse a chart that cannot be saved before another one is written."""
+    for path in filter(None, paths):
+        if path.suffix.lower() not in _SUFFIXES:
+            raise OutputError(
+                f"A chart cannot be saved as {path.name!r}. The suffix must be one of: {', '.join(_SUFFIXES)}."
+            )
+
+
+def _check_numbers(records: int | None, base: int, sampling: float | None, kind: str) -> None:
+    """Check numbers by the names of their options."""
+    from quadrille.theory.rounding import MOST_BASE
+
+    if records is not None and records < 2:
+        raise ParameterError(f"--records must be a whole number of 2 or more. Got {records}.")
+    if records is not None and kind != "cycles" and records % 2:
+        raise ParameterError(f"--records must be even, because pairs move two records each. Got {records}.")
+    if not 1 <= base <= MOST_BASE:
+        raise ParameterError(f"--base must be a whole number from 1 to {MOST_BASE:,}. Got {base}.")
+    if sampling is not None and not 0 < sampling <= 1:
+        raise ParameterError(f"--sampling must be a number in (0, 1]. Got {sampling}.")
+
+
+def _save(figures: Sequence[tuple[Path | None, Figure | None]]) -> None:
+    """Write all charts; nothing is written before all of them are drawn."""
+    wanted = [(path, figure) for path, figure in figures if path is not None and figure is not None]
+    if wanted:
+        from quadrille import chart
+
+        for path, figure in wanted:
+            chart.save(figure, path)
 
 
 def _named(given: Mapping[str, Any]) -> str:
@@ -139,6 +172,15 @@ class _Drawn:
     seed: int
 
 
+def _drawn(path: Path | None, draws: int | None, seed: int | None) -> _Drawn:
+    for name, value, least in (("--draws", draws, 1), ("--seed", seed, 0)):
+        if value is not None and path is None:
+            raise ParameterError(f"{name} goes with --realised, which draws the swap. Without it nothing is drawn.")
+        if value is not None and value < least:
+            raise ParameterError(f"{name} must be a whole number of {least} or more. Got {value}.")
+    return _Drawn(path, 1 if draws is None else draws, 1 if seed is None else seed)
+
+
 def _refuse_file_options(*given: object, move_weight: bool) -> None:
     """Refuse what a bare table cannot have."""
     if move_weight or any(value for value in given):
@@ -153,9 +195,9 @@ def _of_file(
     how: tuple[Path | None, str | None],
     what: tuple[Sequence[str] | None, str | None],
     given: Mapping[str, Any],
-    base: int,
+    beside: tuple[int, float | None],
     asked: _Drawn,
-) -> Errors:
+) -> tuple[Errors, Figure | None]:
     import quadrille as qd
 
     swap, margin = what
@@ -163,32 +205,27 @@ def _of_file(
         raise ParameterError("Name the variables to swap with --swap and the table with --margin, as in Age*MS.")
     recipe = qd.PermutationSwap(names(swap), **given)
     data = load(file, *how)
-    found = errors_of_file(data, recipe, margin, base)
-    if asked.path is not None:
-        made = qd.theory.realised(data, recipe, margin, draws=asked.draws, seed=asked.seed)
-        draw_realised(made, asked.draws, asked.path)
-    return found
+    found = errors_of_file(data, recipe, margin, *beside)
+    if asked.path is None:
+        return found, None
+    made = qd.theory.realised(data, recipe, margin, draws=asked.draws, seed=asked.seed)
+    return found, realised_chart(made, asked.draws)
 
 
-def _of_table(file: str, given: Mapping[str, Any], base: int, asked: _Drawn, *, no_totals: bool) -> Errors:
+def _of_table(
+    file: str, given: Mapping[str, Any], beside: tuple[int, float | None], asked: _Drawn, *, no_totals: bool
+) -> tuple[Errors, Figure | None]:
     import quadrille as qd
 
-    table = _read_table(file)
-    found = errors_of_table(table, given, base, no_totals=no_totals)
-    if asked.path is not None:
-        made = qd.theory.realised_of_counts(table, **given, draws=asked.draws, seed=asked.seed)
-        draw_realised(made, asked.draws, asked.path)
-    return found
+    table = read_table(file)
+    found = errors_of_table(table, given, *beside, no_totals=no_totals)
+    if asked.path is None:
+        return found, None
+    made = qd.theory.realised_of_counts(table, **given, draws=asked.draws, seed=asked.seed)
+    return found, realised_chart(made, asked.draws)
 
 
-def _read_table(file: str) -> pl.DataFrame:
-    """Read a table of counts, labels in the first column; it may have any number of columns."""
-    import quadrille as qd
-
-    return qd.read(file).frame()
-
-
-def _show_errors(found: Errors, base: int) -> None:
+def _show_errors(found: Errors, base: int, sampling: float | None) -> None:
     cells = found.cells
     if not cells:
         raise InputError("The table has no cell that can change.")
@@ -199,9 +236,8 @@ def _show_errors(found: Errors, base: int) -> None:
     lines = [
         [*(str(cell[name]) for name in labelled), *(_number(cell.get(name), name) for name in shown)] for cell in cells
     ]
-    head = [*labelled, *(heads.get(name, name) for name in shown)]
-    right = range(len(labelled), len(head))
-    show.grid(head, lines[:MOST_ROWS], numbers=right, whole=right)
+    head = [heads.get(name, name) for name in shown]
+    no_room = show_cells(labelled, head, lines[:MOST_ROWS])
     if len(lines) > MOST_ROWS:
         show.note(f"  {MOST_ROWS} of {len(lines):,} cells are shown; --json lists all.")
     known = {
@@ -209,9 +245,12 @@ def _show_errors(found: Errors, base: int) -> None:
         "share": "rmse / before",
         "rounding": f"error of random rounding to base {base}",
         "k": "so many records moved put as much error into the cell as rounding does",
+        "sampling": f"standard error of a simple random sample of {100 * (sampling or 0):.4g} % of a population",
+        "no room": f"for {', '.join(no_room)}; a wider terminal or --json shows all",
     }
     show.note("")
-    said = [(name, text) for name, text in known.items() if name in head]
+    listed = [name for name in head if name not in no_room] + ["no room"] * bool(no_room)
+    said = [(name, text) for name, text in known.items() if name in listed]
     show.facts([*said, *((name, f"not given: {reason}") for name, reason in found.not_given.items())])
     for note in dict.fromkeys(str(cell["note"]) for cell in cells if cell.get("note") not in (None, "", "exact")):
         show.note(f"\n{note}")
@@ -225,67 +264,3 @@ def _number(value: float | None, name: str) -> str:
     if name == "relative_rmse":
         return show.percent(value)
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:,.2f}"
-
-
-def correct(
-    table: Table,
-    f: Factor = None,
-    note: Note = None,
-    of_class: OfClass = None,
-    swapped: Where = "column",
-    kind: OwnKind = None,
-    no_totals: NoTotals = False,
-    out: Out = None,
-    overwrite: opt.Overwrite = False,
-    as_json: opt.Json = False,
-) -> None:
-    """Remove the bias of swapping from a published table."""
-    import quadrille as qd
-
-    check_new(out, overwrite=overwrite, source=str(table))
-    given = _read_table(str(table))
-    factor, how = _factor(f, note, of_class, given)
-    found = qd.theory.correct(given, factor, swapped=swapped, kind=cast("Any", kind or how), no_totals=no_totals)
-    if out is not None:
-        qd.write(qd.from_frame(found.frame()), out)
-    rows = found.frame().to_dicts()
-    if as_json:
-        show.emit({"table": str(table), "f": factor, "cells": rows, "note": found.note, "out": out and str(out)})
-        return
-    show.title("Corrected table")
-    head = [name for name in rows[0] if name != "note"]
-    lines = [[str(row[name]) if isinstance(row[name], str) else f"{row[name]:,.2f}" for name in head] for row in rows]
-    show.grid(head, lines[:MOST_ROWS], numbers=range(2, len(head)), whole=range(2, len(head)))
-    if found.note:
-        show.note(f"\n{found.note}")
-
-
-def _factor(f: float | None, note: Path | None, of_class: str | None, table: pl.DataFrame) -> tuple[float, str]:
-    if (f is None) == (note is None):
-        raise ParameterError("Give the factor with --f, or the methods note that publishes it with --note.")
-    if f is not None:
-        return f, "pairs"
-    assert note is not None
-    from quadrille.io.published import read_published
-
-    try:
-        text = note.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as problem:
-        reason = problem.strerror if isinstance(problem, OSError) else "not UTF-8 text"
-        raise InputError(f"Cannot read the note {str(note)!r}: {reason}. Check the path.") from None
-    said = read_published(text, f"The note {str(note)!r}")
-    label = of_class or ""
-    if label not in said.f:
-        raise unknown_name("class", label, said.f, where=f"the note {str(note)!r}; name it with --class")
-    if not label and _total(table) != said.records:
-        raise InputError(
-            f"The table does not count all {said.records:,} records of the file, and f is for tables of all of them. "
-            "Correct the whole table, then take the part you need."
-        )
-    return said.f[label], said.kind
-
-
-def _total(table: pl.DataFrame) -> int | None:
-    """Return the total of a table of counts; None when it holds anything else."""
-    numbers = [value for row in table.rows() for value in row[1:]]
-    return int(sum(numbers)) if all(isinstance(value, int | float) for value in numbers) else None

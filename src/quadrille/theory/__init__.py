@@ -1,6 +1,8 @@
-"""The error of swapping in closed form, before any draw; the comparison with rounding; the correction by the user."""
+"""The error of swapping in closed form, before any draw; rounding beside it; correction by the user; the least loss."""
 
+from quadrille.theory.bound import Bound, Point, least_loss
 from quadrille.theory.budget import RateFor, rate_for
+from quadrille.theory.certificate import Certificate
 from quadrille.theory.correction import Corrected, correct
 from quadrille.theory.counts import error_of_counts
 from quadrille.theory.equivalent import equivalent_records, equivalent_table
@@ -11,12 +13,16 @@ from quadrille.theory.moments import swap_error
 from quadrille.theory.prediction import Predicted, Prediction, predict, predictions
 from quadrille.theory.realised import realised, realised_of_counts
 from quadrille.theory.rounding import rounding_error
+from quadrille.theory.sampling import sampling_error, sampling_table
 from quadrille.theory.tables import ExpectedChiSquare, expected_chi_square, expected_table, table_error
 
 __all__ = [
+    "Bound",
+    "Certificate",
     "Corrected",
     "Error",
     "ExpectedChiSquare",
+    "Point",
     "Predicted",
     "Prediction",
     "RateFor",
@@ -27,6 +33,7 @@ __all__ = [
     "expected_chi_square",
     "expected_table",
     "large_n_error",
+    "least_loss",
     "pairs_between",
     "predict",
     "predictions",
@@ -34,6 +41,8 @@ __all__ = [
     "realised",
     "realised_of_counts",
     "rounding_error",
+    "sampling_error",
+    "sampling_table",
     "swap_error",
     "table_error",
 ]

@@ -14,11 +14,10 @@ from quadrille.recipe import Recipe, one_of
 from quadrille.swap.classes import records_of
 from quadrille.swap.permutation import PermutationSwap
 from quadrille.swap.random import RandomSwap
-from quadrille.theory.flows import pairs_between, transitions
 from quadrille.theory.labelled import Labelled, labelled, refuse_totals
 from quadrille.theory.planned import approximate
-from quadrille.theory.scatter import pair_scatter
 from quadrille.theory.spread import Floats, Kind, count_spread, factors
+from quadrille.theory.undo import undone
 
 if TYPE_CHECKING:
     import polars as pl
@@ -26,6 +25,11 @@ if TYPE_CHECKING:
 _OWNER = "correct"
 MOST_F = 0.99
 """Beyond this f the standard errors are a hundredfold, and there is nothing left to correct."""
+
+_LOST = (
+    "the standard errors are larger than the range that the totals leave open: the table is too small for so many "
+    "swaps, and the correction tells nothing"
+)
 
 Margins = tuple[ArrayLike, ArrayLike]
 
@@ -97,6 +101,7 @@ def correct(
         return _by_class(by_class, f, swapped, kind, margins)
     given = _table(table, no_totals=no_totals)
     _check_margins(given.values, margins)
+    _refuse_part(f, int(given.values.sum()))
     turned = _turned(given, swapped)
     values = given.values.T if turned else given.values
     corrected, variance, note = _correct(values, f, recipe, kind)
@@ -123,8 +128,8 @@ def _by_f(values: Floats, f: float, kind: Kind) -> tuple[Floats, Floats]:
     corrected = (values - f * row * column / n) / (1 - f)
     cell = np.clip(corrected, np.maximum(row + column - n, 0.0), np.minimum(row, column))
     step = 1 if kind == "cycles" else 2
-    k = min(step * round(f * (n - 1) / step), int(n) // step * step)
-    found = factors(kind, (np.float64(n),), np.float64(0 if k == 1 else k))
+    k = min(max(step * round(f * (n - 1) / step), 2 if f else 0), int(n) // step * step)
+    found = factors(kind, (np.float64(n),), np.float64(k))
     spread = count_spread(n, row, column, cell)
     variance = sum(x * y for x, y in zip(found.parts, spread.parts, strict=True))
     return corrected, np.maximum(variance, 0.0) / (1 - f) ** 2
@@ -137,35 +142,11 @@ def _random(values: Floats, recipe: RandomSwap, n: int) -> tuple[Floats, Floats,
     pairs = recipe.count(n)
     if recipe.differ == "none":
         return (*_by_f(values, _checked_f(2 * pairs / (n - 1)), "pairs"), "")
-    levels = values.sum(axis=0)
-    present = levels > 0
-    between = pairs_between(levels[present], pairs, recipe.sampler)
-    q = transitions(levels[present], between)
-    back = _inverse(q)
+    present = values.sum(axis=0) > 0
     corrected, variance = np.zeros_like(values), np.zeros_like(values)
-    corrected[:, present] = values[:, present] @ back
-    counts = levels[present]
-    cell = np.clip(corrected[:, present], 0.0, counts)
-    scatter = cell * (counts - cell) / np.maximum(counts - 1, 1)
-    exact = len(counts) <= 2  # two levels exchange exactly as many as there are pairs
-    varying = 0.0 if exact else _varying_pairs(counts, pairs, recipe.sampler, cell / counts, back)
-    spread = scatter @ (q @ back**2 - np.eye(len(counts))) + varying
-    variance[:, present] = np.maximum(spread, 0.0)
-    return corrected, variance, "" if exact else approximate(len(counts))
-
-
-def _varying_pairs(counts: Floats, pairs: int, sampler: str, mean: Floats, back: Floats) -> Floats:
-    """Return what the scatter of the numbers of pairs adds to the variances (correction.md, formula 5)."""
-    gain = mean[:, None, :] - mean[:, :, None]
-    return np.einsum("rab,ac,bc->rc", pair_scatter(counts, pairs, sampler, gain), back, back)
-
-
-def _inverse(q: Floats) -> Floats:
-    singular = bool(np.linalg.matrix_rank(q) < len(q))
-    back = np.full_like(q, np.inf) if singular else np.linalg.inv(q).astype(np.float64)
-    if not np.abs(back).max() <= 1 / (1 - MOST_F):
-        raise ParameterError("So many swaps leave nothing to correct: the swapped table does not tell levels apart.")
-    return back
+    corrected[:, present], variance[:, present] = undone(values[:, present], pairs, recipe.sampler)
+    levels = int(present.sum())
+    return corrected, variance, "" if levels <= 2 else approximate(levels)
 
 
 def _published(recipe: Recipe, n: int) -> tuple[Kind, float]:
@@ -215,23 +196,31 @@ def _by_class(
     shapes = {(each.rows, each.columns) for each in given.values()}
     if len(shapes) > 1:
         raise InputError("The tables of the classes differ in rows or columns. Give all of them the same.")
+    first = next(iter(given.values()))
+    _turned(first, swapped)  # says what is wrong with the word; rows and columns enter alike
     parts = [
-        correct(each, f[name] if isinstance(f, Mapping) else f, swapped=swapped, kind=kind, no_totals=True)
-        for name, each in given.items()
+        _correct(each.values, f[name] if isinstance(f, Mapping) else f, None, kind) for name, each in given.items()
     ]
-    first = parts[0].given
-    total = sum((part.given.values for part in parts), np.zeros_like(first.values))
+    total = np.sum([each.values for each in given.values()], axis=0)
     _check_margins(total, margins)
-    whole = Labelled(total, first.row_name, first.rows, first.columns)
-    corrected = sum((part.table for part in parts), np.zeros_like(total))
-    return _result(corrected, sum((part.se**2 for part in parts), np.zeros_like(total)), whole, "")
+    corrected = np.sum([part[0] for part in parts], axis=0)
+    variance = np.sum([part[1] for part in parts], axis=0)
+    return _result(corrected, variance, Labelled(total, first.row_name, first.rows, first.columns), "")
 
 
 def _result(corrected: Floats, variance: Floats, given: Labelled, note: str) -> Corrected:
     negative = int((corrected < -1e-9).sum())
     many = f"{negative:,} corrected cells are" if negative > 1 else "1 corrected cell is"
     said = f"{many} negative: estimates of small counts" if negative else ""
-    return Corrected(corrected, np.sqrt(variance), given, negative, "; ".join(filter(None, (note, said))))
+    lost = _LOST if _is_lost(given.values, variance) else ""
+    return Corrected(corrected, np.sqrt(variance), given, negative, "; ".join(filter(None, (note, said, lost))))
+
+
+def _is_lost(values: Floats, variance: Floats) -> bool:
+    """Tell whether every cell's standard error is larger than the range that its row and column leave open."""
+    row, column = values.sum(axis=1, keepdims=True), values.sum(axis=0, keepdims=True)
+    room = np.minimum(row, column) - np.maximum(row + column - values.sum(), 0.0)
+    return bool((room > 0).any() and (variance > room**2)[room > 0].all())
 
 
 def _checked_f(f: object) -> float:
@@ -243,6 +232,15 @@ def _checked_f(f: object) -> float:
             "nothing to correct."
         )
     return float(f)
+
+
+def _refuse_part(f: object, n: int) -> None:
+    """Refuse a table in which f would move less than one record: it is not the one that f is for."""
+    if f is not None and 0 < (factor := _checked_f(f)) * (n - 1) < 1 - 1e-9:
+        raise ParameterError(
+            f"The 'f' parameter of correct is k / (n - 1) for k moved records: {factor:g} is less than one of the "
+            f"table's {n:,}. f is for tables of all records, or of all records of a class."
+        )
 
 
 def _turned(given: Labelled, swapped: str) -> bool:

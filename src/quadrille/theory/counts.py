@@ -12,6 +12,7 @@ from quadrille.swap.classes import Kind, records_of
 from quadrille.theory.equivalent import equivalent_table
 from quadrille.theory.labelled import Labelled, labelled, refuse_totals
 from quadrille.theory.moments import swap_error
+from quadrille.theory.rounding import checked_base
 
 if TYPE_CHECKING:
     import polars as pl
@@ -55,6 +56,7 @@ def error_of_counts(
     given = labelled(table, _OWNER)
     if not no_totals:
         refuse_totals(given, _OWNER)
+    checked_base(_OWNER, base)
     k = _amount(given, rate, records, kind)
     equivalent = equivalent_table(given, base=base, kind=kind).to_dicts()
     return tidy([{**_cell(given, place, k, kind), **_rounding(row)} for place, row in enumerate(equivalent)])
@@ -66,6 +68,8 @@ def _amount(given: Labelled, rate: float | None, records: int | None, kind: Kind
     n = int(given.values.sum())
     if records is not None:
         moved = whole(_OWNER, "records", records, least=2)
+        if kind == "pairs" and moved % 2:
+            raise bad_parameter(_OWNER, "records", "even: pairs move two records each", records)
         if moved > n:
             raise bad_parameter(_OWNER, "records", f"at most the number of records, {n:,}", records)
         return moved

@@ -11,12 +11,13 @@ from numpy.typing import ArrayLike
 
 from quadrille.data import Data, require_columns
 from quadrille.errors import ParameterError, bad_parameter
-from quadrille.recipe import carried, names, one_of, whole
+from quadrille.recipe import carried, names, one_of
 from quadrille.theory.crossing import NEVER, Ints, admissible, first_crossing, mean_square, most_moved
 from quadrille.theory.joint import tally
 from quadrille.theory.labelled import labelled
 from quadrille.theory.margin import margin_of
 from quadrille.theory.moments import spread_of_records
+from quadrille.theory.rounding import checked_base
 from quadrille.theory.spread import Floats, Kind, Spread, count_spread
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def equivalent_table(
     from quadrille.frames import tidy
 
     one_of(_TABLE, "kind", kind, ("pairs", "cycles"))
-    whole(_TABLE, "base", base, least=1)
+    checked_base(_TABLE, base)
     labels, values = _of_data(table, margin, swap) if isinstance(table, Data) else _of_table(table, margin, swap)
     n, counts = int(values.sum()), values.ravel()
     residue = counts % base

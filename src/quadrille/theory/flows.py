@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import SupportsFloat
 
 import numpy as np
 from numpy.typing import NDArray
 
 from quadrille.data import Data
-from quadrille.errors import InputError, infeasible
+from quadrille.errors import InputError, bad_parameter, infeasible
+from quadrille.recipe import one_of
 from quadrille.swap.groups import Ints, codes_of, group_ids
 from quadrille.swap.random import RandomSwap
 from quadrille.theory.joint import sums_by
 from quadrille.theory.margin import Margin
 from quadrille.theory.spread import Floats
 
+_OWNER = "pairs_between"
 MOST_LEVELS = 2000
 _STEPS = 256
+_MOST_WALK, _MOST_WALKED = 20_000, 50
+"""Up to so many stayed parts times squared levels, and levels, the scatter of pairs is that of draws without
+replacement: beyond, it would take longer than tabulating the file."""
+
 _TWO = 2
 
 
@@ -47,9 +54,10 @@ def pairs_between(
     >>> [round(float(m[pair]), 1) for pair in ((0, 1), (0, 2), (1, 2))]
     [1280.4, 129.7, 1031.9]
     """
-    allowed = ~np.eye(len(counts), dtype=bool) if admissible is None else admissible
-    unused = counts.astype(float).copy()
-    found = np.zeros((len(counts), len(counts)))
+    unused, allowed = _checked_levels(counts, pairs, sampler, admissible)
+    found = np.zeros(allowed.shape)
+    if not pairs:
+        return found
     steps = max(1, min(int(pairs), _STEPS))
     size = pairs / steps
     for _ in range(steps):
@@ -67,6 +75,25 @@ def pairs_between(
         found += size * chance
         unused = np.maximum(unused - size * taken(chance), 0.0)
     return found
+
+
+def _checked_levels(
+    counts: object, pairs: object, sampler: str, admissible: object
+) -> tuple[Floats, NDArray[np.bool_]]:
+    """Check what `pairs_between` was given; return a copy of the counts, and which levels may be paired."""
+    one_of(_OWNER, "sampler", sampler, ("first-uniform", "pair-uniform"))
+    try:
+        unused = np.array(counts, dtype=float)
+    except (TypeError, ValueError):
+        unused = np.zeros(0)
+    if unused.ndim != 1 or not len(unused) or not np.isfinite(unused).all() or (unused < 0).any():
+        raise InputError(f"The 'counts' of {_OWNER} must be a list of numbers of 0 or more, one per level.")
+    if isinstance(pairs, bool) or not isinstance(pairs, SupportsFloat) or not 0 <= float(pairs) < np.inf:
+        raise bad_parameter(_OWNER, "pairs", "a number of 0 or more", pairs)
+    allowed = ~np.eye(len(unused), dtype=bool) if admissible is None else np.asarray(admissible, dtype=bool)
+    if allowed.shape != (len(unused), len(unused)) or (allowed != allowed.T).any():
+        raise InputError(f"The 'admissible' of {_OWNER} must be a symmetric matrix with a row and column per level.")
+    return unused, allowed
 
 
 def taken(chance: Floats) -> Floats:
@@ -128,7 +155,13 @@ def flow_moments(
     scatter = np.where(counts[:, None] > 1, (counts[:, None] * square - total**2) / spare, square)
     before, expected = own.T @ total, reached.T @ total
     variance = (reached * (1 - reached)).T @ np.maximum(scatter, 0.0)
-    variance += _varying_pairs(between, own, total / counts[:, None]) - (expected - before) ** 2 / pairs
+    free = bool((allowed == ~np.eye(levels, dtype=bool)).all())
+    if levels == _TWO and free:
+        pass  # every pair joins the two levels
+    elif free and levels <= _MOST_WALKED and margin.stayed.possible * levels**2 <= _MOST_WALK:
+        variance += _walking_pairs(counts, pairs, recipe.sampler, own, total / counts[:, None])
+    else:
+        variance += _varying_pairs(between, own, total / counts[:, None]) - (expected - before) ** 2 / pairs
     return FlowMoments(
         (own.T @ plain).astype(np.int64).ravel(),
         before.ravel(),
@@ -137,6 +170,14 @@ def flow_moments(
         levels == _TWO and not allowed.diagonal().any(),
         levels,
     )
+
+
+def _walking_pairs(counts: Floats, pairs: int, sampler: str, own: Floats, mean: Floats) -> Floats:
+    """Return what the scatter of the numbers of pairs adds, drawn without replacement (correction.md, section 3)."""
+    from quadrille.theory.scatter import pair_scatter
+
+    gain = mean.T[:, None, :] - mean.T[:, :, None]
+    return np.einsum("fab,ap,bp->pf", pair_scatter(counts, pairs, sampler, gain), own, own, optimize=True)
 
 
 def _varying_pairs(between: Floats, own: Floats, mean: Floats) -> Floats:

@@ -11,10 +11,16 @@ import numpy as np
 from quadrille.theory.independent import Cells, Effect
 from quadrille.theory.spread import Floats
 
-Basis = Literal["exact", "mean field", "approximate"]
+Basis = Literal["exact", "mean field", "approximate", "rough"]
+
+FEW_MOVED = 100
+"""Roots and ratios of the changes of fewer records than this are rough."""
 
 CHI_SQUARE = "chi_square_distance"
-"""Sum of (T' - T)^2 / T over the cells that were not empty: a prediction that is no measure of its own."""
+"""Another name of chi_square: the sum of (T' - T)^2 / T over the cells that were not empty."""
+
+MOMENTS_ONLY = frozenset({CHI_SQUARE, "chi_square"})
+"""Sums of squares: exact where expectations and variances are."""
 
 
 class Spreads(Protocol):
@@ -127,6 +133,18 @@ def _chi_square_distance(cells: Spreads, n: int) -> float:
     return float((square[occupied] / cells.before[occupied]).sum())
 
 
+def _deviance(cells: Spreads, n: int) -> float:
+    """Return the expectation of 2 sum g ln(g / f) over the cells that were not empty, with little cancelling."""
+
+    def term(f: Floats, g: Floats) -> Floats:
+        held = f > 0
+        share = np.divide(g, f, out=np.ones_like(g + f), where=held & (g > 0))
+        return np.where(held, 2 * (g * np.log(share) - (g - f)), 0.0)
+
+    held = cells.before > 0
+    return cells.expected(term)[0] + 2 * float((cells.mean - cells.before)[held].sum())
+
+
 def _chi_squares(cells: Spreads) -> tuple[float, float, int] | None:
     """Return chi-square before, its expectation after, and the smaller number of categories less one."""
     least = min(cells.shape) - 1
@@ -155,6 +173,9 @@ TABLE_FORMULAS: dict[str, Formula] = {
     "hellinger": _hellinger,
     "total_variation": _total_variation,
     "entropy_change": _entropy_change,
+    "effective_swap_rate": _total_variation,
+    "deviance": _deviance,
+    "chi_square": _chi_square_distance,
     CHI_SQUARE: _chi_square_distance,
 }
 """Measures of totals, weighted ones too."""

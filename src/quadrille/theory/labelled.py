@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +11,7 @@ from quadrille.errors import InputError
 from quadrille.theory.spread import Floats
 
 _TWO = 2
+MOST_RECORDS = 2**53
 _TOTALS = frozenset({"total", "totals", "grand total", "sum"})
 
 
@@ -67,17 +69,39 @@ def _from_frame(table: object, where: str) -> Labelled:
     if text:
         raise InputError(f"Column {text[0]!r} of the table of {where} must hold counts. Only the first holds labels.")
     values = _numbers([frame[name].to_list() for name in names], where).T
-    return Labelled(values, head, tuple(str(label) for label in frame[head].to_list()), tuple(names))
+    labels = ["" if label is None else str(label).strip() for label in frame[head].to_list()]
+    _refuse_labels(labels, where)
+    return Labelled(values, head, tuple(labels), tuple(names))
+
+
+def _refuse_labels(labels: Sequence[str], where: str) -> None:
+    """Refuse rows that cannot be told apart."""
+    blank = sum(not label for label in labels)
+    if blank:
+        raise InputError(f"{blank:,} rows of the table of {where} have no label. Give every row its own.")
+    twice = len(labels) - len(set(labels))
+    if twice:
+        raise InputError(
+            f"{twice:,} rows of the table of {where} have the label of another row. Add them up, or name them apart."
+        )
 
 
 def _numbers(table: object, where: str) -> Floats:
     try:
         values = np.array(table, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError(f"The table of {where} must hold numbers, with rows of equal length.") from None
     if values.ndim != _TWO or not values.size:
         raise InputError(f"The table of {where} must have rows and columns.")
     return values
+
+
+def refuse_too_many(total: float, what: str) -> None:
+    """Refuse more records than a float counts one by one."""
+    if total > MOST_RECORDS:
+        raise InputError(
+            f"The {what} adds up to more than {MOST_RECORDS:,} records, beyond which sums are not exact. Check it."
+        )
 
 
 def _check(values: Floats, where: str) -> None:
@@ -89,3 +113,5 @@ def _check(values: Floats, where: str) -> None:
         raise InputError(f"The table of {where} is negative in {negative:,} cells. It must hold counts.")
     if (np.rint(values) != values).any():
         raise InputError(f"The table of {where} must hold whole numbers: the formulas are for counts of records.")
+    # Cut off first, because the sum of huge floats is infinite.
+    refuse_too_many(float(np.minimum(values, 2.0 * MOST_RECORDS).sum()), f"table of {where}")

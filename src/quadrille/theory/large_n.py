@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import SupportsFloat
+
 from quadrille.errors import ParameterError, bad_parameter
 from quadrille.recipe import one_of, share, whole
 from quadrille.theory.error import Error
+from quadrille.theory.labelled import MOST_RECORDS
+from quadrille.theory.moments import LARGEST
 from quadrille.theory.spread import Kind
 
 _OWNER = "large_n_error"
@@ -27,10 +31,13 @@ def large_n_error(
     200.932
     """
     one_of(_OWNER, "kind", kind, ("pairs", "cycles"))
-    whole(_OWNER, "n", n, least=2)
+    if whole(_OWNER, "n", n, least=2) > MOST_RECORDS:
+        raise bad_parameter(_OWNER, "n", f"at most {MOST_RECORDS:,}", n)
     tau = share(_OWNER, "rate", rate)
+    if not _is_number(weight) or not 0 < weight <= LARGEST:
+        raise bad_parameter(_OWNER, "weight", f"a number above 0, up to {LARGEST:g}", weight)
     for name, value in (("domain", domain), ("moved", moved), ("stayed", stayed)):
-        if not 0 <= value <= 1:
+        if not _is_number(value) or not 0 <= value <= 1:
             raise bad_parameter(_OWNER, name, "a share between 0 and 1", value)
     if domain > min(moved, stayed) or domain < moved + stayed - 1:
         raise ParameterError(f"The shares given to {_OWNER} do not fit together: the domain is where both parts meet.")
@@ -43,3 +50,7 @@ def large_n_error(
         + kappa * c**2
     )
     return Error(weight * n * domain, -weight * tau * n * c, max(weight**2 * n * tau * inner, 0.0))
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, SupportsFloat) and not isinstance(value, bool)

@@ -58,9 +58,11 @@ def margin_of(data: Data, margin: str | Sequence[str], swap: Sequence[str], wher
     if not isinstance(cast("object", margin), str | list | tuple):
         raise bad_parameter(where, "margin", 'variables joined by "*", such as "Age*MS", or a list of them', margin)
     listed = split_outside_quotes(margin, "*") if isinstance(margin, str) else list(margin)
+    if not listed or not all(isinstance(name, str) and name.strip() for name in cast("list[object]", listed)):
+        raise bad_parameter(where, "margin", 'at least one variable, such as "Age*MS"', margin)
     variables = tuple(unquoted(name) for name in listed)
     require_columns(data, variables, f"the margin of {where}")
-    if len(set(variables)) != len(variables) or not variables:
+    if len(set(variables)) != len(variables):
         raise InputError(f"A variable occurs twice in the margin of {where}. Name each variable once.")
     moved = Cross.of(data, tuple(name for name in variables if name in swap))
     stayed = Cross.of(data, tuple(name for name in variables if name not in swap))

@@ -13,11 +13,14 @@ from numpy.typing import ArrayLike, NDArray
 from quadrille.errors import InputError, ParameterError, bad_parameter
 from quadrille.recipe import one_of, whole
 from quadrille.theory.error import Error
+from quadrille.theory.labelled import refuse_too_many
 from quadrille.theory.spread import KINDS, Floats, Kind, Spread, factors
 from quadrille.theory.sums import Ints, spread_across, spread_of
 
 _OWNER = "swap_error"
 _GROUPS = 2
+LARGEST = 1e70
+"""The largest size of a number in a or b, and its inverse the smallest of their maxima."""
 
 Amount = int | Mapping[object, int] | Sequence[int]
 
@@ -96,7 +99,7 @@ class _Records:
 
 def _records(a: ArrayLike, b: ArrayLike, kind: Kind, *, groups: ArrayLike | None, counts: ArrayLike | None) -> _Records:
     one_of(_OWNER, "kind", kind, KINDS)
-    x, y = _numbers("a", a), _numbers("b", b)
+    x, y = _sized("a", a), _sized("b", b)
     times = None if counts is None else _counts(counts)
     first = _first_group(groups, kind)
     for name, values in (("b", y), ("counts", times), ("groups", first)):
@@ -155,9 +158,12 @@ def _check_halves(sizes: tuple[int, ...], k: int) -> None:
 
 def _numbers(name: str, values: ArrayLike) -> Floats:
     try:
-        found = np.asarray(values, dtype=float)
-    except (TypeError, ValueError):
-        raise InputError(f"The '{name}' of {_OWNER} must be a list of numbers.") from None
+        text = np.asarray(values).dtype.kind in "SUMm"
+        found = np.zeros(0) if text else np.asarray(values, dtype=float)
+    except (TypeError, ValueError, OverflowError):
+        text, found = True, np.zeros(0)
+    if text:
+        raise InputError(f"The '{name}' of {_OWNER} must be a list of numbers.")
     if found.ndim != 1 or not len(found):
         raise InputError(f"The '{name}' of {_OWNER} must be a list with one number per record.")
     bad = int((~np.isfinite(found)).sum())
@@ -166,10 +172,23 @@ def _numbers(name: str, values: ArrayLike) -> Floats:
     return found
 
 
+def _sized(name: str, values: ArrayLike) -> Floats:
+    """Read numbers whose fourth powers a float can hold, so that variances are neither infinite nor lost."""
+    found = _numbers(name, values)
+    largest = float(np.abs(found).max())
+    if largest and not 1 / LARGEST <= largest <= LARGEST:
+        raise InputError(
+            f"The '{name}' of {_OWNER} is too {'large' if largest > 1 else 'small'} for its square to be worked with: "
+            f"the largest size must lie between {1 / LARGEST:g} and {LARGEST:g}. Change its unit."
+        )
+    return found
+
+
 def _counts(values: ArrayLike) -> Ints:
     found = _numbers("counts", values)
     if (found < 0).any() or (np.rint(found) != found).any() or not found.any():
         raise InputError(f"The 'counts' of {_OWNER} must be whole numbers of 0 or more, not all 0.")
+    refuse_too_many(float(found.sum()), f"'counts' of {_OWNER}")
     return found.astype(np.int64)
 
 

@@ -17,7 +17,9 @@ from quadrille.theory.formulas import (
     BASIS,
     CHI_SQUARE,
     COUNT_FORMULAS,
+    FEW_MOVED,
     MARGIN_FORMULAS,
+    MOMENTS_ONLY,
     MOVED_FORMULAS,
     TABLE_FORMULAS,
     Basis,
@@ -35,7 +37,8 @@ class Predicted:
     """The expectation of a measure, or None with the reason.
 
     `basis` is "exact", "mean field" (a sum over cells, each by its own distribution when pairs between levels take
-    their expected numbers and records move independently) or "approximate" (besides, a root or a ratio of such sums).
+    their expected numbers and records move independently), "approximate" (besides, a root or a ratio of such sums) or
+    "rough": such a root or ratio where fewer than 100 records move.
     """
 
     value: float | None
@@ -75,10 +78,10 @@ def predict(data: Data, recipe: Recipe, measures: str | Sequence[str]) -> Predic
     """Return what measures are expected to be after a planned swap, averaged over its seeds. Nothing is drawn.
 
     For `RandomSwap` (variables moved together) and `PermutationSwap`. The measures are hellinger, total_variation,
-    entropy_change, small_cells, exposed, confidence, cramers_v_change, contingency_change, of any margin, hd1 to hd4
-    and their normalised forms, and chi_square_distance(A*B): the sum of (T' - T)^2 / T over the cells that were not
-    empty. Weighted tables are predicted where most of their change is in cells of ten records or more. Others, and
-    what has no prediction, are None with a reason.
+    entropy_change, small_cells, exposed, confidence, cramers_v_change, contingency_change, chi_square, deviance and
+    effective_swap_rate, of any margin, and hd1 to hd4 and their normalised forms. (chi_square_distance is another name
+    of chi_square.) Weighted tables are predicted where most of their change is in cells of ten records or more. Others
+    have no prediction and are None, with a reason.
 
     Parameters
     ----------
@@ -156,8 +159,10 @@ class _Design:
         return Predicted(sum(known) / len(known), "exact" if exact else self._basis(kind, call.name))
 
     def _basis(self, kind: Measure, name: str) -> Basis:
-        normal = self.data.weight is not None and name in TABLE_FORMULAS and name != CHI_SQUARE
-        return "approximate" if normal else BASIS[name]
+        normal = self.data.weight is not None and name in TABLE_FORMULAS and name not in MOMENTS_ONLY
+        basis = "approximate" if normal else BASIS[name]
+        few = self.data.n - self.levels.unswapped < FEW_MOVED
+        return "rough" if few and basis == "approximate" else basis
 
     def _part(self, part: Part, kind: Measure, name: str) -> tuple[float | None, bool]:
         """Return the expectation of a measure for one table, and whether it is exact."""
@@ -174,7 +179,7 @@ class _Design:
             sure = still and kind.layout != "participation"
             return COUNT_FORMULAS[name](cells, kind.options.get("n", 0)), sure
         formula = TABLE_FORMULAS[name] if name in TABLE_FORMULAS else MARGIN_FORMULAS[name]
-        return formula(cells, 0), still or (name == CHI_SQUARE and cells.exact)
+        return formula(cells, 0), still or (name in MOMENTS_ONLY and cells.exact)
 
     def _weighted(self, part: Part, kind: Measure, name: str) -> tuple[float | None, bool]:
         if part.variables not in self.totals:
@@ -184,15 +189,18 @@ class _Design:
         if least and cells.count.max() <= least:
             return None, False
         formula = MOVED_FORMULAS[name] if name in MOVED_FORMULAS else TABLE_FORMULAS[name]
-        unmoved = bool((cells.variance == 0).all() and (cells.mean == cells.before).all())
+        if cells.unmoved:
+            return 0.0, True
         value = formula(cells.larger_than(least) if least else cells, 0)
-        return value, unmoved or (name == CHI_SQUARE and cells.exact)
+        return value, name in MOMENTS_ONLY and cells.exact
 
 
 def _refuse(call: Call, kind: Measure, data: Data) -> None:
     """Refuse what has no prediction, with the reason."""
     if call.name not in BASIS:
         raise NotPredicted(f"{call.name} has no prediction")
+    if kind.options.get("infinite"):
+        raise NotPredicted("with infinite=1 a measure is infinite as soon as one empty cell is filled")
     if call.where is not None:
         raise NotPredicted("a condition (where=) is not predicted")
     if data.weight is not None and call.name in MARGIN_FORMULAS:

@@ -77,8 +77,7 @@ def realised_of_counts(
 
 
 def _column(name: str, labels: Sequence[str], codes: Ints) -> Column:
-    unique = [f"{place}: {label}" if labels.count(label) > 1 else label for place, label in enumerate(labels)]
-    return Column(Variable(name, "nominal", tuple(unique)), codes.astype(code_dtype(len(labels))))
+    return Column(Variable(name, "nominal", tuple(labels)), codes.astype(code_dtype(len(labels))))
 
 
 def _total(data: Data, plans: Iterable[Plan], margin: Margin) -> Floats:

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from math import isfinite
 from typing import SupportsFloat, cast
 
 from quadrille.errors import bad_parameter
 from quadrille.recipe import whole
 from quadrille.theory.error import Error
+
+MOST_BASE = 10**6
+
+
+def checked_base(owner: str, base: object) -> int:
+    """Check the base of rounding."""
+    found = whole(owner, "base", base, least=1)
+    if found > MOST_BASE:
+        raise bad_parameter(owner, "base", f"at most {MOST_BASE:,}", base)
+    return found
 
 
 def rounding_error(count: int, base: int = 5) -> Error:
@@ -20,7 +29,7 @@ def rounding_error(count: int, base: int = 5) -> Error:
     6.0
     """
     number = isinstance(cast("object", count), SupportsFloat) and not isinstance(count, bool)
-    if not number or not isfinite(count) or int(count) != count or count < 0:
+    if not number or not 0 <= count < 1e300 or int(count) != count:
         raise bad_parameter("rounding_error", "count", "a whole number of 0 or more", count)
-    residue = int(count) % whole("rounding_error", "base", base, least=1)
+    residue = int(count) % checked_base("rounding_error", base)
     return Error(float(count), 0.0, float(residue * (base - residue)))

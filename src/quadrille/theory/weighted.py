@@ -49,6 +49,12 @@ class WeightedCells:
         lines = self.shape[0 if self.stays else 1]
         return lines / max(lines - 1, 1)
 
+    @property
+    def unmoved(self) -> bool:
+        """Whether no total can change; what rounding leaves of that is no change."""
+        tiny = 1e-12 * max(float(self.before.max(initial=0.0)), 1.0)
+        return bool((self.variance <= tiny).all() and (np.abs(self.mean - self.before) <= tiny).all())
+
     def larger_than(self, least: int) -> WeightedCells:
         """Leave out what happens in cells of up to so many records before."""
         kept = self.count > least
