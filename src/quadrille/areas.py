@@ -99,6 +99,19 @@ class Areas:
         """Whether any cell of the area is not as before."""
         return self.counts(self.values[2] != 0) > 0
 
+    @cached_property
+    def known(self) -> NDArray[np.bool_]:
+        """Whether each area is one: not so where a variable that makes it is missing."""
+        cells, known = self.change.cells[self.first], np.ones(len(self.first), dtype=np.bool_)
+        for name, valid in zip(self.before.cross.variables[: self.leading], self.before.valid, strict=False):
+            known &= self.before.cross.codes(cells, name) < valid
+        return known
+
+    @property
+    def unlisted(self) -> int:
+        """How many areas are declared and have no record before or after; 0 for crosses, which nobody declares."""
+        return self.before.valid[0] - int(self.known.sum()) if self.leading == 1 else 0
+
     def labels(self) -> list[tuple[str, ...]]:
         """Return the labels of the areas, one per variable that makes them."""
         cross = self.before.cross

@@ -61,8 +61,9 @@ class Measure:
     else those that the plan moves), "columns" (correlations of several variables) or "models" (regressions).
     `over_changed`: pairs are averaged over those that changed; without a margin the moved columns join the keys.
     `direction` says which values are better: "lower", "higher" or "nearer 0". `options` are whole numbers of 1 or
-    more that `score` takes by name, with their defaults. `weight_linear`: a record of weight 2 counts as the
-    record twice. `grouped` gives the values of all areas of a table at once, where there is a quick way.
+    more that `score` takes by name, with their defaults; one whose default is 0 is a switch, which 1 turns on.
+    `weight_linear`: a record of weight 2 counts as the record twice. `grouped` gives the values of all areas of a table
+    at once, where there is a quick way.
     """
 
     name: str
@@ -86,6 +87,8 @@ class Measure:
                 raise unknown_name("option", name, ["where", *self.options], where=f"the measure {call.text!r}")
             if not value.isdecimal() or int(value) < 1:
                 raise bad_parameter(f"the measure {self.name}", name, "a whole number of 1 or more", value)
+            if self.options[name] == 0 and int(value) != 1:
+                raise bad_parameter(f"the measure {self.name}", name, "1, or left out", value)
         options = {**self.options, **{name: int(value) for name, value in call.options}}
         if not options:
             return self

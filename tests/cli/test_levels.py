@@ -13,6 +13,23 @@ import quadrille as qd
 ROWS = "county,tract,sex\n" + "".join(f"c{i % 2},t{i % 4},{'mf'[i // 5 % 2]}\n" for i in range(40))
 
 
+JOB = """
+[data]
+file = "census.csv"
+{levels}
+
+[search]
+measures = ["small_cells", "hellinger"]
+workers = 1
+
+[[grid]]
+method = "RandomSwap"
+swap = [["tract"]]
+rate = [0.1]
+seed = [1, 2]
+"""
+
+
 @pytest.fixture
 def census(run: Run) -> Path:  # `run` works in a folder of its own
     path = Path("census.csv")
@@ -45,6 +62,27 @@ def test_a_codebook_written_with_levels_serves_the_other_commands(run: Run, cens
     account = json.loads(swapped.stdout)["account"]
     assert [moved["variable"] for moved in account["variables"]] == ["tract", "county"]
     assert account["details"] == {"carried_along": "county"}
+
+
+def test_levels_are_named_where_a_file_is_swapped_released_or_searched(run: Run, census: Path) -> None:
+    words = f"{census} --geography county,tract --swap tract --pairs 5 --seed 1"
+    swapped = json.loads(run(f"swap {words} --measures hellinger --json").stdout)
+    assert swapped["account"]["details"] == {"carried_along": "county"}
+    done = run(f"release {words} --out released --measures hellinger --json")
+    assert done.exit_code == 0, done.output
+    Path("job.toml").write_text(JOB.format(levels='geography = ["county", "tract"]'), encoding="utf-8")
+    found = run("search job.toml")
+    assert found.exit_code == 0, found.output
+    assert "--geography county --geography tract" in " ".join(found.stdout.split())
+    study = qd.Study("study")
+    assert json.loads(study.source["geography"] or "") == ["county", "tract"]
+    data = qd.read(census, geography=["county", "tract"])
+    assert study.recipe(1).plan(data).columns == ("tract", "county")
+    told = run("report study --candidate 1 --out report.html --json")
+    assert told.exit_code == 0, told.output
+    Path("job.toml").write_text(JOB.format(levels='geography = ["tract", "county"]'), encoding="utf-8")
+    refused = run("search job.toml")
+    assert refused.exit_code == 2 and "job.toml, [data]: The levels of geography are not nested" in refused.stderr
 
 
 @pytest.mark.parametrize(

@@ -120,6 +120,26 @@ def test_every_area_and_the_charts_are_written_and_only_when_asked(
     assert run(words + "--overwrite").exit_code == 0
 
 
+def test_flows_of_a_file_need_the_recipe_unless_its_columns_tell_records_apart(
+    run: Run, census: tuple[qd.Data, qd.Data], folder: Path
+) -> None:
+    columns = ["race", "sex", "tract"]
+    for name in ("census", "swapped"):
+        pl.read_csv(folder / f"{name}.csv").drop("income").write_csv(folder / f"{name}-narrow.csv")
+        narrow = pl.read_csv(folder / f"{name}-narrow.csv").sort(columns)
+        narrow.write_csv(folder / f"{name}-sorted.csv")
+    sorted_files = "score census-sorted.csv swapped-sorted.csv --by tract --chart-flows flows.png"
+    assert "nothing shows that they are" in refused(run, sorted_files)
+    assert not (folder / "flows.png").exists()
+    words = "census-narrow.csv --geography county,tract"
+    done = run(f"swap {words} --swap tract --pairs 60 --seed 1 --out own.csv --save-recipe r.json --measures hellinger")
+    assert done.exit_code == 0, done.output
+    flows = "score census-narrow.csv own.csv --geography county,tract --by county --chart-flows flows.png"
+    assert "--recipe" in refused(run, flows)
+    assert run(f"{flows} --recipe r.json").exit_code == 0
+    assert (folder / "flows.png").read_bytes().startswith(b"\x89PNG")
+
+
 def test_what_the_diversities_mean_is_said_wherever_they_are_shown(run: Run, census: object) -> None:
     for words in ("--measures gini_difference(tract*race)", "--by tract --measures renyi_difference(race)"):
         shown = run(f"score census.csv swapped.csv --codebook census.toml {words}")

@@ -35,6 +35,55 @@ def test_the_folder_is_written_and_the_tables_fit_the_terminal(design: Path, tmp
     assert sorted(path.name for path in charts.iterdir()) == ["correlations.png", "distributions.png", "effects.png"]
 
 
+SINGLE = """
+[design]
+replicates = {replicates}
+seed = 1
+mechanism = {mechanism}
+[areas]
+a = [{areas}]
+[levels]
+b = [0.999, 0.001]
+[rates]
+c = 0.1
+"""
+
+
+@pytest.mark.parametrize(("replicates", "drawn"), [(1, ["distributions"]), (9, ["correlations", "distributions"])])
+def test_charts_that_have_nothing_to_show_are_told_and_the_result_is_printed(
+    replicates: int, drawn: list[str], tmp_path: Path
+) -> None:
+    design, out, charts = tmp_path / "design.toml", tmp_path / "out", tmp_path / "charts"
+    design.write_text(SINGLE.format(replicates=replicates, mechanism='"records"', areas='"3 x 4000"'))
+    words = ["simulate", str(design), "--out", str(out), "--charts", str(charts), "--workers", "1"]
+    done = runner.invoke(app, words)
+    assert done.exit_code == 0, done.output
+    text = " ".join(done.stdout.split())
+    assert "chi_square" in text and "no chart effects: the design has one setting" in text
+    assert sorted(path.stem for path in charts.iterdir()) == drawn
+    document = json.loads(runner.invoke(app, [*words, "--json"]).stdout)
+    assert [Path(each).stem for each in document["charts"]] == drawn
+    assert {*drawn, *document["charts_without_content"]} == {"correlations", "distributions", "effects"}
+
+
+def test_a_folder_for_charts_that_cannot_be_made_is_told_before_anything_is_simulated(
+    design: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("x")
+    words = ["simulate", str(design), "--out", str(tmp_path / "out"), "--charts", str(tmp_path / "file")]
+    done = runner.invoke(app, words)
+    assert done.exit_code == 2 and "Cannot write the folder" in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_setting_whose_cells_are_nearly_all_empty_is_named(tmp_path: Path) -> None:
+    design = tmp_path / "design.toml"
+    design.write_text(SINGLE.format(replicates=2, mechanism='["records", "cells"]', areas='"20000 x 1", 2000'))
+    done = runner.invoke(app, ["simulate", str(design), "--out", str(tmp_path / "out"), "--workers", "1"])
+    assert done.exit_code == 2
+    assert "design.toml, setting cells: The mechanism 'cells' of simulate" in done.stderr
+
+
 def test_json_is_one_document_and_a_second_run_prints_the_same(design: Path, tmp_path: Path) -> None:
     words = ["simulate", str(design), "--out", str(tmp_path / "out"), "--json"]
     first, second = (runner.invoke(app, words) for _ in range(2))
@@ -51,6 +100,7 @@ def test_json_is_one_document_and_a_second_run_prints_the_same(design: Path, tmp
         ("8000]", "0]", "design.toml, [areas] skewed[2]: must be a whole number of 1 or more"),
         ('"4 x 500", 8000', "10000", "design.toml, [areas] skewed: there is one area only"),
         ("0.8, 0.2", "0, 0", "design.toml, [levels] uneven: the shares sum to zero"),
+        ("0.8, 0.2", "1e308, 1e308", "design.toml, [levels] uneven: the shares are too large to be added up"),
         ("0.1\n", "1.1\n", "design.toml, [rates] 10 %: must be a number in (0, 1]"),
         ('"cells"', '"cell"', 'design.toml, [design] mechanism[2]: must be "records" or "cells"'),
         ("replicates = 200", "replicates = 1_000_000_000", "which would take about"),

@@ -14,6 +14,8 @@ from quadrille.errors import QuadrilleError
 from quadrille.papers import PAPERS
 from quadrille.papers import lemons_2014 as paper
 from quadrille.papers.lemons2014 import report, study, tables
+from quadrille.papers.lemons2014.errata import errata
+from quadrille.papers.lemons2014.selection import keeps_all, selected, selection
 from quadrille.papers.reproduction import Reproduction
 from quadrille.study.simulate import METRICS
 
@@ -106,9 +108,69 @@ def test_the_described_mechanism_does_not_give_the_published_tables(reproduced: 
     assert figures["records, mean chi_square, two levels"] < 5
     assert figures["cells, mean chi_square, two levels"] > 14
     held = [each.holds for each in reproduced.claims if each.text.startswith("cells:")]
-    assert len(held) == 9
+    assert len(held) == 10
     both = {each.text for each in reproduced.claims if "raise chi_square" in each.text and each.holds}
     assert both == {"cells: skewed tracts and skewed levels both raise chi_square"}
+
+
+def test_errata_have_the_figures_of_the_run_and_only_what_it_speaks_to(
+    reproduced: Reproduction, values: study.Floats
+) -> None:
+    design = study.design("cells", REPLICATES)
+    entries = tables.compare(design, values)
+    by = {entry.key: entry.ours for entry in entries}
+    said = " ".join(errata({"cells": (design, values, entries)}))
+    sd = by["Table 2", "shannon_difference, five", "sd"]
+    low = by["Table 5", "perturbation low", "renyi_difference"]
+    for number in (f"{sd:.4f}", f"{low:.6f}", f"{by['Table 2', 'chi_square, five', 'mean']:.2f}"):
+        assert number in said
+    assert "randomly chosen households" not in said
+    both = " ".join(reproduced.errata)
+    assert "randomly chosen households" in both and "equal chances" in both
+    other = {
+        (point["mechanism"], *(str(point[k]) for k in ("table", "row", "column"))): point["ours"]
+        for point in reproduced.points
+    }
+    assert f"{other['cells', 'Table 2', 'shannon_difference, five', 'sd']:.4f}" in both
+    part = {"records": (design, values, entries)}
+    assert "equal chances" not in " ".join(errata(part)) and ".00460" not in " ".join(errata(part))
+
+
+def test_verdicts_tell_every_metric_and_the_limits(reproduced: Reproduction) -> None:
+    for mechanism in ("cells", "records"):
+        (rises,) = [each for each in reproduced.claims if each.text.startswith(f"{mechanism}: every metric rises")]
+        assert all(metric in rises.evidence for metric in METRICS)
+        (apart,) = [each for each in reproduced.claims if each.text.startswith(f"{mechanism}: with skewed tracts")]
+        assert f"the limit is {report.UNRELATED:.2f}" in apart.evidence
+
+
+def test_a_metric_that_does_not_rise_from_low_to_medium_is_no_rise(values: study.Floats) -> None:
+    design = study.design("cells", REPLICATES)
+    position = [factor.name for factor in design.factors].index("perturbation")
+    levels = np.array([trial.levels[position] for trial in design.trials])
+    low, medium = (design.factors[position].levels.index(word) for word in ("low", "medium"))
+    turned = values.copy()
+    turned[levels == low], turned[levels == medium] = values[levels == medium], values[levels == low]
+    for given, holds in ((values, True), (turned, False)):
+        found: report.Found = {"cells": (design, given, tables.compare(design, given))}
+        (rises,) = [each for each in report.claims(found) if "every metric rises" in each.text]
+        assert rises.holds is holds
+
+
+def test_the_selection_is_stepwise_and_shown_beside_the_model_of_all_factors(values: study.Floats) -> None:
+    chosen = selected(study.design("cells", REPLICATES), values)
+    assert [each.full.metric for each in chosen] == list(METRICS)
+    rate = chosen[METRICS.index("effective_swap_rate")]
+    assert set(rate.left_out) == {"tract sizes", "level shares"}  # printed as below .00001 in size
+    assert chosen[0].left_out == ()
+    for each in chosen:
+        assert len(each.full.factors) == 5 and each.selected.r2 <= each.full.r2
+        for term in each.selected.terms[1:]:
+            assert term.effect == pytest.approx(each.full.effect(term.factor, term.level), rel=1e-9)
+    rows = selection("cells", chosen).rows
+    assert ("effective_swap_rate", "tract sizes", "left out", "") in rows
+    assert ("chi_square", "perturbation", "enters 1.", "p < .0001") in rows
+    assert not keeps_all("cells", chosen).holds
 
 
 def test_records_in_equal_tracts_have_the_known_mean_of_chi_square() -> None:

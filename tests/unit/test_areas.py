@@ -258,6 +258,8 @@ def test_measures_that_follow_the_plan_leave_out_the_area_itself() -> None:
         (["chi_square(race)"], ["race"], "is what the measure"),
         (["chi_square(race)"], [], "must be a list of columns"),
         (["chi_square(race)"], [3], "must be a list of columns"),
+        (["chi_square(race)"], 5, "must be a list of columns"),
+        (["chi_square(race, infinite=2)"], ["tract"], "'infinite' parameter of the measure chi_square must be 1"),
         (["chi_square(race)"], ["tract", "tract"], "A level occurs twice"),
         (["chi_square(race)"], ["tract*tract"], "A column occurs twice"),
         (["chi_square(race)"], ["x"], "'x' is numeric, and by= needs categories"),
@@ -361,17 +363,70 @@ def test_flows_count_the_records_that_changed_their_area() -> None:
     expected = {(f"county{i}", f"county{j}"): table[i, j] for i in range(5) for j in range(5) if i != j and table[i, j]}
     assert {row[1:3]: row[3] for row in flows.iter_rows()} == expected
     assert flows["records"].to_list() == sorted(flows["records"], reverse=True)
-    assert (
-        qd.area_flows(data, after, "county").sort("origin", "destination").equals(flows.sort("origin", "destination"))
-    )
+    swapped = np.isin(np.arange(data.n), plan.rows)
+    told = qd.area_flows(data, after, "county", swapped=swapped)
+    assert told.sort("origin", "destination").equals(flows.sort("origin", "destination"))
     assert set(qd.area_flows(data, plan, "county*sex")["level"]) == {"county*sex"}
     shuffled = after.take(np.random.default_rng(1).permutation(data.n))
     with pytest.raises(InputError, match="in the same order"):
         qd.area_flows(data, shuffled, "county")
+    with pytest.raises(InputError, match="records that were not swapped have another area"):
+        qd.area_flows(data, shuffled, "county", swapped=swapped)
+    with pytest.raises(InputError, match=r"they have 6,000 and 5,999 rows"):
+        qd.area_flows(data, after.take(np.arange(data.n - 1)), "county")
+    with pytest.raises(ParameterError, match="true or false for each of the 6,000 rows"):
+        qd.area_flows(data, after, "county", swapped=swapped[:-1])
+    with pytest.raises(ParameterError, match="A plan knows who was swapped"):
+        qd.area_flows(data, plan, "county", swapped=swapped)
     with pytest.raises(InputError, match="No record changes its area of 'sex'"):
         qd.area_flows(data, plan, "sex")
     with pytest.raises(ParameterError, match="one column or cross"):
         qd.area_flows(data, plan, ["county"])
+
+
+def test_flows_of_files_sorted_alike_are_refused_unless_an_identifier_agrees() -> None:
+    """Sorted by all that agrees, rows look aligned and are not: the flows would be those of other records."""
+    data = state(600)
+    named = qd.from_frame(data.frame().with_columns(name=pl.int_range(600)))
+    plan = swap(named, pairs=60)
+    after = plan.apply(named).frame()
+    columns = ["race", "sex", "age", "tract"]
+    before = qd.from_frame(named.frame().sort(columns).drop("name"))
+    with pytest.raises(InputError, match=r"what agrees row by row \(columns: 3\) tells .* apart.*--recipe"):
+        qd.area_flows(before, qd.from_frame(after.sort(columns).drop("name")), "tract")
+    flows = qd.area_flows(named, qd.from_frame(after), "tract")
+    assert flows["records"].sum() == plan.report(named).variables[0].changed
+
+
+def test_records_without_an_area_are_no_area_and_are_counted() -> None:
+    tracts = ["a"] * 6 + ["b"] * 6 + [None] * 4
+    frame = pl.DataFrame({"tract": tracts, "race": list("uuuvvv" * 2 + "uuvv")})
+    other = frame.with_columns(race=pl.Series(list("uuvvvv" + "uuuvvv" + "uuuu")))
+    scores = qd.score(qd.from_frame(frame), qd.from_frame(other), ["chi_square(race)"], by=["tract"])
+    rows = scores.by("chi_square(race)").to_dicts()
+    assert [(row["before"], row["note"]) for row in rows] == [
+        (6, ""), (6, "nothing changed"), (4, "these records have no area"),
+    ]  # fmt: skip
+    spread = scores.spread().to_dicts()[0]
+    assert (spread["areas"], spread["undefined"], spread["note"]) == (2, 0, "4 records have no area: left out")
+    assert spread["mean"] == pytest.approx((1 / 3 + 1 / 3 + 0) / 2)
+    assert scores.ranking("chi_square(race)")["area"].to_list() == ["a", "b"]
+    assert scores.ranking("chi_square(race)")["of"].to_list() == [2, 2]
+    short = qd.score(qd.from_frame(frame), qd.from_frame(other.head(15)), ["chi_square(race)"], by=["tract"])
+    assert short.spread()["note"].to_list() == ["4 records before and 3 after have no area: left out"]
+
+
+def test_declared_areas_without_a_record_are_counted_and_so_is_nobody() -> None:
+    book = qd.Codebook((qd.Variable("tract", role="geography", level=1, categories=("a", "b", "c", "d", "e")),))
+    before, after = (qd.from_frame(each.frame(), codebook=book) for each in (BEFORE, AFTER))
+    scores = qd.score(before, after, ["chi_square(race)"], by=["tract", "tract*county"])
+    notes = scores.spread()["note"].to_list()
+    assert "2 declared areas have no record that counts" in notes[0]
+    assert "declared" not in notes[1]  # nobody declares a cross
+    one = qd.score(before, after, ["chi_square(race)"], by=["tract"], where="tract=b")
+    assert "4 declared areas have no record that counts" in one.spread()["note"][0]
+    nobody = qd.score(before, after, ["chi_square(race)"], by=["tract"], where="tract=e")
+    assert nobody.spread()["note"].to_list() == ["no record to score: none fulfils the condition"]
 
 
 def test_scores_by_rate_are_those_of_each_recipe() -> None:

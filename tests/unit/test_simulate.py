@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy.stats import chi2_contingency, kstest
+from scipy.stats import chi2_contingency, kstest, random_table
 
 import quadrille as qd
 from quadrille.errors import ParameterError
@@ -65,6 +66,25 @@ def hypergeometric_shortcut(before: Table, pairs: int, replicates: int) -> list[
     return found
 
 
+def patefield(before: Table, pairs: int, replicates: int) -> list[Table]:
+    """Another shortcut: the records that RandomSwap takes, and their areas dealt out anew by a random table.
+
+    A random table with given margins (Patefield 1981) is a random permutation of the areas of these records, so that
+    some get the area they came from: fewer move than in pairs of different areas.
+    """
+    areas, levels = before.shape
+    area = np.repeat(np.arange(areas), before.sum(axis=1))
+    cell = np.repeat(np.arange(before.size), before.ravel())
+    recipe = qd.RandomSwap(["tract"], pairs=pairs, differ="all", seed=0)
+    drawer, random, found = recipe.drawer(file_of(tract=area)), np.random.default_rng(1), []
+    for seed in range(replicates):
+        rows = drawer.draw(replace(recipe, seed=10**6 + seed).stream()).rows
+        taken = np.bincount(cell[rows], minlength=before.size).reshape(areas, levels)
+        dealt = random_table.rvs(taken.sum(axis=1), taken.sum(axis=0), random_state=random).astype(np.int64)
+        found.append(before - taken + dealt)
+    return found
+
+
 def scores(before: Table, tables: list[Table]) -> dict[str, Floats]:
     """Four metrics of many tables by plain numpy, zero cells left out of the first."""
     after = np.array(tables, dtype=float)
@@ -93,6 +113,11 @@ def test_records_in_count_space_have_the_distribution_of_random_swap_on_the_reco
 
 def test_the_same_test_rejects_swapped_counts_drawn_before_the_pairs() -> None:
     assert smallest_p(*SETTINGS["areas 2:2:2:94"], hypergeometric_shortcut) < LEVEL
+
+
+@pytest.mark.parametrize("name", ["areas 2:2:2:94", "uneven areas", "many areas"])
+def test_the_same_test_rejects_areas_dealt_out_by_a_random_table(name: str) -> None:
+    assert smallest_p(*SETTINGS[name], patefield) < 1e-9
 
 
 def test_the_same_test_rejects_pairs_that_are_all_equally_likely() -> None:
@@ -203,6 +228,22 @@ def test_input_that_cannot_be_used_is_refused_with_a_clear_message(given: dict[s
     options: dict[str, Any] = {"areas": [100, 100], "shares": [0.8, 0.2], "rate": 0.1, "replicates": 2} | given
     with pytest.raises(ParameterError, match=message):
         simulate(**options)
+
+
+def test_shares_too_large_to_add_up_are_refused_without_a_warning() -> None:
+    with warnings.catch_warnings(), pytest.raises(ParameterError, match="'shares' parameter"):
+        warnings.simplefilter("error")
+        simulate([100, 100], [1e308, 1e308], rate=0.1, replicates=2)
+
+
+def test_a_table_of_nearly_empty_cells_is_refused_instead_of_redrawn_for_ever() -> None:
+    sparse = [1] * 20_000 + [20_000]
+    message = "20,000 of 40,002 cells are empty at the start: for 2,000 pairs more than 1,200,000 had to be drawn again"
+    with pytest.raises(ParameterError, match=message):
+        simulate(sparse, [0.9999, 0.0001], rate=0.1, mechanism="cells", replicates=1, seed=1)
+    assert simulate(sparse, [0.9999, 0.0001], rate=0.1, replicates=2, seed=1).height == 2
+    few = simulate([1] * 20 + [2000], [0.99, 0.01], rate=0.1, mechanism="cells", replicates=2, seed=1)
+    assert few["redrawn"].min() > 100  # many redraws that end are fine
 
 
 def test_more_pairs_than_can_exist_are_refused_with_the_maximum() -> None:

@@ -12,8 +12,8 @@ from statsmodels.stats.anova import anova_lm
 
 from quadrille.study.simulate import METRICS
 from quadrille.study.trials import Design
-from quadrille.study.trials.analysis import Stratum, analyse, spearman
-from quadrille.study.trials.effects import fit
+from quadrille.study.trials.analysis import Stratum, analyse, spearman, without_noise
+from quadrille.study.trials.effects import fit, log_tail
 
 Floats = NDArray[np.float64]
 
@@ -74,6 +74,28 @@ def test_p_values_of_factors_that_enter_are_those_of_the_analysis_of_variance() 
     assert second.p == pytest.approx(both["PR(>F)"].iloc[1], rel=1e-5)
 
 
+def test_the_strongest_factor_enters_first_even_where_p_values_are_below_all_floats() -> None:
+    random = np.random.default_rng(8)
+    strong = 50.0 * (LEVELS[:, 1] == 1) + 400.0 * LEVELS[:, 2] + 100.0 * (LEVELS[:, 0] == 2)
+    values = strong[:, None] + random.normal(size=(len(LEVELS), 400))
+    model = fit("y", values, LEVELS, DESIGN.factors)
+    assert model is not None
+    assert [step.factor for step in model.steps[:3]] == ["rates", "areas", "levels"]
+    assert [step.p for step in model.steps[:3]] == [0.0] * 3
+
+
+@pytest.mark.parametrize(("more", "df"), [(1, 2000), (2, 10_792), (4, 71_992)])
+def test_logarithms_of_tiny_tails_continue_those_of_scipy(more: int, df: int) -> None:
+    ratios = np.geomspace(10, 1e5, 8000)
+    ours = np.array([log_tail(ratio, more, df) for ratio in ratios])
+    theirs = stats.f.logsf(ratios, more, df)
+    assert np.isinf(theirs).any() and np.isfinite(ours).all()
+    assert (np.diff(ours) < 0).all()  # no step where one form takes over from the other
+    exact = theirs > -708  # beyond, probabilities lose their digits
+    assert ours[exact] == pytest.approx(theirs[exact], abs=0.005)  # the terms left out are that small
+    assert (theirs[exact] < -700).any()
+
+
 def test_only_factors_that_matter_are_selected_at_about_the_stated_level() -> None:
     random, wrong, turns = np.random.default_rng(9), 0, 200
     for _ in range(turns):
@@ -112,6 +134,21 @@ def test_correlations_are_those_of_scipy_ties_included() -> None:
     values[:, :, 5] += values[:, :, 0]
     oracle = stats.spearmanr(values.reshape(-1, 6)).statistic
     assert spearman(values) == pytest.approx(oracle, abs=1e-12)
+
+
+def test_values_that_are_equal_but_for_rounding_share_a_rank() -> None:
+    random = np.random.default_rng(5)
+    terms = random.normal(size=(40, 9)).round(3)
+    shuffled = np.array([random.permutation(row) for row in np.repeat(terms, 5, axis=0)])
+    sums = shuffled.cumsum(axis=1)[:, -1]  # the same sums, added up in another order
+    exact = np.repeat([sum(round(1000 * each) for each in row) for row in terms.tolist()], 5)
+    assert len(np.unique(sums)) > len(np.unique(exact))  # floats tell apart what is equal
+    assert stats.rankdata(without_noise(sums)).tolist() == stats.rankdata(exact).tolist()
+    other = random.normal(size=len(sums))
+    oracle = stats.spearmanr(exact, other).statistic
+    assert spearman(np.stack([sums, other], axis=1)[None])[0, 1] == pytest.approx(oracle, abs=1e-12)
+    noise = np.array([0.1 + 0.2, 0.3, 0.3, 0.1 + 0.2])
+    assert np.isnan(spearman(np.stack([noise, np.arange(4.0)], axis=1)[None])[0, 1])
 
 
 def test_ranges_are_within_and_across_the_two_groups_of_metrics() -> None:

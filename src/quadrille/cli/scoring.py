@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from quadrille.recipe import Recipe
     from quadrille.study.score import Scores
 
+    Compared = tuple[Data, Data, NDArray[np.bool_] | None]
+
 TOP = 10
 
 By = Annotated[
@@ -47,7 +49,7 @@ ChartRanking = Annotated[
 ]
 ChartFlows = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="By area: draw the flows between the areas of the first level. Rows in order."),
+    typer.Option(metavar="FILE", help="By area: draw the flows between the areas of the first level. See --recipe."),
 ]
 
 
@@ -91,7 +93,7 @@ def score(
         scores = qd.score(data, other, wanted, swapped=swapped, where=where, by=levels)
         ranking = _ranking(scores, rank, top, min_records) if levels else None
         if ranking is not None:
-            _write(scores, data, other, ranking, files)
+            _write(scores, (data, other, swapped), ranking, files)
     written = {name: path and str(path) for name, path in files.items()}
     if as_json:
         more = (
@@ -155,7 +157,7 @@ def _chosen(scores: Scores, rank: str | None) -> str:
     return next(iter(scores))
 
 
-def _write(scores: Scores, data: Data, other: Data, ranked: pl.DataFrame, files: dict[str, Path | None]) -> None:
+def _write(scores: Scores, compared: Compared, ranked: pl.DataFrame, files: dict[str, Path | None]) -> None:
     """Write the table of all areas and draw the charts that were asked for."""
     from quadrille.io.documents import check_table, write_table
 
@@ -170,7 +172,8 @@ def _write(scores: Scores, data: Data, other: Data, ranked: pl.DataFrame, files:
         if ranking is not None:
             figures.append((chart.ranking(ranked), ranking))
         if flows is not None:
-            figures.append((chart.flows(qd.area_flows(data, other, scores.levels[0])), flows))
+            data, other, swapped = compared
+            figures.append((chart.flows(qd.area_flows(data, other, scores.levels[0], swapped=swapped)), flows))
         for figure, path in figures:
             chart.save(figure, path)
     if out is not None:

@@ -27,7 +27,7 @@ def show_simulation(done: Simulation) -> None:
     show.title(design.title or design.place)
     zero, redrawn = (int(found.values[:, :, i].sum()) for i in (-2, -1))
     lines = [
-        ("settings", f"{len(design.trials):,}, each with {design.replicates:,} replicates"),
+        ("settings", f"{len(design.trials):,}, each with {_counted(design.replicates, 'replicate')}"),
         ("factors", "; ".join(f"{f.name}: {', '.join(f.levels)}" for f in design.factors)),
     ]
     if zero:
@@ -105,6 +105,10 @@ def _effects_of(found: Analysis, models: Sequence[Model]) -> None:
     lines.append(["RMSE", *("-" if isnan(model.rmse) else _number(model.rmse) for model in models)])
     numbers = range(1, len(models) + 1)
     show.grid(("", *(model.metric.replace("_", "\n", 1) for model in models)), lines, numbers=numbers, whole=numbers)
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def _effect(model: Model, factor: str, level: str) -> str:

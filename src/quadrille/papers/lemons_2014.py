@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from quadrille import frames
+from quadrille.papers.lemons2014.errata import errata
 from quadrille.papers.lemons2014.report import Found, claims, closed_forms, listings
+from quadrille.papers.lemons2014.selection import selected, selection
 from quadrille.papers.lemons2014.study import design, simulated
 from quadrille.papers.lemons2014.tables import Entry, compare
 from quadrille.papers.reproduction import Listing, Progress, Reproduction
@@ -26,26 +28,6 @@ DEFAULT_SEEDS = 1000
 DEFAULT_SAMPLER = "both"
 SAMPLERS = ("both", *MECHANISMS)
 LEAST_SEEDS = 40
-
-ERRATA = (
-    "The mechanism: the paper swaps randomly chosen households between tracts. That gives chi_square a mean "
-    "proportional to the number of levels less one, and makes it indifferent to their shares; Tables 2 to 5 show "
-    "neither. They follow when every pair takes two tracts and two levels with equal chances, whatever their counts: "
-    "then small cells change as much as large ones.",
-    "Rates, skewed shares and skewed tract sizes are not stated. Those used here are the ones that fit.",
-    "Table 2: the sd of the Shannon difference with five levels is printed as .00460. Its own percentiles, -.00614 and "
-    ".01575, and the RMSE of .008 in Table 5 do not fit that; ours is .0078.",
-    "Table 3 is the correlation of all replicates pooled, not the average over settings, which is what the text says. "
-    "Table 4 likewise pools the six settings of a stratum.",
-    "Table 5: the effects of low and medium perturbation on the Renyi difference are printed as -.00053 and -.00027. "
-    "They are -.000053 and -.000027, and compared as such.",
-    'Table 5: "x 10^3" stands for 10^-3. Table 6 shows gender and age. Tables 6 to 8 are of survey microdata that are '
-    "not public; `quadrille score --by` gives the same tables for any file.",
-    "Effects on the effective swap rate that are printed as below .00001 in size are compared with 0.",
-    "Means of the three differences of diversity are small against their spread over replicates. With two levels the "
-    "published means lie above their expectation and ours below it, by chance; effects that are made of them differ, "
-    "too. The published 5th percentiles with two levels are about 8 % nearer to 0 than ours with any seed tried.",
-)
 
 
 def reproduce(
@@ -68,7 +50,7 @@ def reproduce(
         values = simulated(plan, _after(progress, turn * plan.total, len(chosen) * plan.total))
         entries = compare(plan, values)
         found[mechanism] = (plan, values, entries)
-        shown += listings(mechanism, entries)
+        shown += [*listings(mechanism, entries), selection(mechanism, selected(plan, values))]
         shown += [closed_forms(plan, values)] if mechanism == "cells" else []
         figures |= _figures(mechanism, entries)
         points += [_point(mechanism, entry) for entry in entries]
@@ -79,7 +61,7 @@ def reproduce(
         setting={"settings": 72, "replicates": f"{seeds:,} each", "mechanisms": " and ".join(chosen)},
         cells=(),
         claims=tuple(claims(found)),
-        errata=ERRATA,
+        errata=tuple(errata(found)),
         figures=figures,
         listings=tuple(shown),
         points=tuple(points),

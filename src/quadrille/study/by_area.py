@@ -5,11 +5,12 @@ A table of areas and variables is tabulated once and taken apart; nothing is don
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import nan
 
 import numpy as np
+from numpy.typing import NDArray
 
 from quadrille.areas import Areas, Floats, Ints
 from quadrille.data import Data, require_columns
@@ -34,7 +35,11 @@ AS_ONE = frozenset({"table", "participation", "moved"})
 
 @dataclass(frozen=True, eq=False)
 class AreaScores:
-    """One measure by the areas of one level. `value` is NaN where it is undefined; `whole` is over all areas."""
+    """One measure by the areas of one level. `value` is NaN where it is undefined; `whole` is over all records.
+
+    The records whose area is missing are listed as well; `known` tells the areas from them. `unlisted` counts the areas
+    that are declared and have no record.
+    """
 
     level: str
     call: Call
@@ -43,6 +48,8 @@ class AreaScores:
     before: Ints
     after: Ints
     changed: Ints
+    known: NDArray[np.bool_]
+    unlisted: int
     value: Floats
     notes: tuple[str, ...]
     zero: Ints | None = None
@@ -71,7 +78,7 @@ class Split:
 
 def levels_of(by: By, data: Data) -> dict[str, Level]:
     """Read the levels: columns, or crosses of columns such as county*sex."""
-    given = [by] if isinstance(by, str) else list(by)
+    given = [by] if isinstance(by, str) else list(by) if isinstance(by, Iterable) else []  # pyright: ignore[reportUnnecessaryIsInstance]
     if not given or not all(isinstance(each, str) for each in given):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise bad_parameter("score", "by", "a list of columns or crosses of columns, such as county*sex", by)
     levels: dict[str, Level] = {}
@@ -168,9 +175,7 @@ class Splitter:
             text,
             call,
             kind,
-            _names(areas),
-            *areas.records,
-            areas.changed,
+            *_about(areas),
             value,
             tuple(notes),
             zero,
@@ -185,14 +190,15 @@ class Splitter:
         changed = np.max([table.changed for _, table in tables], axis=0)
         value = np.array([nan if score.value is None else score.value for score in scores])
         notes = tuple(score.note for score in scores)
-        return AreaScores(text, call, kind, _names(areas), *areas.records, changed, value, notes)
+        named, before, after, _, known, unlisted = _about(areas)
+        return AreaScores(text, call, kind, named, before, after, changed, known, unlisted, value, notes)
 
     def _alike(self, text: str, level: Level, call: Call, kind: Measure, score: Score) -> AreaScores:
         """Give every area the same score."""
         areas = self._take(Table(level, call.where), len(level), 0)
         value = np.full(len(areas), nan if score.value is None else score.value)
         notes = (score.note,) * len(areas)
-        return AreaScores(text, call, kind, _names(areas), *areas.records, areas.changed, value, notes)
+        return AreaScores(text, call, kind, *_about(areas), value, notes)
 
     def _areas(self, part: Part, level: Level) -> Areas:
         """Tabulate areas by variables; a margin that begins with geography has smaller areas within."""
@@ -238,8 +244,10 @@ def _noted(areas: Areas, value: Floats, zero: Ints | None, *, infinite: bool) ->
     return np.where(empty, nan, value), zero, notes
 
 
-def _names(areas: Areas) -> tuple[str, ...]:
-    return tuple(" × ".join(labels) for labels in areas.labels())
+def _about(areas: Areas) -> tuple[tuple[str, ...], Ints, Ints, Ints, NDArray[np.bool_], int]:
+    """Return what every score by area tells of the areas: names, records, which are known, how many have no record."""
+    named = tuple(" × ".join(labels) for labels in areas.labels())
+    return named, *areas.records, areas.changed, areas.known, areas.unlisted
 
 
 def needed(levels: Mapping[str, Level], parts: Sequence[Parts], where: Sequence[Where | None]) -> tuple[str, ...]:

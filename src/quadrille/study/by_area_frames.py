@@ -17,6 +17,8 @@ AREA = ("level", "area", "address", "before", "after", "changed", "value", "zero
 RANKED = ("affected", "rank", "of", *AREA, "equal", "ranked_by")
 """The columns of the tables, for those without a row."""
 BY_VALUE, BY_SIZE, UPWARDS = "value", "absolute value", "value, lowest first"
+NO_AREA = "these records have no area"
+NOBODY = "no record to score: none fulfils the condition"
 NOT_LARGER = "larger is not more perturbed"
 
 
@@ -35,7 +37,7 @@ def _row(found: AreaScores, place: int) -> Row:
         "changed": int(found.changed[place]),
         "value": _plain(float(found.value[place])),
         "zero_cells": None if found.zero is None else int(found.zero[place]),
-        "note": found.notes[place],
+        "note": "; ".join(filter(None, ("" if found.known[place] else NO_AREA, found.notes[place]))),
     }
 
 
@@ -45,10 +47,12 @@ def _plain(value: float) -> float | None:
 
 def spread_rows(found: AreaScores) -> list[Row]:
     """Return the row that tells how the values of the areas spread."""
-    value: Floats = found.value[~np.isnan(found.value)]
-    zero = None if found.zero is None else int(found.zero.sum())
-    undefined = len(found.value) - len(value)
+    every: Floats = found.value[found.known]
+    value = every[~np.isnan(every)]
+    zero = None if found.zero is None else int(found.zero[found.known].sum())
+    undefined = len(every) - len(value)
     notes = [_undefined(found, undefined)] if undefined else []
+    notes += _left_out(found)
     notes += [zero_note(zero, left_out=not found.kind.options.get("infinite"))] if zero else []
     notes += [NOT_LARGER] if found.kind.name in DIVERSITIES else []
     return [
@@ -69,9 +73,26 @@ def spread_rows(found: AreaScores) -> list[Row]:
 
 def _undefined(found: AreaScores, count: int) -> str:
     """Say how many areas have no value, and why, where all have the same reason."""
-    reasons = {note for note, value in zip(found.notes, found.value.tolist(), strict=True) if isnan(value)}
+    known = zip(found.notes, found.value.tolist(), found.known.tolist(), strict=True)
+    reasons = {note for note, value, is_area in known if is_area and isnan(value)}
     why = f" ({next(iter(reasons))})" if len(reasons) == 1 else ""
-    return f"{count:,} of {len(found.value):,} areas have no value{why}"
+    return f"{count:,} of {int(found.known.sum()):,} areas have no value{why}"
+
+
+def _left_out(found: AreaScores) -> list[str]:
+    """Say how many records have no area, and how many areas no record."""
+    if not len(found.areas):
+        return [NOBODY]
+    notes: list[str] = []
+    if not found.known.all():
+        before, after = (int(side[~found.known].sum()) for side in (found.before, found.after))
+        records = "1 record has" if before == after == 1 else f"{before:,} records have"
+        records = records if before == after else f"{before:,} records before and {after:,} after have"
+        notes.append(f"{records} no area: left out")
+    if found.unlisted:
+        areas = "1 declared area has" if found.unlisted == 1 else f"{found.unlisted:,} declared areas have"
+        notes.append(f"{areas} no record that counts")
+    return notes
 
 
 def _moments(value: Floats) -> dict[str, float | None]:
@@ -108,7 +129,7 @@ def ranking_rows(found: AreaScores, top: int, min_records: int) -> list[Row]:
 
 def _order(found: AreaScores) -> tuple[Ints, str]:
     """Return the places of the areas with a value, the most affected first; of equals the smaller area first."""
-    places = np.flatnonzero(~np.isnan(found.value))
+    places = np.flatnonzero(found.known & ~np.isnan(found.value))
     value = found.value[places]
     signed, higher = found.kind.direction == "nearer 0", found.kind.direction == "higher"
     key = -np.abs(value) if signed else value if higher else -value

@@ -64,7 +64,8 @@ class Scores(Mapping[str, float | None]):
         """Return one row per area: level, area, records before and after, changed, value, zero cells, note.
 
         `changed` is the least number of records whose change explains the difference between the area's tables.
-        Without an address or a level, all of them follow one another.
+        Without an address or a level, all of them follow one another. Records whose area is missing have a row of
+        their own, and its note says so; they are no area in `spread` and `ranking`.
         """
         return _table([row for found in self.areas(address, by) for row in area_rows(found)], AREA)
 
@@ -73,7 +74,8 @@ class Scores(Mapping[str, float | None]):
 
         Columns: level, variable, measure, address, areas (with a value), undefined (without one), mean, sd (divisor
         areas - 1), p5 and p95 (percentiles, linear between the order statistics), whole (the measure of the table of
-        all areas together), zero_cells (empty before and not after, over all areas), note.
+        all areas together, records without an area included), zero_cells (empty before and not after, over all areas),
+        note. The note counts the records without an area, and the declared areas without a record.
         """
         return frames.tidy([row for found in self.areas() for row in spread_rows(found)])
 

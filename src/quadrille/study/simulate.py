@@ -40,6 +40,8 @@ _OWNER = "simulate"
 _MOST_RECORDS = 2**31
 _MOST_AREAS = 46_340  # the square still fits the random words of the kernels
 _MOST_CELLS = 10**7
+_REDRAWS, _REDRAWS_PER_PAIR = 1_000_000, 100
+"""More pairs than this drawn again in one replicate: nearly all cells are empty, and the draw would hardly end."""
 _HINTS = 1 << 14
 _CHUNK = 16
 
@@ -70,7 +72,8 @@ def simulate(
     rate : share of records that are swapped, both partners counted.
     mechanism : "records" has the distribution of RandomSwap of the area: a record uniformly, then its partner uniformly
         from the other areas; when all records left are in one area, a pair is parted to go on. "cells" takes two areas
-        and two levels uniformly, whatever their counts; a pair that would make a count negative is redrawn.
+        and two levels uniformly, whatever their counts; a pair that would make a count negative is redrawn. Where
+        nearly all cells are empty, redraws would hardly end: more than 1,000,000 and 100 per pair are refused.
     replicates : number of rows. The first rows of a longer simulation are those of a shorter one.
     seed : None for 256 secret bits; a whole number only for tests and papers.
     workers : threads to use; all cores by default. The result is the same for any number.
@@ -166,6 +169,8 @@ class Swapping:
                 drawn, redrawn = kernels.swap_records(self._urn, self.pairs, after, dice)
             else:
                 drawn, redrawn = self.pairs, kernels.swap_cells(areas, levels, self.pairs, after, dice)
+                if redrawn > _REDRAWS + _REDRAWS_PER_PAIR * self.pairs:
+                    raise self._too_sparse()
             if dice.cursor[1]:
                 return None
             assert drawn == self.pairs, "a number of pairs up to the maximum is always reached"
@@ -174,6 +179,15 @@ class Swapping:
             return after.reshape(areas, levels), int(redrawn)
 
         return draw_until_enough(attempt, stream, guess=self._words)
+
+    def _too_sparse(self) -> ParameterError:
+        empty = int((self.before == 0).sum())
+        most = _REDRAWS + _REDRAWS_PER_PAIR * self.pairs
+        return ParameterError(
+            f"The mechanism 'cells' of simulate takes cells whatever their counts, and {empty:,} of "
+            f"{self.before.size:,} cells are empty at the start: for {self.pairs:,} pairs more than {most:,} had to be "
+            "drawn again. Give fewer areas or levels, or larger areas, or use the mechanism 'records'."
+        )
 
     def replicate(self, stream: Stream) -> Floats:
         """Draw once and return the metrics, the zero cells and the pairs drawn again."""
@@ -271,7 +285,8 @@ def _scaled(shares: object) -> Floats:
         if isinstance(value, bool) or not isinstance(value, SupportsFloat) or not 0 <= float(value) < float("inf"):
             raise bad_parameter(_OWNER, "shares", must, value)
     values = np.array([float(cast("SupportsFloat", value)) for value in listed])
-    total = float(values.sum())
+    with np.errstate(over="ignore"):  # a sum beyond all numbers is refused below
+        total = float(values.sum())
     if len(values) > _MOST_AREAS or total == 0 or not isfinite(total):
         raise bad_parameter(_OWNER, "shares", must, shares)
     return values / total

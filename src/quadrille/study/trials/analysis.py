@@ -22,6 +22,7 @@ DISTANCES = METRICS[:3]
 """Group A: how far cells are from where they were; never negative but for deviance with zero cells left out."""
 DIVERSITIES = METRICS[3:]
 """Group B: how diversity within areas has changed; either sign."""
+_NOISE = 1e-12
 QUANTILES = {"p5": 0.05, "p25": 0.25, "median": 0.5, "p75": 0.75, "p95": 0.95}
 
 
@@ -75,13 +76,32 @@ def analyse(design: Design, values: Floats) -> Analysis:
 
 
 def spearman(values: Floats) -> Floats:
-    """Return the rank correlations of the last axis, everything else pooled; NaN where a column does not vary."""
+    """Return the rank correlations of the last axis, everything else pooled; NaN where a column does not vary.
+
+    Values that are equal but for rounding errors share a rank.
+    """
     columns = values.reshape(-1, values.shape[-1]).T
-    ranks = np.array([stats.rankdata(column) for column in columns])
+    ranks = np.array([stats.rankdata(without_noise(column)) for column in columns])
     ranks -= ranks.mean(axis=1, keepdims=True)
     norms = np.sqrt((ranks**2).sum(axis=1))
     with np.errstate(invalid="ignore"):
         return (ranks @ ranks.T) / np.outer(norms, norms)
+
+
+def without_noise(values: Floats) -> Ints:
+    """Number the values in ascending order; those that differ by rounding errors only have the same number.
+
+    Sums of the same terms in another order differ in their last digits. Values count as equal when no gap between them
+    is above 1e-12 of the largest in size.
+
+    >>> without_noise(np.array([0.1 + 0.2, 5.0, 0.3, -1.0])).tolist()
+    [1, 2, 1, 0]
+    """
+    order = np.argsort(values)
+    gaps = np.diff(values[order]) > _NOISE * np.abs(values).max(initial=0.0)
+    number = np.zeros(len(values), dtype=np.int64)
+    number[order[1:]] = np.cumsum(gaps)
+    return number
 
 
 def spread(values: Floats) -> Row:

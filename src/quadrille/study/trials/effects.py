@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import exp, log, sqrt
+from math import exp, log, log1p, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special, stats
 
 from quadrille.study.trials.design import Factor
 
@@ -23,6 +23,8 @@ ENTER, STAY = 0.10, 0.05
 """A factor enters with a p-value below the first, and stays with one below the second."""
 INTERCEPT = "intercept"
 _CONFIDENCE = 0.95
+_SMALLEST = -700.0
+"""Logarithm of a probability that floats still have with all their digits."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,20 @@ class _Cells:
         if df <= 0 or more <= 0:
             return 0.0
         ratio = max(less - more, 0.0) / (df_less - df) / (more / df)
-        return float(stats.f.logsf(ratio, df_less - df, df))
+        return log_tail(ratio, df_less - df, df)
+
+
+def log_tail(ratio: float, more: int, df: int) -> float:
+    """Return the logarithm of the probability that F with (more, df) degrees of freedom is above a ratio.
+
+    Where the probability is too small for floats, its logarithm is that of the first term of the incomplete beta
+    function, x^a (1 - x)^(b - 1) / (a B(a, b)) with x = df / (df + more F), a = df / 2 and b = more / 2.
+    """
+    found = float(stats.f.logsf(ratio, more, df))
+    if found > _SMALLEST:
+        return found
+    a, b, x = df / 2, more / 2, df / (df + more * ratio)
+    return a * log(x) + (b - 1) * log1p(-x) - log(a) - float(special.betaln(a, b))
 
 
 def fit(metric: str, values: Floats, levels: Ints, factors: Sequence[Factor], *, select: bool = True) -> Model | None:

@@ -93,8 +93,10 @@ def shares(table: Table, key: str) -> tuple[float, ...]:
         found += [number] * count
     if len(found) < 2:
         table.refuse("a variable has two levels or more. Give the share of each.", key)
-    if not 0 < sum(found) < float("inf"):
+    if sum(found) == 0:
         table.refuse("the shares sum to zero. Give at least one that is not 0.", key)
+    if sum(found) == float("inf"):
+        table.refuse("the shares are too large to be added up. Give smaller numbers: only their ratios count.", key)
     return tuple(found)
 
 

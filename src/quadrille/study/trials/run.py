@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from quadrille.errors import ParameterError
 from quadrille.randomness import Stream
 from quadrille.study.simulate import Swapping
 from quadrille.study.trials.design import Design
@@ -82,7 +83,12 @@ class Desk:
             setting = self._design.trials[part.trial].setting()
             self._latest = (part.trial, setting.swapping(), setting.stream(self._seed))
         _, swapping, stream = self._latest
-        return swapping.replicates(stream, range(part.first, part.stop))
+        try:
+            return swapping.replicates(stream, range(part.first, part.stop))
+        except ParameterError as error:
+            design = self._design
+            where = f"{design.place}, setting {design.named(design.trials[part.trial])}"
+            raise ParameterError(f"{where}: {error}") from None
 
 
 def _alone(desk: Desk, missing: list[Part], workers: int, take: Callable[[Part, Floats], None]) -> list[Part]:
