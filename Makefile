@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test bench lint types imports unit browser pins clean
+.PHONY: demo test bench lint types imports unit browser pins wheelhouse airgap clean
 
 demo: $(READY)
 	@$(BIN)/quadrille demo --out demo
@@ -47,6 +47,15 @@ $(READY): pyproject.toml constraints.txt
 # Write the pins anew: the newest versions that fit pyproject.toml.
 pins: $(READY)
 	@$(BIN)/uv pip compile pyproject.toml --quiet --all-extras --no-header --no-annotate --upgrade --output-file constraints.txt
+
+# A folder from which pip installs on a machine with no network. Needs a package index once, here.
+WHEELHOUSE ?= dist/wheelhouse
+wheelhouse: $(READY)
+	@$(BIN)/python tools/wheelhouse.py $(WHEELHOUSE)
+
+# Builds a wheelhouse, installs it with the network unreachable and runs the demo there: about two minutes.
+airgap: $(READY)
+	@$(BIN)/pytest -m airgap -rs tests/unit/test_wheelhouse.py
 
 clean:
 	rm -rf $(VENV) demo .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from quadrille.codebook import KINDS, ROLES, Codebook, Value, Variable
@@ -25,21 +25,25 @@ def variables(draw: st.DrawFn, name: str) -> Variable:
     values = draw(VALUES)
     cut = draw(st.integers(0, len(values)))
     labels = draw(st.just([]) | st.lists(TEXT, min_size=cut, max_size=cut))
+    kind, role = draw(st.sampled_from(KINDS)), draw(st.none() | st.sampled_from(ROLES))
     return Variable(
         name,
-        draw(st.sampled_from(KINDS)),  # pyright: ignore[reportArgumentType]
+        kind,  # pyright: ignore[reportArgumentType]
         tuple(values[:cut]),
         tuple(labels),
         tuple(values[cut:]),
-        draw(st.none() | st.sampled_from(ROLES)),  # pyright: ignore[reportArgumentType]
-        draw(st.none() | st.integers(0, 9)),
+        role,  # pyright: ignore[reportArgumentType]
+        draw(st.none() | st.integers(1, 9)) if role == "geography" and kind != "numeric" else None,
     )
 
 
 @st.composite
 def codebooks(draw: st.DrawFn) -> Codebook:
     names = draw(st.lists(TEXT, unique=True, max_size=4))
-    return Codebook(tuple(draw(variables(name)) for name in names))
+    listed = [draw(variables(name)) for name in names]
+    levels = [variable.level for variable in listed if variable.level is not None]
+    assume(len(set(levels)) == len(levels))
+    return Codebook(tuple(listed))
 
 
 @given(codebooks())
@@ -79,6 +83,11 @@ def test_keys_are_the_declared_ones_else_every_categorical_that_may_serve() -> N
         ({"categories": ("Zebedee",), "missing": ("Zebedee",)}, InputError, "listed twice"),
         ({"categories": ("Zebedee", 1)}, InputError, "mix text and numbers"),
         ({"categories": ("a",), "labels": ("A", "B")}, InputError, "2 labels for 1 categories"),
+        ({"level": 1}, InputError, 'a level, which needs role = "geography"'),
+        ({"level": 1, "role": "key"}, InputError, 'a level, which needs role = "geography"'),
+        ({"level": 0, "role": "geography"}, ParameterError, "'level' parameter of codebook column 'x' .* 1 or more"),
+        ({"level": True, "role": "geography"}, ParameterError, "'level' parameter"),
+        ({"level": 1, "role": "geography", "kind": "numeric"}, InputError, "declare it nominal"),
     ],
 )
 def test_a_variable_that_contradicts_itself_is_refused_without_its_values(

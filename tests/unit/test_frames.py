@@ -250,10 +250,11 @@ def test_the_codebook_decides_order_labels_and_missing_codes_come_after_categori
 
 
 def test_open_categories_are_guessed_and_the_rest_of_the_codebook_is_kept() -> None:
-    book = Codebook((Variable("x", "ordinal", missing=("?",), role="stratum"), Variable("n", missing=(9,), level=2)))
+    level = Variable("n", missing=(9,), role="geography", level=2)
+    book = Codebook((Variable("x", "ordinal", missing=("?",), role="stratum"), level))
     data = from_frame(pl.DataFrame({"x": ["b", "?", "a"], "n": [9, 10, 1]}), codebook=book)
     assert data["x"].variable == Variable("x", "ordinal", ("a", "b"), missing=("?",), role="stratum")
-    assert data["n"].variable == Variable("n", "nominal", (1, 10), missing=(9,), level=2)
+    assert data["n"].variable == Variable("n", "nominal", (1, 10), missing=(9,), role="geography", level=2)
     assert data["n"].values.tolist() == [2, 1, 0]
 
 

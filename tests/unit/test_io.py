@@ -321,9 +321,9 @@ def test_a_path_that_cannot_be_read_is_refused(tmp_path: Path, name: str, monkey
         read(tmp_path / name)
 
 
-@pytest.mark.parametrize("name", ["file.xlsx", "file", "file.gz", "file.sav", "file.csv.bz2", "csv"])
+@pytest.mark.parametrize("name", ["file.xlsx", "file", "file.gz", "file.sas", "file.csv.bz2", "csv"])
 def test_other_formats_are_refused_with_the_supported_ones(tmp_path: Path, name: str) -> None:
-    listed = r"Supported are \.csv, \.csv\.gz, \.tsv, \.parquet\."
+    listed = r"Supported are \.csv, \.csv\.gz, \.tsv, \.parquet, \.sav, .*\.xpt\."
     with pytest.raises(InputError, match=listed) as caught:
         read(tmp_path / name)
     assert "later" not in str(caught.value)
@@ -491,7 +491,7 @@ def test_an_interrupted_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest
 
 
 def test_a_codebook_survives_its_file(tmp_path: Path) -> None:
-    book = Codebook((Variable("é", "ordinal", (3, 1), ("three", "one"), missing=(9,), role="key", level=1),))
+    book = Codebook((Variable("é", "ordinal", (3, 1), ("three", "one"), missing=(9,), role="geography", level=1),))
     write_codebook(book, tmp_path / "book.toml")
     assert Codebook.read(tmp_path / "book.toml") == book
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
+from quadrille.cli.advice import checks, reason
+
 if TYPE_CHECKING:
     from quadrille.data import Column, Data
-
-MANY_CATEGORIES = 1000
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,10 @@ class ColumnProfile:
     key: bool
     categories: int | None
     missing: float
+    level: int | None = None
     labels: tuple[str, ...] | None = None
+    label: str = ""
+    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,23 @@ class CellProfile:
 
 
 @dataclass(frozen=True)
+class LevelProfile:
+    """A level of geography: its areas, those without a record, and the records of the smallest and largest other."""
+
+    column: str
+    areas: int
+    empty: int
+    smallest: int
+    median: float
+    largest: int
+
+    def __str__(self) -> str:
+        ends = f"{self.smallest:,}" if self.smallest == self.largest else f"{self.smallest:,} to {self.largest:,}"
+        areas = "1 area" if self.areas == 1 else f"{self.areas:,} areas"
+        return f"{self.column}: {areas} of {ends} record{'s' if self.largest > 1 else ''}"
+
+
+@dataclass(frozen=True)
 class Profile:
     """A file at a glance."""
 
@@ -54,22 +75,24 @@ class Profile:
     keys: tuple[str, ...]
     cells: CellProfile | None
     hints: tuple[str, ...]
+    geography: tuple[LevelProfile, ...] = ()
 
     def as_dict(self) -> dict[str, object]:
         """Return plain values, for JSON."""
         return asdict(self)
 
 
-def profile(data: Data, file: str, *, labels: bool = False) -> Profile:
-    """Look at a file."""
-    columns = tuple(_column(data[name], data, labels=labels) for name in data.columns)
+def profile(data: Data, file: str, *, labels: bool = False, declared: Collection[str] = ()) -> Profile:
+    """Look at a file; `declared` are the columns that the user's own codebook describes."""
+    columns = tuple(_column(data[name], data, declared, labels=labels) for name in data.columns)
     weight = None
     if data.weight is not None and data.ticks is not None:
         weight = WeightProfile(data.weight, int(data.ticks.values.sum()) / data.ticks.per_unit, data.ticks.exact)
-    return Profile(file, data.n, columns, weight, data.keys, _cells(data), _hints(data))
+    levels = tuple(_level(data[name]) for name in data.codebook.geography)
+    return Profile(file, data.n, columns, weight, data.keys, _cells(data), (*checks(data), *_empty(levels)), levels)
 
 
-def _column(column: Column, data: Data, *, labels: bool) -> ColumnProfile:
+def _column(column: Column, data: Data, declared: Collection[str], *, labels: bool) -> ColumnProfile:
     import numpy as np
 
     variable = column.variable
@@ -82,8 +105,32 @@ def _column(column: Column, data: Data, *, labels: bool) -> ColumnProfile:
         key=variable.name in data.keys,
         categories=len(variable.categories) if variable.coded else None,
         missing=float(absent.mean()),
-        labels=tuple(variable.labels or map(str, variable.categories)) if shown else None,
+        level=variable.level,
+        labels=variable.names if shown else None,
+        label=variable.label,
+        reason=reason(column, data, declared),
     )
+
+
+def _level(column: Column) -> LevelProfile:
+    import numpy as np
+
+    from quadrille.geography import records_in
+
+    records = records_in(column)
+    held = records[records > 0]
+    few, many = (int(held.min()), int(held.max())) if len(held) else (0, 0)
+    middle = float(np.median(held)) if len(held) else 0.0
+    return LevelProfile(column.variable.name, len(records), len(records) - len(held), few, middle, many)
+
+
+def _empty(levels: tuple[LevelProfile, ...]) -> list[str]:
+    return [
+        f"{level.empty:,} of {level.areas:,} areas of {level.column!r} have no record. They can neither give nor "
+        "receive one, so they stay empty in every swap."
+        for level in levels
+        if level.empty
+    ]
 
 
 def _cells(data: Data) -> CellProfile | None:
@@ -96,27 +143,3 @@ def _cells(data: Data) -> CellProfile | None:
     cross = Cross.of(data, data.keys)
     _, counts = np.unique(cross.cells(data), return_counts=True)
     return CellProfile(cross.possible, len(counts), int((counts == 1).sum()), int((counts == 2).sum()))
-
-
-def _hints(data: Data) -> tuple[str, ...]:
-    import numpy as np
-
-    hints: list[str] = []
-    for name in data.columns:
-        column, role = data[name], data.codebook[name].role
-        if role != "id" and name != data.weight and 1 < data.n == len(np.unique(column.values)):
-            hints.append(
-                f"Column {name!r} looks like an identifier: it has a different value in every record. "
-                'Give it the role "id" in the codebook if it is one.'
-            )
-        elif name in data.keys and column.valid > MANY_CATEGORIES:
-            hints.append(
-                f"Column {name!r} has {column.valid:,} categories. Recode it into classes, "
-                'or give it a role such as "outcome" if it is no key variable.'
-            )
-    if data.ticks is not None and not data.ticks.exact:
-        hints.append(
-            f"The weights in {data.weight!r} have more digits than fit and are rounded, "
-            "each by less than one part in 10^15 of their sum."
-        )
-    return tuple(hints)

@@ -26,13 +26,20 @@ class ArrowStream(Protocol):
 Frame = pl.DataFrame | pl.LazyFrame | ArrowStream
 
 
-def from_frame(frame: Frame, *, codebook: Codebook | str | Path | None = None, weight: str | None = None) -> Data:
+def from_frame(
+    frame: Frame,
+    *,
+    codebook: Codebook | str | Path | None = None,
+    weight: str | None = None,
+    geography: Sequence[str] = (),
+) -> Data:
     """Turn a polars, pandas or Arrow frame into Data; what the codebook leaves open is guessed.
 
     Text, booleans and dates are nominal in sorted order, an Enum in its own order; categories that pandas calls
     ordered are ordinal; integers with at most
     50 distinct values are ordinal; other numbers are numeric. Whole numbers beyond 2^53, and text that is
-    different in every one of more than 50 rows, get the role id. A pandas index is not a column.
+    different in every one of more than 50 rows, get the role id. A pandas index is not a column. `geography` names
+    nested levels of geography, the coarsest first.
 
     >>> data = from_frame(pl.DataFrame({"sex": ["m", "f"], "age": [31, 47]}))
     >>> data["sex"].variable.categories, data["age"].variable.kind
@@ -44,6 +51,8 @@ def from_frame(frame: Frame, *, codebook: Codebook | str | Path | None = None, w
     scales = [variable for variable in ordered_scales(table, frame) if variable.name not in known]
     if scales:
         book = Codebook((*(book or ()), *scales))
+    if geography:
+        book = (book or Codebook()).with_geography(geography)
     return build(table, codebook=book, weight=weight, where="the frame")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
@@ -14,10 +15,18 @@ from quadrille.codebook import Codebook, Value, Variable
 from quadrille.data import Column, Data, code_dtype
 from quadrille.errors import InputError, unknown_name
 from quadrille.frames.dtypes import FORMATS, is_text, type_name
+from quadrille.frames.missing import Marks, with_found_codes, without_marks
 from quadrille.frames.numeric import canonical_integers, finite_floats, not_numbers, numeric_column, too_large
 
 MOST_ORDINAL = 50
 """Integers with at most this many distinct values are guessed to be ordinal."""
+
+_IDENTIFIER = re.compile(
+    r"(?:^|[_ .-])(?i:id|pid|hid|hhid|uid|caseid|personid|respid|ident|identifier|serial|ssn|nr)$|[a-z](?:Id|ID|Nr)$"
+)
+_PERSONAL = re.compile(
+    r"(?:^|[_ .-])(?:(?:sur|last|first|full)?name|address|street|e-?mail|phone|telephone)$", re.IGNORECASE
+)
 
 _CODE_TYPES: dict[object, type[pl.DataType]] = {
     np.uint8: pl.UInt8,
@@ -27,7 +36,7 @@ _CODE_TYPES: dict[object, type[pl.DataType]] = {
 
 
 @dataclass(frozen=True, eq=False)
-class _Source:
+class Source:
     """One column on its way in, with the name of its type for the way back and its number of empty fields."""
 
     series: pl.Series
@@ -46,13 +55,13 @@ def build(
     dtypes: Mapping[str, str] | None = None,
 ) -> Data:
     """Turn a polars frame into Data; `dtypes` names types for the way back that differ from the frame's."""
-    given = _given(table, codebook, weight, where)
+    given = given_by(table, codebook, weight, where)
     names = {series.name: type_name(series, where) for series in table.get_columns()} | dict(dtypes or {})
     sources = [
-        _Source(series, names[series.name], given.get(series.name), where, series.null_count())
+        Source(series, names[series.name], given.get(series.name), where, series.null_count())
         for series in table.get_columns()
     ]
-    return Data([_column(source) for source in _encode_text(sources)], weight=weight)
+    return Data([code(source) for source in _encode_text(sources)], weight=weight)
 
 
 def wants(variable: Variable | None) -> str:
@@ -61,14 +70,15 @@ def wants(variable: Variable | None) -> str:
         return "any"
     if not variable.coded or variable.role == "weight":
         return "number"
-    if any(isinstance(value, str) for value in variable.values):
+    values = variable.categories or variable.missing
+    if any(isinstance(value, str) for value in values):
         return "text"
-    if any(isinstance(value, bool) for value in variable.values):
+    if any(isinstance(value, bool) for value in values):
         return "bool"
-    return "number" if variable.values else "any"
+    return "number" if values else "any"
 
 
-def _given(table: pl.DataFrame, codebook: Codebook | None, weight: str | None, where: str) -> dict[str, Variable]:
+def given_by(table: pl.DataFrame, codebook: Codebook | None, weight: str | None, where: str) -> dict[str, Variable]:
     """Return what the codebook and `weight` say about each column; a weight is always numeric."""
     given = {variable.name: variable for variable in codebook or ()}
     for name in [*given, *([] if weight is None else [weight])]:
@@ -86,7 +96,7 @@ def _given(table: pl.DataFrame, codebook: Codebook | None, weight: str | None, w
     }
 
 
-def _encode_text(sources: list[_Source]) -> list[_Source]:
+def _encode_text(sources: list[Source]) -> list[Source]:
     """Turn every text column that will be coded into an Enum, in one call that polars runs in parallel."""
     texts = {s.series.name: s for s in sources if is_text(s.series) and wants(s.given) in ("any", "text")}
     if not texts:
@@ -94,7 +104,9 @@ def _encode_text(sources: list[_Source]) -> list[_Source]:
     table = pl.DataFrame([source.series for source in texts.values()])
     loose = [name for name, s in texts.items() if not (s.given and s.given.categories) and s.series.dtype != pl.Enum]
     found = table.select(pl.col(loose).drop_nulls().unique().cast(pl.String).sort().implode())
-    known = {name: _text_variable(s, found[name][0] if name in loose else None) for name, s in texts.items()}
+    known = {
+        name: complete_text(s, found[name][0] if name in loose else None, table.height) for name, s in texts.items()
+    }
     enums = {name: pl.Enum(cast("list[str]", list(variable.values))) for name, variable in known.items()}
     coded = table.with_columns(
         pl.col(name).cast(enum, strict=False) for name, enum in enums.items() if table[name].dtype != enum
@@ -104,7 +116,7 @@ def _encode_text(sources: list[_Source]) -> list[_Source]:
     ]
 
 
-def _text_variable(source: _Source, found: pl.Series | None) -> Variable:
+def complete_text(source: Source, found: pl.Series | None, rows: int) -> Variable:
     """Complete the variable of a text column with the values found, or with the Enum's own when None."""
     series = source.series
     given = source.given or Variable(series.name)
@@ -112,7 +124,7 @@ def _text_variable(source: _Source, found: pl.Series | None) -> Variable:
         return given
     if found is None:
         return replace(given, categories=_without(cast("pl.Enum", series.dtype).categories.to_list(), given.missing))
-    if source.given is None and MOST_ORDINAL < len(found) == len(series) - source.empty:
+    if source.given is None and _tells_apart(series.name, len(found), rows - source.empty):
         given = replace(given, role="id")
     categories, ordered = _in_order(_without(found.to_list(), given.missing))
     return replace(given, categories=categories, ordered=ordered)
@@ -139,7 +151,8 @@ def _key(value: Value) -> tuple[bool, Value]:
     return (isinstance(value, bool), value)
 
 
-def _column(source: _Source) -> Column:
+def code(source: Source) -> Column:
+    """Code one column as its variable says, or as guessed."""
     given = source.given or _guess(source.series)
     if not given.coded:
         return numeric_column(source.series, given, source.dtype, source.where)
@@ -148,9 +161,14 @@ def _column(source: _Source) -> Column:
     return _column_by_value(source, given)
 
 
-def _column_by_value(source: _Source, given: Variable) -> Column:
+def _column_by_value(source: Source, given: Variable) -> Column:
     """Code a column that is not text, or text that stands for numbers, by looking at its distinct values."""
+    marks: Marks = []
+    if is_text(source.series) and any(isinstance(code, str) for code in given.missing):
+        rest, marks = without_marks(source.series.cast(pl.String), given)
+        source = replace(source, series=rest)
     series = _as_values(source.series, given)
+    given = with_found_codes(given, series)
     distinct = series.drop_nulls().unique().sort()
     values = _values(distinct)
     if not given.categories:
@@ -160,10 +178,13 @@ def _column_by_value(source: _Source, given: Variable) -> Column:
     codes = pl.Series([position.get(_key(value)) for value in values], dtype=pl.UInt32)
     if is_text(source.series):
         # "3.50" and "3.5" are one category: the text is gone, so the way back is the number.
-        source = replace(source, dtype=type_name(series, source.where))
+        source = replace(source, dtype="String" if marks else type_name(series, source.where))
     elif series.dtype.is_float():
         source = replace(source, empty=series.null_count())
-    return _coded_column(source, given, series.replace_strict(distinct, codes, default=None, return_dtype=pl.UInt32))
+    coded = series.replace_strict(distinct, codes, default=None, return_dtype=pl.UInt32)
+    for place, mark in marks:
+        coded = coded.set(mark, len(given.categories) + place)
+    return _coded_column(source, given, coded)
 
 
 def _as_values(series: pl.Series, given: Variable) -> pl.Series:
@@ -190,7 +211,7 @@ def _values(distinct: pl.Series) -> list[Value]:
     return distinct.dt.strftime(form).to_list()
 
 
-def _coded_column(source: _Source, variable: Variable, codes: pl.Series) -> Column:
+def _coded_column(source: Source, variable: Variable, codes: pl.Series) -> Column:
     """Check the codes (null: empty or unknown) and store them in the smallest type, empty fields last."""
     empty = codes.null_count()
     if empty > source.empty:
@@ -206,16 +227,41 @@ def _coded_column(source: _Source, variable: Variable, codes: pl.Series) -> Colu
     return Column(variable, codes.to_numpy(), source.dtype, nullable=empty > 0)
 
 
+def guess(series: pl.Series) -> Variable:
+    """Guess kind and role of a column, text or not; its categories are left open."""
+    if not is_text(series):
+        return _guess(series)
+    present = series.drop_nulls()
+    few = present.head(10 * MOST_ORDINAL).n_unique() <= MOST_ORDINAL
+    alone = not few and _tells_apart(series.name, present.n_unique(), len(present))
+    return Variable(series.name, role="id" if alone else None)
+
+
 def _guess(series: pl.Series) -> Variable:
     """Guess kind and role of a column that is not text."""
     name, dtype = series.name, series.dtype
     if dtype.is_integer():
         if too_large(series):
             return Variable(name, role="id")
-        return Variable(name, "ordinal" if _few_values(series.drop_nulls()) else "numeric")
+        if _few_values(series.drop_nulls()):
+            return Variable(name, "ordinal")
+        alone = names_identifier(name) and series.n_unique() == len(series)
+        return Variable(name, "numeric", role="id" if alone else None)  # without a list of all its values
     if dtype.is_decimal() and not series.cast(pl.Float64).cast(dtype, strict=False).equals(series):
         return Variable(name, role="id")
     return Variable(name, "numeric" if dtype.is_numeric() else "nominal")
+
+
+def names_identifier(name: str) -> bool:
+    """Whether a name says that the column tells records apart: id, caseId, hh_nr, ssn and the like."""
+    return _IDENTIFIER.search(name) is not None
+
+
+def _tells_apart(name: str, distinct: int, present: int) -> bool:
+    """Whether text identifies records: different in every one of many, or in most when it is a name or an address."""
+    return distinct > MOST_ORDINAL and (
+        distinct == present or (bool(_PERSONAL.search(name)) and 2 * distinct > present)
+    )
 
 
 def _few_values(series: pl.Series) -> bool:

@@ -10,13 +10,13 @@ from quadrille.codebook import Variable
 from quadrille.data import Column
 from quadrille.errors import InputError
 from quadrille.frames.dtypes import is_text, type_name
+from quadrille.frames.missing import Marks, mark_numbers, with_found_codes, without_marks
 
 EXACT = 2**53
 """Whole numbers up to this size are kept exactly by float64."""
 
 _NUMBER = r"^-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$"
 _SAMPLE = 1000
-_NAN_BITS = 0x7FF8_0000_0000_0000
 
 
 def parse_numbers(text: pl.Series) -> pl.Series:
@@ -60,9 +60,9 @@ def too_large(integers: pl.Series) -> bool:
 def numeric_column(series: pl.Series, variable: Variable, dtype: str, where: str) -> Column:
     """Return a column of float64; missing code i is a NaN that carries i + 1, so that it can be restored."""
     place = f"Column {series.name!r} of {where}"
-    marks: list[tuple[int, pl.Series]] = []
+    marks: Marks = []
     if is_text(series):
-        rest, marks = _without_marks(series.cast(pl.String), variable)
+        rest, marks = without_marks(series.cast(pl.String), variable)
         series = _declared_numbers(rest, place)
         dtype = "String" if marks else type_name(series, where)
     elif not series.dtype.is_numeric():
@@ -70,37 +70,11 @@ def numeric_column(series: pl.Series, variable: Variable, dtype: str, where: str
     elif series.dtype.is_integer() and too_large(series):
         count = sum(abs(int(value)) > EXACT for value in series.drop_nulls().to_list())
         raise InputError(_not_exact(place, count))
+    variable = with_found_codes(variable, series)
     values: NDArray[np.float64] = series.cast(pl.Float64).to_numpy(writable=True)
     values[np.isnan(values)] = np.nan
-    for position, code in enumerate(variable.missing):
-        if not isinstance(code, str):
-            values[values == code] = _missing_number(position)
-    for position, mark in marks:
-        values[mark.to_numpy()] = _missing_number(position)
+    mark_numbers(values, variable.missing, marks)
     return Column(variable, values, dtype)
-
-
-def missing_positions(values: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the position of each number's missing code in `Variable.missing`; negative when it has none."""
-    positions = values.view(np.int64) - (_NAN_BITS + 1)
-    positions[~np.isnan(values)] = -1
-    return positions
-
-
-def _missing_number(position: int) -> np.float64:
-    return np.int64(_NAN_BITS + 1 + position).view(np.float64)
-
-
-def _without_marks(text: pl.Series, variable: Variable) -> tuple[pl.Series, list[tuple[int, pl.Series]]]:
-    """Take missing codes that are text out of a numeric column; return the rest and where each code was."""
-    marks = [
-        (position, (text == code).fill_null(value=False))
-        for position, code in enumerate(variable.missing)
-        if isinstance(code, str)
-    ]
-    for _, mark in marks:
-        text = text.set(mark, None)
-    return text, marks
 
 
 def _declared_numbers(text: pl.Series, place: str) -> pl.Series:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from quadrille.codebook import Value
 from quadrille.data import Column
 from quadrille.frames.dtypes import FORMATS, type_of
-from quadrille.frames.numeric import missing_positions
+from quadrille.frames.missing import missing_positions, text_of
 
 
 def restore(column: Column) -> pl.Series:
@@ -28,6 +28,8 @@ def _per_code(values: list[Value | None], dtype: pl.DataType) -> pl.Series:
         return _moments(pl.Series(values, dtype=pl.String), dtype, form)
     if dtype.is_decimal() or isinstance(dtype, pl.Enum | pl.Categorical):
         return pl.Series(values, dtype=pl.String, strict=False).cast(dtype, strict=False)
+    if dtype == pl.String:
+        return pl.Series([None if value is None else text_of(value) for value in values], dtype=dtype)
     return pl.Series(values, dtype=dtype, strict=False)
 
 
@@ -42,16 +44,39 @@ def _moments(text: pl.Series, dtype: pl.DataType, form: str) -> pl.Series:
 
 
 def _numbers(column: Column) -> pl.Series:
-    values: NDArray[np.float64] = column.values
-    numbers = pl.Series(column.variable.name, values, nan_to_null=True)
-    if column.dtype == "String":
-        numbers = numbers.cast(pl.String).str.strip_suffix(".0")
-    else:
-        numbers = numbers.cast(type_of(column.dtype))
-    positions = missing_positions(values)
+    numbers, positions = _with_codes(column)
+    if column.dtype != "String":
+        return numbers.cast(type_of(column.dtype))
+    text = numbers.cast(pl.String).str.strip_suffix(".0")
     for position, value in enumerate(column.variable.missing):
-        at = pl.Series(positions == position)
-        if at.any():
-            code = str(value) if column.dtype == "String" else value
-            numbers = numbers.set(at, code)  # pyright: ignore[reportArgumentType]  # the stubs leave text out
-    return numbers
+        if isinstance(value, str) and (at := pl.Series(positions == position)).any():
+            text = text.set(at, value)  # pyright: ignore[reportArgumentType]  # the stubs leave text out
+    return text
+
+
+def _with_codes(column: Column) -> tuple[pl.Series, NDArray[np.int64]]:
+    """Return the numbers with their missing codes back in place, null for texts; and the positions of the codes."""
+    values: NDArray[np.float64] = column.values
+    positions = missing_positions(values)
+    missing = column.variable.missing
+    if missing:
+        codes = np.array([np.nan if isinstance(code, str) else float(code) for code in missing])
+        values = np.where(positions >= 0, codes[np.maximum(positions, 0)], values)
+    return pl.Series(column.variable.name, values, nan_to_null=True), positions
+
+
+def split(column: Column) -> tuple[pl.Series, pl.Series | None]:
+    """Return a column without missing codes that are text among numbers, and these texts, null elsewhere."""
+    variable = column.variable
+    texts = [code if isinstance(code, str) else None for code in variable.missing]
+    if not any(texts) or any(isinstance(value, str) for value in variable.categories):
+        return restore(column), None
+    if not variable.coded:
+        numbers, positions = _with_codes(column)
+        places = pl.Series(np.where(positions < 0, len(texts), positions))
+        return numbers, pl.Series([*texts, None], dtype=pl.String).gather(places)
+    numbers = [None if isinstance(value, str) else value for value in variable.values]
+    codes = pl.Series(column.values)
+    per_code = pl.Series(variable.name, [*numbers, None], strict=False)
+    per_tag = pl.Series([*[None] * len(variable.categories), *texts, None], dtype=pl.String)
+    return per_code.gather(codes), per_tag.gather(codes)

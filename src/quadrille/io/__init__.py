@@ -3,52 +3,96 @@
 from __future__ import annotations
 
 import gzip
+from collections.abc import Sequence
 from pathlib import Path
 
 from quadrille.codebook import Codebook
 from quadrille.data import Data
 from quadrille.errors import InputError, OutputError
 from quadrille.io.atomic import new_file
-from quadrille.io.csv import csv_bytes, read_csv
+from quadrille.io.csv import csv_bytes, csv_losses, read_csv
 from quadrille.io.parquet import parquet_bytes, read_parquet
 
-__all__ = ["SUFFIXES", "read", "write", "write_codebook"]
+__all__ = ["SUFFIXES", "WRITABLE", "file_bytes", "left_to_codebook", "read", "write", "write_codebook"]
 
-SUFFIXES = (".csv", ".csv.gz", ".tsv", ".parquet")
-"""File names that `read` and `write` understand, by their ending."""
+_STAT = (".sav", ".zsav", ".por", ".dta", ".sas7bdat", ".xpt")
+SUFFIXES = (".csv", ".csv.gz", ".tsv", ".parquet", *_STAT)
+"""File names that `read` understands, by their ending."""
+
+WRITABLE = (".csv", ".csv.gz", ".tsv", ".parquet", ".sav", ".dta", ".xpt")
+"""File names that `write` understands, by their ending."""
 
 
-def read(path: str | Path, *, codebook: Codebook | str | Path | None = None, weight: str | None = None) -> Data:
+def read(
+    path: str | Path,
+    *,
+    codebook: Codebook | str | Path | None = None,
+    weight: str | None = None,
+    geography: Sequence[str] = (),
+    catalog: str | Path | None = None,
+) -> Data:
     """Read a microdata file; its format is told by the ending of its name.
 
     `codebook` is a Codebook or the path of a TOML file; none is ever read without being named. `weight` names
-    the weight column. What the codebook leaves open is guessed, see `from_frame`.
+    the weight column, `geography` nested levels of geography, the coarsest first. What the codebook leaves open is
+    guessed, see `from_frame`; files of SPSS, Stata and SAS bring labels, missing codes and formats along. `catalog`
+    is the SAS catalog (.sas7bcat) with the value labels of a .sas7bdat file.
     """
     file = Path(path)
     suffix = _suffix(file)
     if suffix is None:
         raise InputError(f"Cannot tell the format of {str(file)!r}. Supported are {', '.join(SUFFIXES)}.")
     book = codebook if isinstance(codebook, Codebook | None) else Codebook.read(codebook)
+    if geography:
+        book = (book or Codebook()).with_geography(geography)
+    if catalog is not None and suffix != ".sas7bdat":
+        raise InputError("A catalog belongs to a file of SAS (.sas7bdat). Leave the catalog out.")
+    if suffix in _STAT:
+        from quadrille.io.stat_read import read_stat
+
+        return read_stat(file, suffix, codebook=book, weight=weight, catalog=None if catalog is None else Path(catalog))
     if suffix == ".parquet":
         return read_parquet(file, codebook=book, weight=weight)
     return read_csv(file, _separator(suffix), codebook=book, weight=weight)
 
 
-def write(data: Data, path: str | Path, *, private: bool = False) -> None:
+def write(data: Data, path: str | Path, *, private: bool = False) -> tuple[str, ...]:
     """Write the records with their original values, in the format told by the ending of the name.
 
-    The file appears whole or not at all; a private one is readable by its owner only. In CSV a missing value and an
-    empty text look alike.
+    The file appears whole or not at all; a private one is readable by its owner only. Returned is, line by line, what
+    the format cannot hold; values that it cannot hold are refused. In CSV a missing value and an empty text look alike.
     """
     file = Path(path)
-    suffix = _suffix(file)
-    if suffix is None:
-        raise OutputError(f"Cannot write {str(file)!r} in a format of that name. Supported are {', '.join(SUFFIXES)}.")
+    contents, losses = file_bytes(data, file.name)
+    with new_file(file, contents, private=private):
+        pass
+    return (*losses, *left_to_codebook(data, file.name))
+
+
+def left_to_codebook(data: Data, name: str) -> tuple[str, ...]:
+    """Name the columns of a statistics program whose words a plain table leaves to the codebook."""
+    if _suffix(Path(name)) in _STAT:
+        return ()
+    words = [v for v in data.codebook if v.stored and (v.label or v.value_labels or v.missing or v.missing_ranges)]
+    what = "labels and missing codes are not in the file; write the codebook too"
+    return (f"{', '.join(v.name for v in words)}: {what}.",) if words else ()
+
+
+def file_bytes(data: Data, name: str) -> tuple[bytes | memoryview, tuple[str, ...]]:
+    """Return the file of that name, and line by line what its format cannot hold."""
+    suffix = _suffix(Path(name))
+    if suffix not in WRITABLE:
+        what = f"Only SAS writes {suffix}." if suffix == ".sas7bdat" else f"Cannot write {name!r} in that format."
+        raise OutputError(f"{what} Supported are {', '.join(WRITABLE)}.")
+    if suffix in _STAT:
+        from quadrille.io.stat_write import stat_bytes
+
+        contents, losses = stat_bytes(data, suffix)
+        return contents, (*data.remarks, *losses)
     contents = parquet_bytes(data) if suffix == ".parquet" else csv_bytes(data, _separator(suffix))
     if suffix.endswith(".gz"):
         contents = gzip.compress(contents, mtime=0)  # no time stamp, so that equal data make equal files
-    with new_file(file, contents, private=private):
-        pass
+    return contents, (*data.remarks, *(csv_losses(data) if suffix != ".parquet" else ()))
 
 
 def write_codebook(source: Data | Codebook, path: str | Path) -> None:

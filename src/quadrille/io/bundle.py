@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import json
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,17 +18,31 @@ from quadrille.account import Account
 from quadrille.codebook import Variable
 from quadrille.data import Column, Data, Rows
 from quadrille.errors import InputError
+from quadrille.io import file_bytes
 from quadrille.io.atomic import check_free, new_folder, private_folder, write_file
-from quadrille.io.csv import csv_bytes
+from quadrille.io.cautions import GuessableSeedWarning, ReleaseWarning, cautions
+from quadrille.io.documents import as_json
 from quadrille.io.dossier import Record, dossier, methods_note
-from quadrille.io.parquet import parquet_bytes
-from quadrille.io.published import published
-from quadrille.io.traces import traces
+from quadrille.io.judging import Case, judge, scored
+from quadrille.io.policy import Policy, as_policy
+from quadrille.io.published import Published, published
+from quadrille.io.verdict import PolicyError, Verdict
 from quadrille.plan import Details, Plan
-from quadrille.randomness import is_secret
 from quadrille.recipe import Recipe, one_of, random_order
 from quadrille.study.axes import beside_the_n_rule
 from quadrille.study.score import Scores, score
+
+__all__ = [
+    "DEFAULT",
+    "FORMATS",
+    "GuessableSeedWarning",
+    "PolicyError",
+    "Release",
+    "ReleaseWarning",
+    "check_policy",
+    "default_measures",
+    "release",
+]
 
 DEFAULT = (
     "hellinger",
@@ -42,7 +55,7 @@ DEFAULT = (
 )
 """The measures of a release unless others are named; those that the data cannot have are left out."""
 
-FORMATS = ("csv", "parquet")
+FORMATS = ("csv", "parquet", "sav", "dta", "xpt")
 _FOLDERS = ("public", "confidential")
 _WEIGHTED = ("hd1", "hd2", "r_ased", "c_ard", "v_ard", "ased_reg")
 """For weighted files also what swapping does to weighted estimates."""
@@ -51,14 +64,6 @@ _NEEDS_PAIRS = frozenset({"cramers_v_change", "contingency_change"})
 _BY_RECORD = frozenset({"ordinal_shift", "conditional_entropy"})
 
 Files = Mapping[str, bytes | memoryview]
-
-
-class ReleaseWarning(UserWarning):
-    """Something about a release that its maker should know."""
-
-
-class GuessableSeedWarning(ReleaseWarning):
-    """The seed is a number: whoever guesses it can undo the release."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +75,10 @@ class Release:
     scores: Scores
     account: Account
     warnings: tuple[str, ...]
+    not_held: tuple[str, ...] = ()
+    """What the format of the public file cannot hold, line by line, as the methods note has it."""
+    verdict: Verdict | None = None
+    """What the policy says, line by line, where one was given."""
 
     @property
     def public(self) -> Path:
@@ -89,6 +98,8 @@ class Release:
             "account": self.account.as_dict(),
             "scores": self.scores.as_dict(),
             "warnings": list(self.warnings),
+            "not_held": list(self.not_held),
+            "policy": None if self.verdict is None else self.verdict.as_dict(),
         }
 
 
@@ -110,6 +121,7 @@ def release(
     shuffle: bool = True,
     publish_f: bool = False,
     overwrite: bool = False,
+    policy: Policy | str | Path | None = None,
 ) -> Release:
     """Swap, score and write `out/public/` and `out/confidential/`; both appear whole or not at all.
 
@@ -118,10 +130,12 @@ def release(
     data, recipe : what to release, and by which recipe.
     out : the folder to make; it must not exist, or be empty.
     measures : which scores to keep in the confidential folder.
-    format : of the public file, "csv" or "parquet". Columns with the role id are left out.
+    format : of the public file: "csv", "parquet", "sav" (SPSS), "dta" (Stata) or "xpt" (SAS transport). Columns with
+        the role id are left out. What the format cannot hold is refused, or listed in the methods note.
     shuffle : put the public rows in random order, so that they cannot be matched by position.
     publish_f : tell users in the methods note by which factor f, and for which variables, they can correct tables.
     overwrite : replace an earlier release; a folder that holds anything else is never replaced.
+    policy : the agency's policy, or the path of its TOML file; a release that fails it is refused. See `check_policy`.
 
     Example
     -------
@@ -134,42 +148,115 @@ def release(
     one_of("release", "format", format, FORMATS)
     folder = Path(out)
     check_free(folder, overwrite=overwrite, holds=_FOLDERS)
-    plan = recipe.plan(data)
-    if not len(plan.rows):
-        raise InputError(
-            "The recipe swaps nothing in these data, so the public file would be the original. Ask for more, relax the "
-            "boundary or the constraints, or choose other variables."
-        )
-    scores = score(data, plan, beside_the_n_rule(default_measures(data) if measures is DEFAULT else measures))
-    public = _public(
-        plan.apply(data),
-        random_order(data.n, recipe.stream().sub("public order")) if shuffle else None,
-        recipe.secret_columns,
-    )
-    factor = published(recipe, plan, data, public) if publish_f else None
+    draft = _draft(data, recipe, measures, policy, format=format, shuffle=shuffle, publish_f=publish_f)
+    if draft.verdict is not None and draft.verdict.outcome == "fail":
+        raise PolicyError(draft.verdict)
+    plan, scores, public, found = draft.plan, draft.scores, draft.public, draft.found
     stays = data.weight not in plan.columns
-    note = methods_note(public, shuffled=shuffle, published=factor, weight_stays=stays)
-    outside = _public_files(public, format, note)
-    found = _warnings(public, recipe, data, plan)
+    note = methods_note(public, shuffled=shuffle, published=draft.factor, weight_stays=stays)
+    outside, not_held = _public_files(public, format, note)
     record = Record(
         data=data,
         public=public,
         recipe=recipe,
         plan=plan,
-        account=plan.report(data),
+        account=draft.account,
         scores=scores,
         rivals=_rival_scores(data, plan, scores),
         hashes={name: hashlib.sha256(contents).hexdigest() for name, contents in outside.items()},
         warnings=tuple(map(str, found)),
         shuffled=shuffle,
         written=datetime.now(UTC),
+        verdict=draft.verdict,
     )
     inside = _confidential_files(record)
     _write(folder, outside, inside, overwrite=overwrite)
     for warning in found:
         warnings.warn(warning, stacklevel=2)
     files = [folder / "public" / name for name in outside] + [folder / "confidential" / name for name in inside]
-    return Release(folder, tuple(files), scores, record.account, record.warnings)
+    return Release(folder, tuple(files), scores, record.account, record.warnings, not_held, draft.verdict)
+
+
+def check_policy(
+    data: Data,
+    recipe: Recipe,
+    policy: Policy | str | Path,
+    *,
+    format: str = "csv",
+    shuffle: bool = True,
+    publish_f: bool = False,
+) -> Verdict:
+    """Say line by line what a policy says to a release, without writing anything.
+
+    The parameters are those of `release`. The verdict of a line is "pass", "fail" or "review": a person must look.
+
+    Example
+    -------
+    >>> import quadrille as qd, tempfile
+    >>> from pathlib import Path
+    >>> path = Path(tempfile.mkdtemp()) / "policy.toml"
+    >>> _ = path.write_text("[measures]\\nhellinger = {most = 0.01}")
+    >>> verdict = qd.check_policy(qd.datasets.cps8d(), qd.RandomSwap(["MS"], rate=0.02), path)
+    >>> verdict.outcome, verdict.lines[0].rule, verdict.lines[0].asked
+    ('fail', '[measures] hellinger', 'at most 0.01')
+    """
+    one_of("check_policy", "format", format, FORMATS)
+    found = _draft(data, recipe, (), policy, format=format, shuffle=shuffle, publish_f=publish_f).verdict
+    assert found is not None
+    return found
+
+
+@dataclass(frozen=True)
+class _Draft:
+    """A release that is worked out and not yet written."""
+
+    plan: Plan
+    public: Data
+    factor: Published | None
+    account: Account
+    scores: Scores
+    found: list[ReleaseWarning]
+    verdict: Verdict | None
+
+
+def _draft(
+    data: Data,
+    recipe: Recipe,
+    measures: Sequence[str],
+    policy: Policy | str | Path | None,
+    *,
+    format: str,
+    shuffle: bool,
+    publish_f: bool,
+) -> _Draft:
+    rules = None if policy is None else as_policy(policy)
+    plan = recipe.plan(data)
+    if not len(plan.rows):
+        raise InputError(
+            "The recipe swaps nothing in these data, so the public file would be the original. Ask for more, relax the "
+            "boundary or the constraints, or choose other variables."
+        )
+    wanted = beside_the_n_rule(default_measures(data) if measures is DEFAULT else measures)
+    scores, cannot = scored(data, plan, wanted, rules)
+    public = _public(
+        plan.apply(data),
+        random_order(data.n, recipe.stream().sub("public order")) if shuffle else None,
+        recipe.secret_columns,
+    )
+    factor = published(recipe, plan, data, public) if publish_f else None
+    account, found, verdict = plan.report(data), cautions(public, recipe, data, plan), None
+    if rules is not None:
+        told, columns = tuple(map(str, found)), public.columns
+        case = Case(data, recipe, plan, account, scores, cannot, columns, format, shuffle, publish_f, told)
+        verdict = judge(rules, case)
+        found += _to_review(verdict)
+    return _Draft(plan, public, factor, account, scores, found, verdict)
+
+
+def _to_review(verdict: Verdict) -> list[ReleaseWarning]:
+    lines = [line.rule for line in verdict.having("review")]
+    told = f"The policy {verdict.policy!r} wants a person to look at: {', '.join(lines)}. The dossier says why."
+    return [ReleaseWarning(told)] if lines else []
 
 
 def _rival_scores(data: Data, plan: Plan, scores: Scores) -> dict[str, Scores]:
@@ -188,7 +275,7 @@ def _public(swapped: Data, order: Rows | None, secret: Sequence[str] = ()) -> Da
     ]
     if not columns:
         raise InputError("Every column is an identifier or secret, so nothing can be released. Correct the codebook.")
-    return Data(columns, weight=swapped.weight)
+    return Data(columns, weight=swapped.weight, remarks=swapped.remarks)
 
 
 def _described(variable: Variable, data: Data) -> Variable:
@@ -200,49 +287,24 @@ def _ordered(column: Column, order: Rows | None) -> Rows:
     return column.values if order is None else column.values[order]
 
 
-def _warnings(public: Data, recipe: Recipe, data: Data, plan: Plan) -> list[ReleaseWarning]:
-    found: list[ReleaseWarning] = []
-    if not is_secret(recipe.parameters()["seed"]):
-        found.append(
-            GuessableSeedWarning(
-                "The seed is a number that can be guessed, and with it the release can be undone. "
-                "Leave the seed out, so that it is drawn from the operating system."
-            )
-        )
-    alone = plan.details.rows.get("without partner", ()) if plan.details else ()
-    if len(alone):
-        found.append(
-            ReleaseWarning(
-                f"{len(alone):,} targets have no partner and stand in the public file as they were. "
-                "The dossier lists them; a coarser boundary or other targets may help."
-            )
-        )
-    size = recipe.parameters().get("size")
-    if size in public.columns and size != public.weight:
-        found.append(
-            ReleaseWarning(
-                f"Column {size!r} decided which records were likely targets and stays in the public file. "
-                "If it is a score of risk, give it the role id in the codebook, so that it is left out."
-            )
-        )
-    for name in public.columns:
-        if public.n > 1 and len(np.unique(public[name].values)) == public.n:
-            found.append(
-                ReleaseWarning(
-                    f"Column {name!r} of the public file has a different value in every record, so records "
-                    "can be matched with other files. Give it the role id in the codebook, or recode it."
-                )
-            )
-    return found + [ReleaseWarning(text) for text in traces(data, plan, public.columns)]
+def _public_files(public: Data, format: str, note: str) -> tuple[Files, tuple[str, ...]]:
+    """Return the public files, and line by line what the format does not hold; the note says so too."""
+    name = f"data.{format}"
+    contents, not_held = file_bytes(public, name)
+    if not_held:
+        note = note.rstrip("\n") + "\n" + _NOT_HELD.format(name=name, lines="\n".join(f"- {each}" for each in not_held))
+    files = {name: contents, "codebook.toml": public.codebook.to_toml().encode(), "methods.md": note.encode()}
+    return files, not_held
 
 
-def _public_files(public: Data, format: str, note: str) -> Files:
-    contents = parquet_bytes(public) if format == "parquet" else csv_bytes(public, ",")
-    return {
-        f"data.{format}": contents,
-        "codebook.toml": public.codebook.to_toml().encode(),
-        "methods.md": note.encode(),
-    }
+_NOT_HELD = """
+## What the file does not hold
+
+The format of `{name}` cannot hold everything that the original file held. `codebook.toml` has the
+labels and the missing codes.
+
+{lines}
+"""
 
 
 def _confidential_files(record: Record) -> Files:
@@ -256,6 +318,7 @@ def _confidential_files(record: Record) -> Files:
         "scores.json": _json(record.scores.as_dict()),
         "hashes.json": _json(hashes),
         "dossier.md": dossier(record).encode(),
+        **({} if record.verdict is None else {"policy.json": _json(record.verdict.as_dict())}),
         **({"targets.parquet": _target_bytes(plan.details)} if plan.details and "targets" in plan.details.rows else {}),
     }
 
@@ -293,7 +356,7 @@ def _parquet(columns: Mapping[str, Rows | NDArray[np.bool_]]) -> memoryview:
 
 
 def _json(document: object) -> bytes:
-    return (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode()
+    return (as_json(document) + "\n").encode()
 
 
 def _write(folder: Path, public: Files, confidential: Files, *, overwrite: bool) -> None:

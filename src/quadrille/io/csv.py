@@ -15,6 +15,7 @@ from quadrille.data import Data
 from quadrille.errors import InputError
 from quadrille.frames import build, to_frame
 from quadrille.frames.columns import wants
+from quadrille.frames.dtypes import FORMATS
 from quadrille.frames.numeric import parse_numbers
 from quadrille.io.files import Buffer, contents
 from quadrille.io.rows import check_quotes, check_widths, line_at
@@ -63,8 +64,27 @@ def read_csv(path: Path, separator: str, *, codebook: Codebook | None, weight: s
 def csv_bytes(data: Data, separator: str) -> memoryview:
     """Return the records as delimited text; missing numbers and empty fields are written as nothing."""
     buffer = io.BytesIO()
-    to_frame(data).write_csv(buffer, separator=separator)
+    table = to_frame(data)
+    table.with_columns(map(_moments_as_text, table.get_columns())).write_csv(buffer, separator=separator)
     return buffer.getbuffer()
+
+
+def _moments_as_text(series: pl.Series) -> pl.Series:
+    """Write dates and times as the codebook lists them, so that the two can be read together."""
+    form = FORMATS.get(series.dtype.base_type())
+    if form is None:
+        return series
+    if isinstance(series.dtype, pl.Datetime) and series.dtype.time_zone:
+        series = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+    return series.dt.strftime(form)
+
+
+def csv_losses(data: Data) -> list[str]:
+    """Say what delimited text does not keep, beyond what the codebook keeps."""
+    zoned = [
+        name for name in data.columns if data[name].dtype.startswith("Datetime[") and "null" not in data[name].dtype
+    ]
+    return [f"{', '.join(zoned)}: the time zone is not kept; the moments are in UTC."] if zoned else []
 
 
 def _without_blank_end(raw: Buffer) -> Buffer:

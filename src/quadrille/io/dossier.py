@@ -12,9 +12,11 @@ from quadrille import __version__
 from quadrille.account import Account
 from quadrille.codebook import Variable
 from quadrille.data import Data
+from quadrille.io.designed import designed_section
 from quadrille.io.markdown import table, value_text
 from quadrille.io.published import Published
 from quadrille.io.targets import rivals_section, targets_section
+from quadrille.io.verdict import Verdict, policy_section
 from quadrille.plan import Plan
 from quadrille.randomness import is_secret
 from quadrille.recipe import Recipe
@@ -31,7 +33,8 @@ def methods_note(public: Data, *, shuffled: bool, published: Published | None = 
     weight = f"\n{about_weight.format(weight=public.weight)}" if public.weight is not None else ""
     order = "The order of the records carries no information. " if shuffled else ""
     secret = _ALL_SECRET if published is None else _REST_SECRET
-    note = _METHODS.format(weight=weight, order=order, secret=secret, version=__version__)
+    variables = " or which variables" if published is None else ""
+    note = _METHODS.format(weight=weight, order=order, secret=secret, variables=variables, version=__version__)
     return note if published is None else note.rstrip("\n") + "\n" + published.section()
 
 
@@ -45,7 +48,7 @@ treated by data swapping before it was released.
 
 Some records were chosen at random and exchanged the values of some variables with other records.
 Each value in the file is a true value of some record, but not always of the record in which it
-stands. Nothing in the file tells which records or which variables took part. Swapping does not
+stands. Nothing in the file tells which records{variables} took part. Swapping does not
 invent, round or remove any value.
 
 ## What is exactly as in the original
@@ -106,6 +109,7 @@ class Record:
     warnings: tuple[str, ...]
     shuffled: bool
     written: datetime
+    verdict: Verdict | None = None
 
 
 def dossier(record: Record) -> str:
@@ -113,10 +117,12 @@ def dossier(record: Record) -> str:
     sections = {
         "Files": _files(record),
         "Warnings": [f"- {warning}" for warning in record.warnings] or ["None."],
+        **policy_section(record.verdict),
         "Data": _data(record),
         "Recipe": _recipe(record.recipe),
         "What was swapped": _account(record.account, record.plan),
         **targets_section(record.plan.details),
+        **designed_section(record.account, record.recipe.parameters().get("tables", ())),
         "Scores": _scores(record.scores),
         **rivals_section(record.plan.details, record.scores, record.rivals),
         "What swapping does not protect against": _LIMITS,
@@ -233,4 +239,11 @@ def _share(value: float) -> str:
 
 
 def _text(value: object) -> str:
-    return ", ".join(map(str, cast("list[object]", value))) if isinstance(value, list) else str(value)
+    """Write a parameter: lists with commas, sets of columns with stars, weights beside what they weigh."""
+    if isinstance(value, dict):
+        return ", ".join(f"{name}: {_text(each)}" for name, each in cast("dict[str, object]", value).items())
+    if not isinstance(value, list):
+        return str(value)
+    listed = cast("list[object]", value)
+    parts = ["*".join(map(str, cast("list[object]", each))) if isinstance(each, list) else str(each) for each in listed]
+    return ", ".join(parts)

@@ -1,23 +1,24 @@
 """The factor f by which users can correct tables: how it follows from a plan, and its lines in the methods note.
 
 For a permutation of k of n records f = k / (n - 1), in every class apart. Published are f, the kind of permutation, the
-names of the swapped variables and, where there are classes, which; never a seed, a plan or a pair. Where f would tell
+names of the swapped variables and, where there are classes, which and how many records each has, which anyone can
+count in the file; never a seed, a plan or a pair. Where f would tell
 who was swapped, it is not published.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 from quadrille.data import Data
 from quadrille.errors import InputError, ParameterError
 from quadrille.plan import Plan
-from quadrille.recipe import Recipe
+from quadrille.recipe import Recipe, carried
 from quadrille.swap.permutation import PermutationSwap
 
-_LINE = re.compile(r"^- f(?: \((?P<where>.*)\))?: (?P<f>[0-9.e+-]+)$", re.MULTILINE)
+_LINE = re.compile(r"^- f(?: \((?P<where>.*)\))?: (?P<f>[0-9.e+-]+)(?:, (?P<n>[0-9]+) records)?$", re.MULTILINE)
 _SWAPPED = re.compile(r"^- swapped: (?P<names>.+)$", re.MULTILINE)
 _RECORDS = re.compile(r"^- records: (?P<n>[0-9]+)$", re.MULTILINE)
 _KIND = re.compile(r"^- kind: (?P<kind>pairs|cycles)$", re.MULTILINE)
@@ -35,10 +36,15 @@ class Published:
     kind: str
     records: int
     f: dict[str, float]
+    sizes: dict[str, int] = field(default_factory=dict[str, int])
+    """Records of each class; empty where the note does not tell."""
 
     def section(self) -> str:
         """Return the section of the methods note."""
-        lines = [f"- f ({label}): {f:.12g}" if label else f"- f: {f:.12g}" for label, f in self.f.items()]
+        lines = [
+            f"- f ({label}): {f:.12g}, {self.sizes[label]} records" if label else f"- f: {f:.12g}"
+            for label, f in self.f.items()
+        ]
         listed = "\n".join(
             [f"- swapped: {', '.join(self.swapped)}", f"- kind: {self.kind}", f"- records: {self.records}", *lines]
         )
@@ -57,7 +63,8 @@ be a table of all records: the swapped variables (columns) against variables tha
 estimates the original table without bias. A table of a part of the file cannot be corrected in this
 way. Where f is given by class, correct the table of each class apart and add up. Single cells become
 more variable, and small ones can come out negative. `quadrille correct TABLE.csv --note methods.md`
-does the sum and gives standard errors.
+does the sum and gives standard errors; with f by class, a column of the table that holds the classes
+is named with `--class-column`.
 
 {listed}
 """
@@ -85,7 +92,9 @@ def published(recipe: Recipe, plan: Plan, data: Data, public: Data) -> Published
             "their f would tell who was swapped. Use larger classes, or leave 'publish_f' out."
         )
     factors = {str(each["class"]) if recipe.within else "": each["k"] / (each["n"] - 1) for each in classes}
-    return Published(tuple(recipe.swap), recipe.kind, data.n, factors)
+    moved = (*recipe.swap, *carried(data, recipe.swap, recipe.within))
+    sizes = {str(each["class"]): int(each["n"]) for each in classes} if recipe.within else {}
+    return Published(moved, recipe.kind, data.n, factors, sizes)
 
 
 def read_published(note: str, where: str) -> Published:
@@ -94,4 +103,5 @@ def read_published(note: str, where: str) -> Published:
     if not found or swapped is None or kind is None or n is None:
         raise InputError(f"{where} publishes no factor f. Ask the publisher for it, and give it with --f.")
     names = tuple(name.strip() for name in swapped["names"].split(","))
-    return Published(names, kind["kind"], int(n["n"]), {label: float(f) for label, f in found})
+    sizes = {label: int(size) for label, _, size in found if size}
+    return Published(names, kind["kind"], int(n["n"]), {label: float(f) for label, f, _ in found}, sizes)

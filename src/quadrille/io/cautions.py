@@ -1,0 +1,56 @@
+"""What the maker of a release should know before it goes out."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from quadrille.data import Data
+from quadrille.plan import Plan
+from quadrille.randomness import is_secret
+from quadrille.recipe import Recipe
+from quadrille.traces import traces
+
+
+class ReleaseWarning(UserWarning):
+    """Something about a release that its maker should know."""
+
+
+class GuessableSeedWarning(ReleaseWarning):
+    """The seed is a number: whoever guesses it can undo the release."""
+
+
+def cautions(public: Data, recipe: Recipe, data: Data, plan: Plan) -> list[ReleaseWarning]:
+    """Return what to warn of: a seed that can be guessed, targets left alone, columns and weights that give away."""
+    found: list[ReleaseWarning] = []
+    if not is_secret(recipe.parameters()["seed"]):
+        found.append(
+            GuessableSeedWarning(
+                "The seed is a number that can be guessed, and with it the release can be undone. "
+                "Leave the seed out, so that it is drawn from the operating system."
+            )
+        )
+    alone = plan.details.rows.get("without partner", ()) if plan.details else ()
+    if len(alone):
+        found.append(
+            ReleaseWarning(
+                f"{len(alone):,} targets have no partner and stand in the public file as they were. "
+                "The dossier lists them; a coarser boundary or other targets may help."
+            )
+        )
+    size = recipe.parameters().get("size")
+    if size in public.columns and size != public.weight:
+        found.append(
+            ReleaseWarning(
+                f"Column {size!r} decided which records were likely targets and stays in the public file. "
+                "If it is a score of risk, give it the role id in the codebook, so that it is left out."
+            )
+        )
+    for name in public.columns:
+        if public.n > 1 and len(np.unique(public[name].values)) == public.n:
+            found.append(
+                ReleaseWarning(
+                    f"Column {name!r} of the public file has a different value in every record, so records "
+                    "can be matched with other files. Give it the role id in the codebook, or recode it."
+                )
+            )
+    return found + [ReleaseWarning(text) for text in traces(data, plan, public.columns)]

@@ -1,0 +1,229 @@
+"""Columns are fitted to the format of a statistics program: refused, changed with a note, or as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+import polars as pl
+
+from quadrille.codebook import Value, Variable
+from quadrille.data import Column
+from quadrille.errors import OutputError
+from quadrille.frames.dtypes import is_text
+from quadrille.frames.numeric import EXACT, too_large
+from quadrille.frames.restore import split
+from quadrille.io.stat_dates import DEFAULT, from_moments, kind_of_moment
+from quadrille.io.stat_targets import Losses, Target, cut, format_for
+
+_LONG = (-2_147_483_647, 2_147_483_620)
+"""What a Stata long holds; the numbers above are its missing values."""
+
+
+@dataclass(frozen=True, eq=False)
+class Outgoing:
+    """One column on its way out: numbers or text, `tags` Stata's missing values, `codes` SPSS's missing codes."""
+
+    series: pl.Series
+    tags: pl.Series | None
+    label: str
+    labels: Mapping[Value, str]
+    codes: tuple[Value | tuple[float, float], ...]
+    format: str
+    measure: str
+    display: int
+
+    @property
+    def name(self) -> str:
+        """The name of the column."""
+        return self.series.name
+
+
+def outgoing(column: Column, target: Target, losses: Losses) -> Outgoing:
+    """Fit one column to a format: refuse values that it cannot hold, note everything else that it cannot."""
+    variable = column.variable
+    values, tags = split(column)
+    format = _format(variable, values, target, losses)
+    if is_text(values):
+        series, tags = _text(values.cast(pl.String), variable, target, losses), None
+    else:
+        series = _numbers(values, variable, target, losses)
+        tags = _tags(tags, variable, target, losses)
+    label = cut(variable.label, target, target.label)
+    if label != variable.label:
+        losses.add(variable.name, f"the label is cut to what {target.name} holds")
+    labels = _labels(variable, values, target, losses)
+    codes = _codes(variable, values, target, losses)
+    measure = _measure(variable) if target.program == "spss" else ""
+    display = variable.stored.display if variable.stored and variable.stored.program == "spss" else 0
+    return Outgoing(series.alias(variable.name), tags, label, labels, codes, format, measure, display)
+
+
+def _format(variable: Variable, values: pl.Series, target: Target, losses: Losses) -> str:
+    stored, moment = variable.stored, kind_of_moment(values.dtype)
+    if is_text(values):
+        return stored.format if stored and stored.program == target.program == "stata" else ""
+    if moment is not None:
+        same = stored is not None and stored.program == target.program and bool(stored.format)
+        return stored.format if same and stored is not None else DEFAULT[target.program][moment]
+    found = format_for(stored, target.program) if stored else ""
+    if found is None:
+        losses.add(variable.name, f"the display format has no counterpart in {target.name}")
+    if not found and target.program == "spss" and values.dtype.is_integer():
+        return "F8.0"
+    return found or ""
+
+
+def _measure(variable: Variable) -> str:
+    if variable.stored is not None and variable.stored.program == "spss":
+        return variable.stored.measure
+    return {"nominal": "nominal", "ordinal": "ordinal"}.get(variable.kind, "scale")
+
+
+def _text(text: pl.Series, variable: Variable, target: Target, losses: Losses) -> pl.Series:
+    present = text.drop_nulls().unique()
+    if present.str.contains("\0", literal=True).any():
+        raise _unfit(variable, target, "text with zero bytes")
+    if (present.str.len_bytes() > target.text).any():
+        raise _unfit(variable, target, f"texts of more than {target.text:,} bytes")
+    if (present == "").any():
+        losses.add(variable.name, "an empty text and a missing value look alike")
+    if not target.keeps_blanks and (present != present.str.strip_chars_end(" ")).any():
+        raise _unfit(variable, target, "texts that end in blanks,")
+    stored, longest = variable.stored, int(cast("int | None", present.str.len_bytes().max()) or 0)
+    spare = 1 if target.program == "stata" else 0  # its widths count the byte that ends a text
+    if stored is not None and stored.width > max(longest, 1) + spare and stored.program == target.program:
+        losses.add(variable.name, "the column is as wide as its longest text, narrower than in the original")
+    return text.fill_null("")
+
+
+def _numbers(values: pl.Series, variable: Variable, target: Target, losses: Losses) -> pl.Series:
+    """Return numbers as a format stores them; what it cannot hold exactly is refused."""
+    if kind_of_moment(values.dtype) is not None:
+        return _moments(values, variable, target, losses)
+    if values.dtype == pl.Boolean:
+        losses.add(variable.name, "true and false are written as 1 and 0")
+        values = values.cast(pl.Int32)
+    if values.dtype.is_integer() and too_large(values):
+        raise _unfit(variable, target, f"whole numbers beyond {EXACT:,} (2^53)")
+    floats = values.cast(pl.Float64).fill_nan(None)
+    if values.dtype.is_decimal() and not floats.cast(values.dtype, strict=False).equals(values):
+        raise _unfit(variable, target, "decimal numbers of more than 15 digits")
+    size = floats.drop_nulls().abs()
+    if not (size <= target.largest).all() or not ((size >= target.smallest) | (size == 0)).all():
+        raise _unfit(variable, target, "numbers that are too large or too small, or infinite,")
+    return _stata_storage(values, floats, variable, losses) if target.program == "stata" else floats
+
+
+def _stata_storage(values: pl.Series, floats: pl.Series, variable: Variable, losses: Losses) -> pl.Series:
+    """Write whole numbers as long, others as double: the two types of number that the writer knows."""
+    stored = variable.stored.type if variable.stored and variable.stored.program == "stata" else ""
+    low, high = floats.min(), floats.max()
+    fits = low is None or (cast("float", low) >= _LONG[0] and cast("float", high) <= _LONG[1])
+    whole = values.dtype.is_integer() or stored.startswith("int")
+    if stored in ("int8", "int16"):
+        losses.add(
+            variable.name, f"stored as long instead of {'byte' if stored == 'int8' else 'int'}, which takes room"
+        )
+    if stored == "float":
+        losses.add(variable.name, "stored as double instead of float, which takes room")
+    return floats.cast(pl.Int32) if whole and fits and stored not in ("float", "double") else floats
+
+
+def _moments(values: pl.Series, variable: Variable, target: Target, losses: Losses) -> pl.Series:
+    if isinstance(values.dtype, pl.Datetime) and values.dtype.time_zone:
+        losses.add(variable.name, "the time zone is not kept; the moments are in UTC")
+        values = values.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+    numbers = from_moments(values, target.program)
+    if not isinstance(values.dtype, pl.Date) and not _whole_units(
+        values, 1_000_000 if target.program == "sas" else 1000
+    ):
+        kept = {"spss": "two microseconds", "stata": "milliseconds", "sas": "microseconds"}[target.program]
+        losses.add(variable.name, f"fractions of a second are kept to {kept}")
+        numbers = numbers.round() if target.program == "stata" else numbers
+    if target.program == "spss" and (numbers.drop_nulls() < 0).any():
+        raise _unfit(variable, target, "dates before 1582")
+    return numbers
+
+
+def _whole_units(moments: pl.Series, per_second: int) -> bool:
+    nanos = moments.cast(pl.Int64) if moments.dtype == pl.Time else moments.dt.cast_time_unit("ns").cast(pl.Int64)
+    return bool((nanos % (10**9 // per_second) == 0).all())
+
+
+def _tags(tags: pl.Series | None, variable: Variable, target: Target, losses: Losses) -> pl.Series | None:
+    """Return Stata's missing values; texts among numbers that a format cannot hold become empty."""
+    if tags is None:
+        return None
+    if target.codes == "tags":
+        lower = tags.str.to_lowercase()
+        kept = lower.set(~lower.str.contains(r"^\.[a-z]$").fill_null(value=False), None)
+        if kept.count() < tags.count():
+            losses.add(variable.name, "some missing codes become empty values")
+        return kept
+    if tags.count():
+        losses.add(variable.name, "missing codes such as .a become empty values")
+    return None
+
+
+def _labels(variable: Variable, values: pl.Series, target: Target, losses: Losses) -> dict[Value, str]:
+    """Return the value labels that a format holds."""
+    given = variable.value_labels
+    if not given:
+        return {}
+    if target.labels == "none" or (target.labels == "whole numbers" and is_text(values)):
+        losses.add(variable.name, f"{target.name} holds no value labels{' for text' if is_text(values) else ''}")
+        return {}
+    kept = {plain_number(v): label for v, label in given.items() if _can_be_labelled(v, values, target)}
+    if len(kept) < len(given):
+        losses.add(variable.name, "some value labels belong to values that cannot have one")
+    short = {value: cut(label, target, target.value_label) for value, label in kept.items()}
+    if short != kept:
+        losses.add(variable.name, f"value labels are cut to what {target.name} holds")
+    return {value: label for value, label in short.items() if label}
+
+
+def _can_be_labelled(value: Value, values: pl.Series, target: Target) -> bool:
+    if is_text(values):
+        return isinstance(value, str)
+    if kind_of_moment(values.dtype) is not None:
+        return False
+    if isinstance(value, str):
+        return target.codes == "tags" and len(value) == 2 and value[0] == "." and value[1].islower()
+    return target.labels == "all" or (float(value).is_integer() and _LONG[0] <= value <= _LONG[1])
+
+
+def plain_number(value: Value) -> Value:
+    """Return a whole number or a truth value as an integer, other values as they are."""
+    return int(value) if isinstance(value, bool | float) and float(value).is_integer() else value
+
+
+def _codes(variable: Variable, values: pl.Series, target: Target, losses: Losses) -> tuple[Any, ...]:
+    """Return the missing codes that SPSS can declare: three codes, or a range and a code."""
+    single = [code for code in variable.missing if isinstance(code, str) == is_text(values)]
+    single = [code for code in single if isinstance(code, str) or not _inside(float(code), variable.missing_ranges)]
+    if not single and not variable.missing_ranges:
+        return ()
+    if target.codes != "declared" or kind_of_moment(values.dtype) is not None:
+        losses.add(variable.name, f"{target.name} declares no missing codes; they are written as plain values")
+        return ()
+    ranges = variable.missing_ranges[:1]
+    fit = [code for code in single if not isinstance(code, str) or len(code.encode()) <= 8]
+    kept = fit[: 1 if ranges else 3]
+    if len(kept) < len(single) or len(ranges) < len(variable.missing_ranges):
+        losses.add(
+            variable.name, "SPSS declares three missing codes or a range and a code; the others are plain values"
+        )
+    return (*ranges, *map(plain_number, kept))
+
+
+def _inside(code: float, ranges: tuple[tuple[float, float], ...]) -> bool:
+    return any(low <= code <= high for low, high in ranges)
+
+
+def _unfit(variable: Variable, target: Target, what: str) -> OutputError:
+    return OutputError(
+        f"Column {variable.name!r} holds {what} which {target.name} files cannot hold. "
+        "Leave the column out, recode it, or write CSV or Parquet."
+    )

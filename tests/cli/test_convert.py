@@ -1,0 +1,219 @@
+"""Statistical files on the command line: convert, inspect, and the whole way from a file to a release."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pyreadstat
+import pytest
+from cli_files import SECRET, Run
+
+import quadrille as qd
+from quadrille.io import stat_parse
+from stat_cases import frame, write_case
+
+SMALL = 120
+
+
+@pytest.fixture(autouse=True)
+def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read without a process of its own, which takes time; some tests turn it on again."""
+    monkeypatch.setattr(stat_parse, "ISOLATED", False)
+
+
+def test_convert_writes_the_same_data_and_lists_what_is_lost(run: Run, folder: Path) -> None:
+    write_case(folder / "in.sav", SMALL)
+    done = run("convert in.sav out.dta --json")
+    assert done.exit_code == 0
+    told = json.loads(done.stdout)
+    assert told["records"] == SMALL
+    assert any("value labels for text" in line for line in told["not_held"])
+    assert "identifiers are kept (caseid)" in done.stderr
+    assert (folder / "out.dta").stat().st_mode & 0o777 == 0o600
+    before, after = qd.read(folder / "in.sav"), qd.read(folder / "out.dta")
+    assert after.frame().select(before.columns[:4]).equals(before.frame().select(before.columns[:4]))
+    shown = run("convert in.sav out.dta --overwrite")
+    assert "Not in the file" in shown.stdout
+    assert "120 records, 10 columns" in shown.stdout
+
+
+def test_convert_with_a_codebook_gives_everything_back(run: Run, folder: Path) -> None:
+    write_case(folder / "in.sav", SMALL)
+    assert "write the codebook too" in run("convert in.sav out.csv").stdout
+    done = run("convert in.sav out.csv --write-codebook out.toml --overwrite")
+    assert done.exit_code == 0
+    assert "Not in the file" not in done.stdout
+    assert run("convert out.csv again.sav --codebook out.toml").exit_code == 0
+    before, after = qd.read(folder / "in.sav"), qd.read(folder / "again.sav")
+    assert before.frame()["Income"].equals(after.frame()["Income"])
+    for fact in ("column_labels", "variable_value_labels", "missing_ranges", "original_variable_types"):
+        facts = [getattr(pyreadstat.read_sav(folder / n, user_missing=True)[1], fact) for n in ("in.sav", "again.sav")]
+        if fact == "original_variable_types":
+            facts = [
+                {name: kind for name, kind in each.items() if name not in ("Born", "Seen", "At")} for each in facts
+            ]
+        assert facts[0] == facts[1], fact
+
+
+BAD = {
+    "convert good.csv good.csv --overwrite": "is the original file",
+    "convert good.csv out.sas7bdat": "Only SAS writes",
+    "convert good.csv out.xlsx": "Supported are",
+    "convert good.csv nowhere/out.sav": "Cannot write 'nowhere/out.sav'",
+    "convert good.csv book.toml": "exists",
+    "convert good.csv out.csv --write-codebook out.csv": "same file",
+    "convert nowhere.sav out.csv": "No such file",
+    "convert lie.sav out.csv": "not intact SPSS",
+    "convert lie.dta out.csv": "not intact Stata",
+    "convert lie.por out.csv": "not intact SPSS portable",
+    "convert lie.xpt out.csv": "not intact SAS transport",
+    "convert lie.sas7bdat out.csv": "not intact SAS",
+    "inspect lie.sas7bdat --catalog lie.dta": "not intact SAS",
+    "inspect good.csv --catalog lie.dta": "catalog belongs to",
+    "convert spaces.csv out.sav": "'my column'",
+    "convert huge.csv out.sav": "'Big' holds whole numbers beyond",
+    "inspect good.csv --write-codebook book.toml": "exists",
+    "release good.csv --swap Sex --rate 0.2 --format por": "'sav'",
+}
+
+
+@pytest.mark.parametrize("words", BAD)
+def test_bad_calls_end_with_one_message_and_nothing_written(run: Run, folder: Path, words: str) -> None:
+    for suffix in ("sav", "dta", "por", "xpt", "sas7bdat"):
+        (folder / f"lie.{suffix}").write_bytes((folder / "good.csv").read_bytes())
+    (folder / "spaces.csv").write_text("my column,b\nZQ1,1\nZQ2,2\n")
+    (folder / "huge.csv").write_text(f"Big,b\n{2**63 - 1},1\n{2**62},2\n")
+    before = {path.name for path in folder.iterdir()}
+    done = run(words)
+    assert done.exit_code == 2
+    assert BAD[words] in " ".join(done.stderr.split())
+    assert done.stderr.count("quadrille:") == 1
+    assert SECRET not in done.stderr + done.stdout
+    assert "Traceback" not in done.stderr
+    assert {path.name for path in folder.iterdir()} == before
+
+
+def test_inspect_gives_reasons_and_writes_the_codebook(run: Run, folder: Path) -> None:
+    write_case(folder / "in.sav", SMALL)
+    done = run("inspect in.sav --write-codebook new.toml --json")
+    told = json.loads(done.stdout)
+    reasons = {column["name"]: column["reason"] for column in told["columns"]}
+    assert reasons["Sex"] == "SPSS calls it nominal"
+    assert "whole numbers" in reasons["ageGrp"] or "ordinal" in reasons["ageGrp"]
+    assert "identifier" in reasons["caseid"]
+    assert reasons["Born"] == "dates or times"
+    assert {column["name"]: column["label"] for column in told["columns"]}["Sex"] == "Geschlecht"
+    assert qd.Codebook.read(folder / "new.toml") == qd.read(folder / "in.sav").codebook
+    shown = run("inspect in.sav --codebook new.toml --reasons").stdout
+    assert "as the codebook says" in shown
+    assert "Geschlecht" in shown
+
+
+def test_inspect_finds_what_must_be_looked_at(run: Run, folder: Path) -> None:
+    rng = np.random.default_rng(3)
+    n = 400
+    table = pl.DataFrame(
+        {
+            "same": ["ZQ"] * n,
+            "hhid": np.arange(n) // 2,
+            "serial": np.arange(n),
+            "level": np.array(["ZQlow", "ZQmid", "ZQtop"])[rng.integers(0, 3, n)],
+            "weight": rng.random(n) * 0.3,
+            "county": np.arange(n) % 8,
+            "tract": np.arange(n) % 40,
+            "ward": rng.integers(0, 45, n),
+            "job": [f"ZQ{i % 133}" for i in range(n)],
+        }
+    )
+    table.write_csv(folder / "odd.csv")
+    (folder / "odd.toml").write_text('[columns.level]\nkind = "ordinal"\n')
+    hints = json.loads(run("inspect odd.csv --codebook odd.toml --json").stdout)["hints"]
+    text = "\n".join(hints)
+    for expected in (
+        "'same' has the same value in every record",
+        "'hhid' is called like an identifier",
+        "The order of the categories is missing for 'level'",
+        "'weight' is called like a weight",
+        "'county' and 'tract' look like areas inside areas",
+        "are not nested",
+        "of the 133 categories of 'job' have fewer than 5 records",
+    ):
+        assert expected in text, expected
+    assert "serial" not in text  # recognised as an identifier already
+    assert SECRET not in text
+    weighted = json.loads(run("inspect odd.csv --weight weight --json").stdout)["hints"]
+    assert any("sum to less than the number of records" in hint for hint in weighted)
+
+
+def test_swap_writes_statistical_files_and_tells_what_they_lack(run: Run, folder: Path) -> None:
+    write_case(folder / "in.dta", SMALL)
+    done = run("swap in.dta --swap ageGrp --rate 0.2 --seed 1 --out out.sav")
+    assert done.exit_code == 0
+    assert "not in the file: ageGrp, Income: missing codes such as .a become empty values." in " ".join(
+        done.stderr.split()
+    )
+    same = run("swap in.dta --swap ageGrp --rate 0.2 --seed 1 --out out.dta")
+    assert "not in the file" not in same.stderr
+
+
+JOB = """
+[data]
+file = "in.{suffix}"
+{codebook}
+[search]
+measures = ["small_cells", "exposed", "hellinger"]
+out = "new.study"
+
+[[grid]]
+method = "RandomSwap"
+swap = [["ageGrp"], ["Sex"]]
+rate = [0.01]
+seeds = 1
+"""
+KEYS = '[columns.{name}]\nkind = "{kind}"\nrole = "key"\n'
+
+
+@pytest.mark.parametrize("suffix", ["sav", "dta", "xpt", "csv", "parquet"])
+def test_a_hundred_thousand_rows_go_all_the_way(
+    run: Run, folder: Path, suffix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stat_parse, "ISOLATED", True)
+    rows, source = 100_000, folder / f"in.{suffix}"
+    write_case(source, rows)
+    found = json.loads(run(f"inspect in.{suffix} --write-codebook in.toml --json").stdout)
+    assert found["records"] == rows
+    keys = KEYS.format(name="Sex", kind="nominal") + KEYS.format(name="ageGrp", kind="ordinal")
+    (folder / "keys.toml").write_text(keys)
+    (folder / "job.toml").write_text(JOB.format(suffix=suffix, codebook='codebook = "keys.toml"\n'))
+    assert run("search job.toml --workers 1 --json").exit_code == 0
+    words = f"release in.{suffix} --codebook keys.toml --study new.study --candidate 1 --keep-order --format {suffix}"
+    done = run(f"{words} --out out --measures hellinger --json")
+    assert done.exit_code == 0, done.stderr
+    public = folder / "out" / "public" / f"data.{suffix}"
+    monkeypatch.setattr(stat_parse, "ISOLATED", False)
+    book = qd.Codebook.read(folder / "out" / "public" / "codebook.toml")
+    before, after = qd.read(source, codebook=folder / "keys.toml"), qd.read(public, codebook=book)
+    swapped = pl.read_parquet(folder / "out" / "confidential" / "plan.parquet")["row"].unique()
+    assert 0 < len(swapped) < rows / 20
+    untouched = np.setdiff1d(np.arange(rows), swapped.to_numpy())
+    was, now = before.frame(), after.frame()
+    assert now.columns == [name for name in was.columns if before.codebook[name].role != "id"]
+    for name in now.columns:
+        kept = slice(None) if name not in ("Sex", "ageGrp") else untouched
+        assert was[name][kept].cast(pl.String).equals(now[name][kept].cast(pl.String)), name
+    assert not was.select("Sex", "ageGrp").equals(now.select("Sex", "ageGrp"))
+    if suffix in ("sav", "dta"):
+        reader = pyreadstat.read_sav if suffix == "sav" else pyreadstat.read_dta
+        originals, released = (reader(path, metadataonly=True, user_missing=True)[1] for path in (source, public))
+        for name in now.columns:
+            assert released.column_names_to_labels[name] == originals.column_names_to_labels[name]
+            assert released.original_variable_types[name] == originals.original_variable_types[name]
+            assert released.variable_value_labels.get(name) == originals.variable_value_labels.get(name)
+        assert released.missing_ranges == originals.missing_ranges
+
+
+def test_frames_of_the_cases_have_empty_fields() -> None:
+    assert frame(SMALL).null_count().sum_horizontal().item() > 0

@@ -1,0 +1,115 @@
+"""The policy of an agency on the command line: release refuses, `quadrille policy` checks ahead."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from cli_files import SECRET, Run
+
+RELEASE = "release good.csv --codebook book.toml --swap Sex --pairs 5"
+LOOSE = '[policy]\nname = "Plover"\n[swap]\nrate = {most = 0.5}\n[measures]\nhellinger = {most = 1}\n'
+STRICT = LOOSE.replace("0.5", "0.01")
+
+
+@pytest.fixture
+def policies(folder: Path) -> Path:
+    (folder / "loose.toml").write_text(LOOSE)
+    (folder / "strict.toml").write_text(STRICT)
+    (folder / "wrong.toml").write_text("[measures]\nhellinger = {most = 5}")
+    return folder
+
+
+def names(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*")}
+
+
+def test_a_release_that_keeps_the_policy_says_so_line_by_line(run: Run, policies: Path) -> None:
+    done = run(f"{RELEASE} --policy loose.toml")
+    assert done.exit_code == 0, done.output
+    assert "Policy: Plover" in done.stdout and "pass (3 pass, 0 review, 0 fail)" in done.stdout
+    assert "[measures] hellinger" in done.stdout
+    assert (policies / "release" / "confidential" / "policy.json").is_file()
+
+
+def test_a_release_that_fails_shows_the_lines_and_writes_nothing(run: Run, policies: Path) -> None:
+    before = names(policies)
+    done = run(f"{RELEASE} --policy strict.toml")
+    assert done.exit_code == 2
+    assert "fail (2 pass, 0 review, 1 fail)" in done.stdout
+    assert done.stderr.startswith("quadrille: The release fails the policy 'Plover': [swap] rate")
+    assert done.stderr.count("\n") == 1
+    assert SECRET not in done.stdout + done.stderr
+    assert names(policies) == before
+
+
+def test_json_has_the_verdict_whether_it_is_written_or_not(run: Run, policies: Path) -> None:
+    refused, made = run(f"{RELEASE} --policy strict.toml --json"), run(f"{RELEASE} --policy loose.toml --json")
+    told = json.loads(refused.stdout)
+    assert (refused.exit_code, told["path"], told["policy"]["verdict"]) == (2, None, "fail")
+    assert [line["rule"] for line in told["policy"]["lines"] if line["verdict"] == "fail"] == ["[swap] rate"]
+    told = json.loads(made.stdout)
+    assert (made.exit_code, told["path"], told["policy"]["verdict"]) == (0, "release", "pass")
+
+
+def test_the_environment_can_name_the_policy(run: Run, policies: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QUADRILLE_POLICY", "strict.toml")
+    assert run(RELEASE).exit_code == 2
+    assert run("policy good.csv --codebook book.toml --swap Sex --pairs 5").exit_code == 2
+    monkeypatch.delenv("QUADRILLE_POLICY")
+    assert run("policy good.csv --codebook book.toml --swap Sex --pairs 5").stderr == (
+        "quadrille: Name the policy: quadrille policy FILE POLICY.\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "verdict"),
+    [
+        ("loose.toml --swap Sex --pairs 5", 0, "pass"),
+        ("loose.toml --recipe good.json", 0, "review"),
+        ("strict.toml --recipe good.json", 2, "fail"),
+        ("strict.toml --study small.study --pick", 2, "fail"),
+        ("loose.toml --study small.study --candidate 1", 0, "pass"),
+    ],
+)
+def test_a_release_is_checked_ahead_and_nothing_is_written(
+    run: Run, policies: Path, words: str, code: int, verdict: str
+) -> None:
+    before = names(policies)
+    told = run(f"policy good.csv --codebook book.toml {words} --json")
+    shown = run(f"policy good.csv --codebook book.toml {words}")
+    assert (told.exit_code, shown.exit_code) == (code, code), told.output + shown.output
+    assert json.loads(told.stdout)["verdict"] == verdict
+    assert f"{verdict} (" in shown.stdout
+    assert names(policies) == before
+    assert SECRET not in told.output + shown.output
+
+
+def test_the_frontier_of_a_study_is_checked_candidate_by_candidate(run: Run, policies: Path) -> None:
+    words = "policy good.csv --codebook book.toml --study small.study"
+    (policies / "some.toml").write_text(LOOSE.replace("0.5", "0.2"))
+    rates = {row["id"]: row["rate"] for row in json.loads(run("frontier small.study --json").stdout)["frontier"]}
+    told = json.loads(run(f"{words} some.toml --json").stdout)["frontier"]
+    assert {each["candidate"] for each in told} == set(rates)
+    assert {each["verdict"] == "fail" for each in told} == {True, False}
+    for each in told:
+        failing = [line["rule"] for line in each["lines"] if line["verdict"] == "fail"]
+        assert failing == ([] if rates[each["candidate"]] <= 0.2 else ["[swap] rate"])
+    shown = run(f"{words} some.toml")
+    assert shown.exit_code == 0 and "judged by the policy" in shown.stdout
+    none = run(f"{words} strict.toml")
+    assert none.exit_code == 2
+    assert none.stderr == "quadrille: no candidate on the frontier keeps the policy 'Plover'.\n"
+    assert run(f"{words} strict.toml --swap Sex").stderr.startswith("quadrille: Give --study or --swap, not both")
+
+
+@pytest.mark.parametrize("command", [f"{RELEASE} --policy", "policy good.csv --swap Sex --pairs 5"])
+@pytest.mark.parametrize("name", ["wrong.toml", "nowhere.toml", "filled", "good.csv"])
+def test_a_bad_policy_is_one_line_on_stderr(run: Run, policies: Path, command: str, name: str) -> None:
+    before = names(policies)
+    done = run(f"{command} {name}")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr.count("\n") == 1 and name in done.stderr
+    assert SECRET not in done.stderr
+    assert names(policies) == before
