@@ -15,6 +15,7 @@ from quadrille.moments import Moments
 from quadrille.plan import Move, Plan
 from quadrille.randomness import is_secret
 from quadrille.recipe import Recipe
+from quadrille.rules import Rules
 from quadrille.study.score import Evaluator, Scores
 from quadrille.summary import Table
 from quadrille.swap import recipe_from_json
@@ -34,6 +35,13 @@ def check_recipe(recipe: Recipe, data: Data) -> Plan:
     move; a column is in one move at most; margins, the joint of the columns moved together and the joint of
     the others are exactly as before, weighted on the side where the weight is; the inverse restores the file;
     constraints hold in every pair.
+
+    Example
+    -------
+    >>> import quadrille as qd
+    >>> data = qd.datasets.cps8d().take(range(0, 48842, 100))
+    >>> check_recipe(qd.RandomSwap(["Edu"], pairs=5, seed=1), data)
+    Plan(10 records, columns Edu)
     """
     plan = recipe.plan(data)
     _law(recipe_from_json(recipe.to_json()) == recipe, "its JSON does not give the same recipe back")
@@ -58,6 +66,8 @@ def check_recipe(recipe: Recipe, data: Data) -> Plan:
             not still or _same_table(data, after, still, weighted=weight_stays),
             "the joint of the columns not moved changed",
         )
+    rules = Rules.of(data, recipe.parameters().get("rules", ()), type(recipe).__name__)
+    _law(not any(rules.created(plan)), "a record breaks a rule that it did not break before")
     _law(plan.after == after.fingerprint, "the fingerprint after is not that of the swapped data")
     _law(plan.inverse().apply(after) == data, "the inverse does not restore the data")
     return plan
@@ -68,6 +78,14 @@ def check_measure(kind: str | Measure, data: Data, plan: Plan) -> Scores:
 
     The score from the change equals the score recomputed from the two files; the order of rows does not matter; no
     change gives 0 and says so; summaries of parts add up to the whole; weight 2 counts as the record twice.
+
+    Example
+    -------
+    >>> import quadrille as qd
+    >>> data = qd.datasets.cps8d().take(range(0, 48842, 100))
+    >>> plan = qd.RandomSwap(["Edu"], pairs=5, seed=1).plan(data)
+    >>> list(check_measure("hellinger", data, plan))
+    ['hellinger']
     """
     address = kind if isinstance(kind, str) else kind.name
     evaluator = Evaluator(data, [kind])
@@ -135,7 +153,8 @@ def _check_constraints(recipe: Recipe, move: Move, data: Data) -> None:
         _law(bool(equal.all()), "a record receives values from outside its class of `within`")
     for equal in agree([parameters["groups"]] if parameters.get("groups") else ()):
         _law(not equal.any(), "a record receives values from its own group of `groups`")
-    swapped = agree(move.columns)
+    # Columns that are carried along need not differ.
+    swapped = agree([name for name in move.columns if name in parameters.get("swap", move.columns)])
     if parameters.get("differ") == "all":
         _law(not any(equal.any() for equal in swapped), "a pair agrees on a swap variable")
     if parameters.get("differ") == "any":

@@ -15,16 +15,17 @@ import numpy as np
 from quadrille import kernels
 from quadrille.data import Data, Rows, require_data
 from quadrille.errors import InputError, ParameterError, bad_parameter, infeasible, unknown_name
-from quadrille.plan import Details, Plan
+from quadrille.plan import Plan
 from quadrille.randomness import Stream, Words, draw_until_enough
+from quadrille.where import Where
 
 _KEPT_DRAWERS = 8
 _KEYS = {"method": "variant"}
 """Parameters that JSON and job files know by another name: there, method is the recipe itself."""
 
-COLUMN_LISTS = ("swap", "same", "different", "within", "boundary", "stratum", "sort")
+COLUMN_LISTS = ("swap", "same", "different", "within", "boundary", "stratum", "sort", "rules")
 COLUMN_NAMES = ("rate", "groups", "targets", "size", "must", "never", "bias")
-"""Parameters of any method that list columns, and those that may name one."""
+"""Parameters of any method that list columns, or rules about columns, and those that may name one."""
 
 
 class Exchange(NamedTuple):
@@ -153,6 +154,9 @@ def written_name(parameter: str) -> str:
 
 def columns_in(parameter: str, value: object) -> tuple[str, ...]:
     """Return the columns that a value of a parameter names."""
+    if parameter == "rules":
+        texts = (value,) if isinstance(value, str) else cast("Sequence[object]", value)
+        return tuple(name for text in texts if isinstance(text, str) for name in Where.parse(text).variables)
     if parameter in COLUMN_LISTS:
         listed = (value,) if isinstance(value, str) else cast("Sequence[object]", value)
         return tuple(name for name in listed if isinstance(name, str))
@@ -235,17 +239,14 @@ def carried(data: Data, swap: Sequence[str], stay: Sequence[str] = ()) -> tuple[
     levels = data.codebook.geography
     if not set(levels) & set(swap):
         return ()
-    return tuple(name for name in levels if name not in swap and name not in stay)
+    known = [i for i, name in enumerate(levels) if name in stay and bool((data[name].values < data[name].valid).all())]
+    fixed = max(known, default=-1)  # partners who agree on a level agree on all coarser ones
+    return tuple(name for i, name in enumerate(levels) if i > fixed and name not in swap and name not in stay)
 
 
 def carried_fact(columns: Sequence[str]) -> dict[str, object]:
     """Return what a plan remembers of the columns that it carries along: nothing if there are none."""
     return {"carried_along": ", ".join(columns)} if columns else {}
-
-
-def carried_details(columns: Sequence[str]) -> Details | None:
-    """Return the details of a plan that has nothing else to remember."""
-    return Details(carried_fact(columns)) if columns else None
 
 
 def refuse_one_area(data: Data, moved: Sequence[str]) -> None:

@@ -1,9 +1,13 @@
-"""Which records a measure is about: conditions such as `Sex=Male & Age!=<25 & Edu=HS|Coll`."""
+"""Which records a measure or a rule is about: conditions such as `Sex=Male & Age!=<25 & Edu=HS|Coll & Hours>=40`."""
 
 from __future__ import annotations
 
+import operator
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
+from math import isfinite, nan
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,24 +16,49 @@ from quadrille.codebook import Variable
 from quadrille.data import Column, Data
 from quadrille.errors import InputError
 
-_CONDITION = re.compile(r"\s*(?P<name>`[^`]+`|[^=!`]+?)\s*(?P<sign>!?=)\s*(?P<labels>.+?)\s*", re.DOTALL)
+_EQUALITY = re.compile(r"\s*(?P<name>`[^`]+`|[^=!`]+?)\s*(?P<sign>!?=)\s*(?P<labels>.+?)\s*", re.DOTALL)
+_COMPARISON = re.compile(
+    r"\s*(?P<name>`[^`]+`|[^=!<>`]+?)\s*(?P<sign><=|>=|<|>)\s*(?P<bound>'[^']+'|\"[^\"]+\"|[^=|'\"<>]+?)\s*", re.DOTALL
+)
+"""A comparison has its sign right behind the name: `Age=<25` and `Over>60=yes` are equalities."""
+_COMPARE: dict[str, Callable[[Any, Any], Any]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
 class Condition:
-    """One variable equals one of some labels, or none of them."""
+    """One variable equals one of some labels, or none of them; with a `sign` it lies on one side of a bound."""
 
     variable: str
     labels: tuple[str, ...]
     negated: bool = False
+    sign: str = ""
 
-    def allowed(self, data: Data) -> NDArray[np.bool_]:
+    def allowed(self, data: Data) -> Flags:
         """Tell, for each code of the variable, whether it meets the condition."""
         column = data.coded(self.variable, purpose="where")
+        if self.sign:
+            return _beyond(column, self.sign, self.labels[0])
         codes = [_code(column, label) for label in self.labels]
         allowed = np.zeros(column.size, dtype=bool)
         allowed[codes] = True
         return ~allowed if self.negated else allowed
+
+    def met(self, data: Data) -> Flags:
+        """Tell, for each record, whether it meets the condition; the variable may also hold numbers."""
+        column = data[self.variable]
+        if column.variable.coded:
+            return self.allowed(data)[column.values]
+        bounds = [_number(label, column.variable) for label in self.labels]
+        if self.sign:
+            return cast("Flags", _COMPARE[self.sign](column.values, bounds[0]))
+        found = np.isin(column.values, bounds) | (np.isnan(column.values) & any(map(np.isnan, bounds)))
+        return ~found if self.negated else found
 
 
 @dataclass(frozen=True)
@@ -40,7 +69,11 @@ class Where:
 
     @classmethod
     def parse(cls, text: str) -> Where:
-        """Read conditions joined by `&`; labels joined by `|`; names in backticks and labels in quotes if need be."""
+        """Read conditions joined by `&`; labels joined by `|`; names in backticks and labels in quotes if need be.
+
+        >>> Where.parse("Sex=Male & Hours>=40").variables
+        ('Sex', 'Hours')
+        """
         return cls(tuple(_condition(part) for part in split_outside_quotes(text, "&")))
 
     @property
@@ -48,11 +81,23 @@ class Where:
         """The variables that decide."""
         return tuple(dict.fromkeys(condition.variable for condition in self.conditions))
 
+    def met(self, data: Data) -> Flags:
+        """Tell, for each record, whether it meets every condition."""
+        met = np.ones(data.n, dtype=bool)
+        for condition in self.conditions:
+            met &= condition.met(data)
+        return met
+
 
 def _condition(text: str) -> Condition:
-    match = _CONDITION.fullmatch(text)
+    match = _COMPARISON.fullmatch(text)
+    if match is not None:
+        return Condition(unquoted(match["name"]), (unquoted(match["bound"]),), sign=match["sign"])
+    match = _EQUALITY.fullmatch(text)
     if match is None:
-        raise InputError(f"The condition {text.strip()!r} is not understood. Write where=Sex=Male & Age!=<25|25-55.")
+        raise InputError(
+            f"The condition {text.strip()!r} is not understood. Write Sex=Male & Age!=<25|25-55, or Hours>=40."
+        )
     labels = tuple(unquoted(label) for label in split_outside_quotes(match["labels"], "|"))
     return Condition(unquoted(match["name"]), labels, negated=match["sign"] == "!=")
 
@@ -65,6 +110,47 @@ def _code(column: Column, label: str) -> int:
         if label in known:
             return known.index(label)
     raise InputError(_no_category(variable))
+
+
+def _beyond(column: Column, sign: str, bound: str) -> Flags:
+    """Tell which codes lie on one side of a bound; missing ones never do.
+
+    Categories that are numbers are compared with any number, others by their declared order.
+    """
+    variable = column.variable
+    if variable.kind != "ordinal" or not variable.ordered:
+        raise InputError(
+            f"A condition compares column {variable.name!r}, whose categories have no order. Name categories with =, "
+            "or declare the column ordinal, with its categories in order, in the codebook."
+        )
+    beyond = np.zeros(column.size, dtype=bool)
+    numbers = not any(isinstance(value, str) for value in variable.categories)
+    if numbers and bound not in variable.labels:
+        limit = _number(bound, variable)
+        beyond[: column.valid] = [_COMPARE[sign](float(value), limit) for value in variable.categories]
+        return beyond
+    code = _code(column, bound)
+    if code >= column.valid:
+        raise InputError(
+            f"A condition compares column {variable.name!r} with a missing code, which is neither small nor large."
+        )
+    beyond[: column.valid] = _COMPARE[sign](np.arange(column.valid), code)
+    return beyond
+
+
+def _number(text: str, variable: Variable) -> float:
+    """Read a number to compare with; an empty text stands for an empty field."""
+    if text == "":
+        return nan
+    try:
+        found = float(text)
+    except ValueError:
+        found = nan
+    if not isfinite(found):
+        raise InputError(
+            f"A condition compares column {variable.name!r}, which holds numbers, with something that is none."
+        )
+    return found
 
 
 def _no_category(variable: Variable) -> str:

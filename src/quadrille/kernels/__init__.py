@@ -14,13 +14,15 @@ from quadrille.kernels.candidate import (
 )
 from quadrille.kernels.count_space import Urn, compare_tables, swap_cells, swap_records
 from quadrille.kernels.counting import count_dominating
-from quadrille.kernels.design import draw_rows, improve, price_cells, treat_all
+from quadrille.kernels.design import draw_rows, improve, price_cells, take_back, treat_all
 from quadrille.kernels.draw import draw_pairs, has_partner, put_back, take_any
+from quadrille.kernels.edits import Edits, no_edits
 from quadrille.kernels.exchange import part_pairs
+from quadrille.kernels.fillers import DEATHS_KEPT, room_for
 from quadrille.kernels.finalists import nothing_asked
 from quadrille.kernels.lattice import loss_now
 from quadrille.kernels.market import Market, open_line, open_stock
-from quadrille.kernels.partners import near_donors, pair_round, pick_from_groups
+from quadrille.kernels.partners import near_donors, pair_round, pick_from_groups, rules_leave_nobody
 from quadrille.kernels.permute import choose, derange
 from quadrille.kernels.pool import Dice, Pool, dice
 from quadrille.kernels.smallcells import small_cell_change
@@ -29,6 +31,7 @@ from quadrille.kernels.words import below, shuffle
 
 __all__ = [
     "CONFIDENCE",
+    "DEATHS_KEPT",
     "ENTROPY_CHANGE",
     "EXPOSED",
     "HELLINGER",
@@ -37,6 +40,7 @@ __all__ = [
     "At",
     "Board",
     "Dice",
+    "Edits",
     "FullTable",
     "Market",
     "Pool",
@@ -59,6 +63,7 @@ __all__ = [
     "near_donors",
     "net_of_cells",
     "net_of_rows",
+    "no_edits",
     "nothing_asked",
     "open_line",
     "open_stock",
@@ -68,6 +73,8 @@ __all__ = [
     "price_cells",
     "put_back",
     "read",
+    "room_for",
+    "rules_leave_nobody",
     "score_candidate",
     "shuffle",
     "small_cell_change",
@@ -75,5 +82,6 @@ __all__ = [
     "swap_cells",
     "swap_records",
     "take_any",
+    "take_back",
     "treat_all",
 ]

@@ -42,6 +42,8 @@ class At(IntEnum):
     CLASSES = auto()
     UNLIKES = auto()
     """Columns in which partners must differ."""
+    PATTERNS = auto()
+    """What records can be to the plausibility rules; 0 where there are none."""
     BLOCKS = auto()
     BUCKETS = auto()
     PATIENTS = auto()
@@ -89,6 +91,12 @@ class At(IntEnum):
     """[block + 1]: bucket BUCKET_FROM + k is for moves from the block to level k."""
     CELL = auto()
     """[patient]: the small cell."""
+    PATTERN = auto()
+    """[mover, base cell]: what its records are to the rules."""
+    LEVEL_PATTERN = auto()
+    """[mover, level]: what records of that level are to the rules, as far as the level goes."""
+    FORBIDDEN = auto()
+    """[mover, pattern, pattern]: 1 where a record of the one must not take the values of the other."""
 
     # real: real numbers of the lattice
     WEIGHT_BEFORE = auto()

@@ -24,8 +24,11 @@ NOBODY = (-1, -1)
 def admissible(g: Whole, h: Whole, pool: Pool) -> bool:
     """Tell whether records of groups g and h may be paired."""
     types = pool.types
-    for c in range(pool.swaps, types.shape[1]):
+    for c in range(pool.swaps, pool.decisive):
         if types[g, c] == types[h, c]:
+            return False
+    for c in range(pool.decisive, types.shape[1], 2):  # does a rule hold with the other's values, and not with its own?
+        if types[g, c] & types[h, c + 1] & ~types[g, c + 1] | types[h, c] & types[g, c + 1] & ~types[h, c + 1]:
             return False
     if pool.differ == 0:
         return True

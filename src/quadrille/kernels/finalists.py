@@ -16,10 +16,9 @@ from quadrille.kernels.words import below
 @kernel
 def on_the_left(c: Whole, t: Whole, stock: Stock, market: Market, dice: Dice) -> Whole:
     """Return the finalist of the nearest cell to the left of cell c that has one for target t; -1 without."""
-    weight, value = market.target_weight[t], market.target_value[t]
     cell, end = jump(stock.last_cell, c) - 1, market.zone_first[c]
     while cell >= end:
-        donor = closest(cell, weight, value, stock, market, dice)
+        donor = closest(cell, t, stock, market, dice)
         if donor != NOBODY:
             return donor
         cell = jump(stock.last_cell, cell) - 1
@@ -29,10 +28,9 @@ def on_the_left(c: Whole, t: Whole, stock: Stock, market: Market, dice: Dice) ->
 @kernel
 def on_the_right(c: Whole, t: Whole, stock: Stock, market: Market, dice: Dice) -> Whole:
     """Return the finalist of the nearest cell to the right of cell c that has one for target t; -1 without."""
-    weight, value = market.target_weight[t], market.target_value[t]
     cell, end = jump(stock.next_cell, c + 1), market.zone_last[c]
     while cell <= end:
-        donor = closest(cell, weight, value, stock, market, dice)
+        donor = closest(cell, t, stock, market, dice)
         if donor != NOBODY:
             return donor
         cell = jump(stock.next_cell, cell + 1)

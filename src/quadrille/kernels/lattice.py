@@ -77,12 +77,22 @@ def cell_cost(t: Whole, cell: Whole, weight: Real, x: Board) -> Real:
 
 
 @kernel
+def is_forbidden(m: Whole, base: Whole, to: Whole, x: Board) -> Whole:
+    """Tell whether a record of a base cell would break a plausibility rule at a level of a mover."""
+    own = fixed(At.PATTERN, m * x.at[At.BASES] + base, x)
+    other = fixed(At.LEVEL_PATTERN, m * x.at[At.LEVELS] + to, x)
+    return fixed(At.FORBIDDEN, (m * x.at[At.PATTERNS] + own) * x.at[At.PATTERNS] + other, x)
+
+
+@kernel
 def move_cost(m: Whole, base: Whole, to: Whole, treated: Whole, x: Board) -> Real:
     """Return the price of moving a record of a base cell to a level of a mover; infinite where it must not be done.
 
     A cell that a record leaves is not small afterwards, and one that it reaches is not small before, save the cell that
     is treated. In tables other than that cell's, a small cell may also grow, shrink or run empty.
     """
+    if x.at[At.PATTERNS] and is_forbidden(m, base, to, x):
+        return NEVER
     cost, small = 0.0, x.at[At.SMALL]
     own = NONE if treated < 0 else fixed(At.OF_TABLE, treated, x)
     for t in range(x.at[At.TABLES]):

@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quadrille.kernels.compile import kernel, step
-from quadrille.kernels.pool import Dice, Ints, Whole
+from quadrille.kernels.edits import Edits, spoils
+from quadrille.kernels.pool import Dice, Flags, Ints, Whole
 from quadrille.kernels.words import below
 
 NOBODY = -1
-ANYBODY = -1
-"""The value of a target that may take every donor."""
+NO_VALUE = -1
+"""The value of a record whose own values are all known."""
 FAR = np.int64((1 << 63) - 1)
 
 
@@ -27,7 +28,8 @@ class Market(NamedTuple):
     Cell c owns the runs cell_start[c] to cell_start[c+1], run r the places run_start[r] to run_start[r+1] of `donors`.
     Cells zone_first[c] to zone_last[c] are in the zone of cell c. `weight`, `x` and `value` belong to the records of
     the file. A target with a `target_value` takes nobody of the same `value`: they hold the same where values were
-    imputed. `line` numbers the groups of targets that wait together: those of one cell, apart for targets that are
+    imputed. `edits` tell which pairs the plausibility rules exclude. Targets that may not take every donor are
+    `choosy`. `line` numbers the groups of targets that wait together: those of one cell, apart for targets that are
     choosy, and targets are sorted by it and by weight. `one_x`: all records of a cell have the same x.
     """
 
@@ -42,10 +44,12 @@ class Market(NamedTuple):
     target_cell: Ints
     target_value: Ints
     target_weight: Ints
+    choosy: Flags
     weight: Ints
     x: NDArray[np.float64]
     value: Ints
     one_x: bool
+    edits: Edits
 
 
 class Line(NamedTuple):
@@ -152,47 +156,58 @@ def first_run_from(weight: Whole, c: Whole, market: Market) -> Whole:
 
 
 @step
-def allowed(r: Whole, value: Whole, stock: Stock, market: Market) -> Whole:
+def may_take(t: Whole, donor: Whole, market: Market) -> bool:
+    """Tell whether a choosy target may take a donor."""
+    value = market.target_value[t]
+    if value != NO_VALUE and market.value[donor] == value:
+        return False
+    return not spoils(market.targets[t], donor, market.edits)
+
+
+@step
+def allowed(r: Whole, t: Whole, stock: Stock, market: Market) -> Whole:
     """Count the free donors of a run that a target may take: all, unless it is choosy."""
     free = stock.run_free[r]
-    if value == ANYBODY:
+    if not market.choosy[t]:
         return free
     count = np.int64(0)
     for p in range(market.run_start[r], market.run_start[r] + free):
-        if market.value[stock.donors[p]] != value:
+        if may_take(t, stock.donors[p], market):
             count += 1
     return count
 
 
 @step
-def take_any(r: Whole, value: Whole, count: Whole, stock: Stock, market: Market, dice: Dice) -> Whole:
+def take_any(r: Whole, t: Whole, count: Whole, stock: Stock, market: Market, dice: Dice) -> Whole:
     """Return one of the `count` free donors of a run that a target may take, each with the same chance."""
     at = below(count, dice) if count > 1 else np.int64(0)
-    if value == ANYBODY:
+    if not market.choosy[t]:
         return stock.donors[market.run_start[r] + at]
     p = market.run_start[r]
-    while market.value[stock.donors[p]] == value or at > 0:
-        if market.value[stock.donors[p]] != value:
+    while True:
+        if may_take(t, stock.donors[p], market):
+            if at == 0:
+                return stock.donors[p]
             at -= 1
         p += 1
-    return stock.donors[p]
 
 
 @kernel
-def closest(c: Whole, weight: Whole, value: Whole, stock: Stock, market: Market, dice: Dice) -> Whole:
-    """Return the free donor of a cell with the closest weight, ties at random; -1 when nobody may be taken."""
+def closest(c: Whole, t: Whole, stock: Stock, market: Market, dice: Dice) -> Whole:
+    """Return the free donor of a cell with the weight closest to a target's, ties at random; -1 without any."""
+    weight = market.target_weight[t]
     first = first_run_from(weight, c, market)
     above, under = jump(stock.next_run, first), jump(stock.last_run, first) - 1
     while above < market.cell_start[c + 1] or under >= market.cell_start[c]:
         up = market.run_weight[above] - weight if above < market.cell_start[c + 1] else FAR
         down = weight - market.run_weight[under] if under >= market.cell_start[c] else FAR
-        on_top = allowed(above, value, stock, market) if up <= down else np.int64(0)
-        below_it = allowed(under, value, stock, market) if down <= up else np.int64(0)
+        on_top = allowed(above, t, stock, market) if up <= down else np.int64(0)
+        below_it = allowed(under, t, stock, market) if down <= up else np.int64(0)
         if on_top + below_it > 0:
             both = on_top > 0 and below_it > 0
             if below_it == 0 or (both and below(on_top + below_it, dice) < on_top):
-                return take_any(above, value, on_top, stock, market, dice)
-            return take_any(under, value, below_it, stock, market, dice)
+                return take_any(above, t, on_top, stock, market, dice)
+            return take_any(under, t, below_it, stock, market, dice)
         if up <= down:
             above = jump(stock.next_run, above + 1)
         if down <= up:

@@ -6,9 +6,9 @@ import numpy as np
 
 from quadrille.kernels.compile import kernel
 from quadrille.kernels.crowds import ask_in_crowds
+from quadrille.kernels.edits import spoils
 from quadrille.kernels.finalists import Asked, ask, choose
 from quadrille.kernels.market import (
-    ANYBODY,
     NOBODY,
     Line,
     Market,
@@ -48,7 +48,7 @@ def pair_round(active: Whole, crowd: Ints, asked: Asked, line: Line, stock: Stoc
     count = np.int64(0)
     for i in range(active):
         first, end = line.first[i], line.end[i]
-        if market.one_x and market.target_value[first] == ANYBODY:
+        if market.one_x and not market.choosy[first]:
             count = ask_in_crowds(first, end, count, crowd, asked, line, stock, market, dice)
         else:
             count = ask_one_by_one(first, end, count, asked, line, stock, market, dice)
@@ -98,18 +98,29 @@ def near_donors(cells_each_side: Whole, market: Market, dice: Dice) -> Ints:
 @kernel
 def list_closest(c: Whole, t: Whole, found: Whole, out: Ints, stock: Stock, market: Market, dice: Dice) -> Whole:
     """Add the closest donors of a cell, one from above and one from below the weight of the target."""
-    value = market.target_value[t]
     first = first_run_from(market.target_weight[t], c, market)
     for step_ in (1, -1):
         r = first if step_ > 0 else first - 1
         while market.cell_start[c] <= r < market.cell_start[c + 1]:
-            count = allowed(r, value, stock, market)
+            count = allowed(r, t, stock, market)
             if count > 0:
-                out[t, found] = take_any(r, value, count, stock, market, dice)
+                out[t, found] = take_any(r, t, count, stock, market, dice)
                 found += 1
                 break
             r += step_
     return found
+
+
+@kernel
+def rules_leave_nobody(t: Whole, market: Market) -> bool:
+    """Tell whether the rules exclude every donor in the other cells of a target's zone."""
+    c = market.target_cell[t]
+    for cell in range(market.zone_first[c], market.zone_last[c] + 1):
+        first, end = market.run_start[market.cell_start[cell]], market.run_start[market.cell_start[cell + 1]]
+        for p in range(first, end):
+            if cell != c and not spoils(market.targets[t], market.donors[p], market.edits):
+                return False
+    return True
 
 
 @kernel

@@ -18,9 +18,10 @@ class Pool(NamedTuple):
 
     Group g owns the places start[g] to start[g+1] of `order`, and unused[g] of them are still to be drawn; `used` has
     a bit per place. Class c owns the groups first[c] to first[c+1]. `hint[place >> shift]` is a group at or just
-    below the one that owns a place. Columns 0..swaps-1 of `types` are the swap variables of a group, the rest its
-    `different` columns. `differ` is 0 (none), 1 (any) or 2 (all). `longest` is the size of the largest class;
-    `patience` how often a pair is tried for before the admissible ones are counted.
+    below the one that owns a place. Columns 0..swaps-1 of `types` are the swap variables of a group, those up to
+    `decisive` its `different` columns, the rest the bits of plausibility rules: of 31 rules each whether the group
+    meets the conditions on what stays, then on what moves. `differ` is 0 (none), 1 (any) or 2 (all). `longest` is the
+    size of the largest class; `patience` how often a pair is tried for before the admissible ones are counted.
     """
 
     order: NDArray[np.int32]
@@ -33,6 +34,7 @@ class Pool(NamedTuple):
     first: NDArray[np.int64]
     types: NDArray[np.int32]
     swaps: int
+    decisive: int
     differ: int
     longest: int
     patience: int

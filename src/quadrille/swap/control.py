@@ -13,17 +13,20 @@ from quadrille.errors import InputError, OverlapError, ParameterError, infeasibl
 from quadrille.plan import Details, Move, Pairs, Plan
 from quadrille.randomness import Chooser, Stream
 from quadrille.recipe import carried, carried_fact, random_order, refuse_fixed, refuse_one_area
+from quadrille.swap.barrier import Barrier
 from quadrille.swap.cells import Cells, Floats, impute, make_cells, numbers_of, require_order, scale_of, zones_of
 from quadrille.swap.frame import frame_of, stratum_labels
 from quadrille.swap.groups import Ints, codes_of, group_ids, sorted_by
 from quadrille.swap.optimal import Costs, match_optimally
 from quadrille.swap.partners import Found, Records, find_partners, make_market
+from quadrille.swap.plausible import Told
 from quadrille.swap.targets import Targets, draw_targets
 
 if TYPE_CHECKING:
     from quadrille.swap.controlled import ControlledSwap
 
 NOBODY_THERE = "no donor in another cell of its {zone}"
+BARRED = "the rules exclude every donor in another cell of its {zone}"
 ALL_TAKEN = "every donor in another cell of its {zone} is taken"
 
 
@@ -54,6 +57,11 @@ class Control:
         self._imputes = recipe.on_missing == "impute" and any(_some_missing(column) for column in self._swap)
         self._value = _values_of_incomplete(self._swap, data.n) if self._imputes else None
         self._known = None if self._imputes else self._view(self._one_missing())
+        self._links = {
+            parent: (*followers, *carried(data, followers, recipe.boundary))
+            for parent, followers in recipe.followers.items()
+        }
+        self._barrier = Barrier.of(data, recipe.rules, (*recipe.swap, *self._along), self._links)
 
     def draw(self, stream: Stream) -> Plan:
         """Draw the plan of a stream."""
@@ -70,16 +78,21 @@ class Control:
         target[drawn.rows] = True
         donor = ~target & ~self._frame.never
         found: list[tuple[Found, Found]] = []
+        told: list[Told] = []
         for g, part in enumerate(self._parts(view, codes, stream)):
-            records = Records(self._weight, part.x, target, donor, self._value, x_by_cell=self._x_by_cell)
+            records = Records(
+                self._weight, part.x, target, donor, self._value, x_by_cell=self._x_by_cell, edits=self._barrier.edits
+            )
             market = make_market(part.rows, part.cells, records)
+            told.append(self._barrier.excluded(part.rows, part.cells, records))
             greedy = find_partners(market, stream.sub(f"partners {g}"))
             chosen = greedy
             if self._recipe.matching == "optimal":
                 costs = Costs(self._recipe.cost, codes, self._swap, self._weight)
                 chosen = match_optimally(market, greedy, costs, stream.sub(f"near {g}"))
             found.append((chosen, greedy))
-        return self._plan(drawn, _joined([each for each, _ in found]), _joined([each for _, each in found]), codes)
+        chosen, greedy = (_joined([each[which] for each in found]) for which in (0, 1))
+        return self._plan(drawn, chosen, greedy, codes, self._barrier.facts(told))
 
     def _codes(self, stream: Stream) -> list[Codes]:
         """Return the swap variables as codes, missing ones imputed where that is asked for."""
@@ -144,17 +157,21 @@ class Control:
             rows = view.rows[group[view.rows] == g]
             yield _View(rows[sorted_by(cells.cell[rows], cells.count)[0]], cells, scale_of(self._swap[g])[codes[g]])
 
-    def _plan(self, drawn: Targets, found: Found, greedy: Found, codes: list[Codes]) -> Plan:
+    def _plan(
+        self, drawn: Targets, found: Found, greedy: Found, codes: list[Codes], about_rules: dict[str, object]
+    ) -> Plan:
         recipe, asked = self._recipe, len(drawn.rows)
         if recipe.strict and len(found.alone):
+            rules = f"The rules, {self._barrier.rules}, leave {len(found.barred):,} of them nobody. "
             raise infeasible(
-                f"{len(found.alone):,} of {asked:,} targets of ControlledSwap have no partner. Ask for fewer targets, "
-                "use a coarser boundary, or leave them unswapped with strict=False.",
+                f"{len(found.alone):,} of {asked:,} targets of ControlledSwap have no partner. "
+                f"{rules if len(found.barred) else ''}Ask for fewer targets, use a coarser boundary, or leave them "
+                "unswapped with strict=False.",
                 asked,
                 len(found.pairs),
             )
         rivals: dict[str, Plan] = {}
-        facts = self._facts(drawn, found)
+        facts = self._facts(drawn, found) | about_rules
         if recipe.matching == "optimal":
             costs = Costs(recipe.cost, codes, self._swap, self._weight)
             rivals["greedy"] = Plan(
@@ -176,9 +193,8 @@ class Control:
     def _moves(self, pairs: Pairs) -> list[Move]:
         """Exchange the swap variables in every pair, and what is linked where the parent differs."""
         moves = [Move.exchange((*self._recipe.swap, *self._along), pairs)]
-        for parent, followers in self._recipe.followers.items():
+        for parent, columns in self._links.items():
             values = self._data[parent].values
-            columns = (*followers, *carried(self._data, followers, self._recipe.boundary))
             moves.append(Move.exchange(columns, pairs[unequal(values[pairs[:, 0]], values[pairs[:, 1]])]))
         return moves
 
@@ -204,7 +220,8 @@ class Control:
     def _reasons(self, found: Found) -> dict[str, int]:
         """Count why targets have no partner."""
         where = " and group" if self._recipe.method == "balanced" and len(self._swap) > 1 else ""
-        counts = ((NOBODY_THERE, len(found.lonely)), (ALL_TAKEN, len(found.alone) - len(found.lonely)))
+        taken = len(found.alone) - len(found.lonely) - len(found.barred)
+        counts = ((NOBODY_THERE, len(found.lonely)), (BARRED, len(found.barred)), (ALL_TAKEN, taken))
         return {reason.format(zone="zone" + where): count for reason, count in counts if count}
 
 
@@ -289,4 +306,5 @@ def _joined(found: list[Found]) -> Found:
         np.sort(np.concatenate([each.alone for each in found])),
         np.sort(np.concatenate([each.lonely for each in found])),
         max(each.rounds for each in found),
+        np.sort(np.concatenate([each.barred for each in found])),
     )

@@ -11,6 +11,7 @@ from quadrille.data import Data
 from quadrille.errors import OverlapError, ParameterError, bad_parameter
 from quadrille.randomness import Seed, checked_seed
 from quadrille.recipe import Drawer, Recipe, names, one_of, settle
+from quadrille.rules import rule_texts
 from quadrille.swap.control import Control
 
 
@@ -40,6 +41,8 @@ class ControlledSwap(Recipe):
     cost : weights of the optimal cost, {"distance": 1, "weight": 1, "bias": 1}; a part that is left out counts 0.
     on_missing : "impute" (missing swap values get a value drawn from their zone, for cells and bias only) or
         "category" (missing is a category of its own, last in order).
+    rules : plausibility rules, such as "Age<16 & MS=Widowed": a donor with whom the target or itself would come to meet
+        one is passed over. Values are judged as they are, before any imputation.
     strict : raise an error when a target has no partner; by default it is left as it is, listed and counted.
     seed : None for 256 secret bits; a whole number only for tests and papers.
 
@@ -70,6 +73,7 @@ class ControlledSwap(Recipe):
     matching: Literal["greedy", "optimal"] = "greedy"
     cost: Mapping[str, float] | None = field(default=None, hash=False)
     on_missing: Literal["impute", "category"] = "impute"
+    rules: Sequence[str] = ()
     strict: bool = False
     seed: Seed = field(default=None, repr=False)
 
@@ -86,7 +90,7 @@ class ControlledSwap(Recipe):
         }
         settle(self, lists)
         settle(self, {"targets": _share_or_column(self.targets), "linked": _linked(self.linked)})
-        settle(self, {"cost": _cost(self.cost, self.matching)})
+        settle(self, {"cost": _cost(self.cost, self.matching), "rules": rule_texts(owner, self.rules)})
         for name in ("must", "never", "bias"):
             if not isinstance(getattr(self, name), str | None):
                 raise bad_parameter(owner, name, "the name of a column", getattr(self, name))

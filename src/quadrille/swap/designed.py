@@ -11,6 +11,7 @@ from quadrille.data import Data
 from quadrille.errors import OverlapError, ParameterError, bad_parameter
 from quadrille.randomness import Seed, checked_seed
 from quadrille.recipe import Drawer, Recipe, names, one_of, settle, share, whole
+from quadrille.rules import rule_texts
 from quadrille.swap.design import TREATMENTS, Design
 from quadrille.swap.task import ground_of
 
@@ -42,6 +43,7 @@ class DesignedSwap(Recipe):
     together : sets of swap variables that move as one, [["Age", "MS"]].
     same, different : columns that must agree, or must differ, within every pair; never swap variables.
     never : name of a boolean column: records that take no part.
+    rules : conditions that no record may come to meet by the swap, like ["Age<16 & MS=Widowed"].
     max_pairs : most pairs.
     seed : None for 256 secret bits; a whole number only for tests and papers.
 
@@ -70,6 +72,7 @@ class DesignedSwap(Recipe):
     same: Sequence[str] = ()
     different: Sequence[str] = ()
     never: str | None = None
+    rules: Sequence[str] = ()
     max_pairs: int | None = None
     seed: Seed = field(default=None, repr=False)
 
@@ -88,6 +91,7 @@ class DesignedSwap(Recipe):
                 "together": _sets("together", self.together),
                 "same": names(_OWNER, "same", self.same),
                 "different": names(_OWNER, "different", self.different),
+                "rules": rule_texts(_OWNER, self.rules),
                 "n": whole(_OWNER, "n", self.n, least=2),
                 "share": share(_OWNER, "share", self.share),
                 "loss": _loss(self.loss),

@@ -53,6 +53,7 @@ def facts(ground: Ground, drawn: Drawn) -> dict[str, object]:
         "design_loss": float(kernels.loss_now(board)),
         "rounds": drawn.rounds,
         **carried_fact(carried),
+        **ground.rules,
     }
 
 

@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 
 from quadrille import kernels
 from quadrille.data import Data
-from quadrille.errors import ParameterError
+from quadrille.errors import ParameterError, infeasible
 from quadrille.kernels import At, Board, lay_out
 from quadrille.swap.groups import Ints, group_ids
+from quadrille.swap.limits import Limits
+from quadrille.swap.plausible import rules_facts
 
 Floats = NDArray[np.float64]
 Arrays = dict[At, NDArray[Any]]
@@ -54,7 +56,7 @@ class Ground:
     """The board before anything has moved, and what leads back to the records.
 
     `base` is the base cell of each record, `small` the small cells, and `rest[m]` numbers what a base cell is without
-    mover m.
+    mover m. `rules` is what a plan tells of its plausibility rules.
     """
 
     board: Board
@@ -62,6 +64,7 @@ class Ground:
     base: Ints
     small: Ints
     rest: Ints
+    rules: Mapping[str, object]
 
 
 class _Cells:
@@ -101,11 +104,11 @@ class _Table:
             self.group[m] = (np.cumsum(size) - size)[rest]
 
 
-def build(data: Data, task: Task, never: NDArray[np.bool_]) -> Ground:
+def build(data: Data, task: Task, never: NDArray[np.bool_], limits: Limits) -> Ground:
     """Tabulate a file once, find the neighbours of all cells, and lay out the board."""
     names = tuple(dict.fromkeys([*(v for view in task.views for v in view.variables), *task.same, *task.different]))
     columns = [data.coded(name, purpose="DesignedSwap") for name in names]
-    base, count = group_ids([(column.values, column.size) for column in columns], data.n)
+    base, count = group_ids([*((column.values, column.size) for column in columns), *limits.patterns], data.n)
     leader = _leaders(base, count)
     every = _Cells(
         {
@@ -120,10 +123,14 @@ def build(data: Data, task: Task, never: NDArray[np.bool_]) -> Ground:
         weight = np.bincount(base, weights=data.ticks.values, minlength=count) / data.ticks.per_unit
     rest = np.stack([every.ids([name for name in names if name not in mover])[0] for mover in task.movers])
     sizes, arrays = _lattice(every, task, records, weight)
+    level = arrays[At.BASE_LEVEL]
+    arrays |= limits.arrays(leader, level, sizes[At.LEVELS])
+    sizes[At.PATTERNS] = arrays[At.FORBIDDEN].shape[-1]
     arrays[At.FREE] = records - np.bincount(base[never], minlength=count)
-    small = np.flatnonzero(_protected(sizes, arrays) & (arrays[At.BEFORE] < task.small))
+    small = _small_cells(arrays, task.small)
     _add_start(sizes, arrays, small, task)
-    return Ground(lay_out(sizes, arrays), task, base, small, rest)
+    told = limits.told(leader, level, arrays[At.CLASS_OF], arrays[At.UNLIKE], records)
+    return Ground(lay_out(sizes, arrays), task, base, small, rest, rules_facts(limits.rules, told))
 
 
 def _leaders(ids: Ints, count: int) -> Ints:
@@ -133,8 +140,19 @@ def _leaders(ids: Ints, count: int) -> Ints:
     return leader
 
 
-def _protected(sizes: Mapping[At, int], arrays: Arrays) -> NDArray[np.bool_]:
-    return arrays[At.PROTECTED][arrays[At.OF_TABLE]] > 0
+def _small_cells(arrays: Arrays, n: int) -> Ints:
+    """Return the small cells of the protected tables; refuse a file without any cell that can give a record."""
+    protected = arrays[At.PROTECTED][arrays[At.OF_TABLE]] > 0
+    small = np.flatnonzero(protected & (arrays[At.BEFORE] < n))
+    if len(small) and int(arrays[At.BEFORE][protected].max()) <= n:
+        raise infeasible(
+            f"No cell of the protected tables has more than n = {n} records, so none can give one without becoming "
+            "small itself. Lower 'n', or protect a table of fewer variables.",
+            1,
+            0,
+            exact=True,
+        )
+    return small
 
 
 def _lattice(every: _Cells, task: Task, records: Ints, weight: Floats) -> tuple[dict[At, int], Arrays]:

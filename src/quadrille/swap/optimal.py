@@ -68,7 +68,7 @@ def match_optimally(market: kernels.Market, greedy: Found, costs: Costs, stream:
     gap = np.abs((market.weight[chosen[:, 0]] - market.weight[chosen[:, 1]]).astype(np.float64))
     bias = gap * np.abs(market.x[chosen[:, 0]] - market.x[chosen[:, 1]])
     alone = np.setdiff1d(market.targets, chosen[:, 0])
-    return Found(chosen, bias, alone, greedy.lonely, greedy.rounds)
+    return Found(chosen, bias, alone, greedy.lonely, greedy.rounds, greedy.barred)
 
 
 def _candidates(market: kernels.Market, greedy: Found, stream: Stream) -> Pairs:

@@ -24,7 +24,7 @@ class Records:
     """What decides about partners, per record: weight in ticks, x of the bias, and who is a target or a donor.
 
     `value` numbers the original swap values of records that have missing ones, -1 for the others; None without any.
-    `x_by_cell`: all records of a cell have the same x.
+    `x_by_cell`: all records of a cell have the same x. `edits` are those of the plausibility rules, None without any.
     """
 
     weight: Ints
@@ -33,13 +33,15 @@ class Records:
     donor: Flags
     value: Ints | None = None
     x_by_cell: bool = True
+    edits: kernels.Edits | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Found:
     """Pairs (target, donor) with their biases in ticks, targets without partner, and the number of rounds.
 
-    `lonely` are those without partner that had no donor in another cell of their zone from the beginning.
+    `lonely` are those without partner that had no donor in another cell of their zone from the beginning, `barred`
+    those to whom the rules left none of them.
     """
 
     pairs: Pairs
@@ -47,6 +49,7 @@ class Found:
     alone: Ints
     lonely: Ints
     rounds: int
+    barred: Ints
 
 
 def make_market(rows: Ints, cells: Cells, records: Records) -> kernels.Market:
@@ -57,7 +60,11 @@ def make_market(rows: Ints, cells: Cells, records: Records) -> kernels.Market:
     bounds = np.searchsorted(cells.zone, np.arange(int(cells.zone.max(initial=-1)) + 2))
     value = np.full(1, NO_VALUE) if records.value is None else records.value
     target_value = np.full(len(targets), NO_VALUE) if records.value is None else records.value[targets]
-    choosy = target_value != NO_VALUE
+    edits = records.edits or kernels.no_edits(0)
+    choosy: Flags = target_value != NO_VALUE
+    if records.edits is not None:
+        # Nobody who meets neither the part of a rule that stays nor the part that moves can break it, or make others.
+        choosy = choosy | ((edits.stay | edits.move)[targets] != 0).any(axis=1)
     if choosy.any():
         order = np.lexsort((choosy, cells.cell[targets]))  # stable: by weight within both
         targets, target_value, choosy = targets[order], target_value[order], choosy[order]
@@ -73,10 +80,12 @@ def make_market(rows: Ints, cells: Cells, records: Records) -> kernels.Market:
         target_cell=cells.cell[targets],
         target_value=target_value,
         target_weight=records.weight[targets],
+        choosy=choosy,
         weight=_read_only(records.weight),
         x=_read_only(records.x),
         value=_read_only(value),
         one_x=records.x_by_cell,
+        edits=edits,
     )
 
 
@@ -115,8 +124,10 @@ def find_partners(market: kernels.Market, stream: Stream) -> Found:
         active = left
     paired = asked.partner >= 0
     pairs = np.stack((market.targets[paired], asked.partner[paired]), axis=1)
-    alone = market.targets[~paired]
-    return Found(pairs, asked.bias[paired], alone, alone[_lonely(market, market.target_cell[~paired])], rounds)
+    alone, lonely = market.targets[~paired], _lonely(market, market.target_cell[~paired])
+    asked_in_vain = np.flatnonzero(~paired)[~lonely] if market.edits.stay.shape[1] else np.empty(0, dtype=np.int64)
+    barred = [t for t in asked_in_vain.tolist() if kernels.rules_leave_nobody(t, market)]
+    return Found(pairs, asked.bias[paired], alone, alone[lonely], rounds, market.targets[barred])
 
 
 def _lonely(market: kernels.Market, cell: Ints) -> Flags:

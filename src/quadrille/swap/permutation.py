@@ -25,6 +25,7 @@ from quadrille.recipe import (
     share,
     whole,
 )
+from quadrille.rules import rule_texts
 from quadrille.swap.classes import Blocks, Classes, Kind, class_rates, records_of, refuse_small_groups, two_groups
 from quadrille.swap.groups import Ints, codes_of, group_ids
 
@@ -49,6 +50,7 @@ class PermutationSwap(Recipe):
         swapped. A missing value is a class of its own.
     groups : for "across", the column whose two categories are the groups.
     weight : "stays" with its record, or "moves" with the swap variables.
+    rules : refused. Every permutation must have the same chance, or the closed forms of its errors would not hold.
     seed : None for 256 secret bits; a whole number only for tests and papers.
 
     Example
@@ -70,6 +72,7 @@ class PermutationSwap(Recipe):
     within: Sequence[str] = ()
     groups: str | None = None
     weight: Literal["stays", "moves"] = "stays"
+    rules: Sequence[str] = ()
     seed: Seed = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -79,10 +82,15 @@ class PermutationSwap(Recipe):
             )
         one_of(_OWNER, "kind", self.kind, ("cycles", "pairs", "across"))
         one_of(_OWNER, "weight", self.weight, ("stays", "moves"))
+        if rule_texts(_OWNER, self.rules):
+            raise ParameterError(
+                f"{_OWNER} takes no 'rules': every permutation has the same chance, and the closed forms of its errors "
+                "rest on that. Swap with RandomSwap, ControlledSwap or DesignedSwap, which obey rules."
+            )
         settle(
             self, {"swap": names(_OWNER, "swap", self.swap, least=1), "within": names(_OWNER, "within", self.within)}
         )
-        settle(self, {"rate": _share_or_column(self.rate), "records": self._checked_records()})
+        settle(self, {"rate": _share_or_column(self.rate), "records": self._checked_records(), "rules": ()})
         if not isinstance(cast("object", self.groups), str | None):
             raise bad_parameter(_OWNER, "groups", "the name of a column", self.groups)
         if (self.groups is not None) != (self.kind == "across"):

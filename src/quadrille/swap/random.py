@@ -9,14 +9,13 @@ from typing import Literal
 
 from quadrille.data import Data, require_columns
 from quadrille.errors import OverlapError, ParameterError, infeasible
-from quadrille.plan import Move, Plan
+from quadrille.plan import Details, Move, Plan
 from quadrille.randomness import Seed, Stream, checked_seed
 from quadrille.recipe import (
     Drawer,
-    Exchange,
     Recipe,
     carried,
-    carried_details,
+    carried_fact,
     names,
     one_area,
     one_of,
@@ -26,7 +25,9 @@ from quadrille.recipe import (
     share,
     whole,
 )
+from quadrille.rules import Rules, rule_texts
 from quadrille.swap.pairing import Differ, Pairing, Rule, Sampler
+from quadrille.swap.plausible import rules_facts
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,8 @@ class RandomSwap(Recipe):
     order : "together" (all swap variables move in the same pairs) or "one-by-one" (pairs of their own each; levels of
         geography count as one).
     sampler : "first-uniform" (a record uniformly, then its partner uniformly) or "pair-uniform" (uniform over pairs).
+    rules : plausibility rules, such as "Age<16 & MS=Widowed": a pair that would make a record meet one is not drawn.
+        With order="one-by-one" each variable is judged on the file as those before it have left it.
     seed : None for 256 secret bits; a whole number only for tests and papers.
 
     Example
@@ -67,6 +70,7 @@ class RandomSwap(Recipe):
     differ: Differ = "all"
     order: Literal["together", "one-by-one"] = "together"
     sampler: Sampler = "first-uniform"
+    rules: Sequence[str] = ()
     seed: Seed = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -83,6 +87,7 @@ class RandomSwap(Recipe):
         }
         _refuse_overlap(lists)
         settle(self, lists)
+        settle(self, {"rules": rule_texts(owner, self.rules)})
         settle(self, {"rate": None if self.rate is None else share(owner, "rate", self.rate)})
         settle(self, {"pairs": None if self.pairs is None else whole(owner, "pairs", self.pairs, least=1)})
         settle(self, {"seed": checked_seed(self.seed, owner)})
@@ -103,22 +108,34 @@ class RandomSwap(Recipe):
     def prepare(self, data: Data) -> Drawer:
         """Sort the records by what decides whether two of them may be paired."""
         self._check(data)
-        same, different = tuple(self.same), tuple(self.different)
         count, groups = self.count(data.n), self.groups(data)
-        along = [carried(data, group, same) for group in groups]
-        pairings = [Pairing(data, Rule(group, same, different, self.differ), self.sampler) for group in groups]
+        rules = Rules.of(data, self.rules, "RandomSwap")
+        along = [carried(data, group, self.same) for group in groups]
         columns = [group + more for group, more in zip(groups, along, strict=True)]
-        details = carried_details(sum(along, ()))
+        ready = [
+            None if _waits(rules, columns, i) else self._pairing(data, rules, group, columns[i])
+            for i, group in enumerate(groups)
+        ]
 
         def draw(stream: Stream) -> Plan:
             moves: list[Move] = []
-            for moved, pairing in zip(columns, pairings, strict=True):
+            used: list[Pairing] = []
+            for group, moved, prepared in zip(groups, columns, ready, strict=True):
+                now = data if prepared else Plan(moves, data=data).apply(data)
+                pairing = prepared or self._pairing(now, rules.on(now), group, moved)
                 if not pairing.bound:
-                    raise infeasible(_why_none(pairing.rule, data, count), count, 0, exact=True)
+                    raise infeasible(_why_none(pairing, data, count), count, 0, exact=True)
                 moves.append(Move.exchange(moved, pairing.draw(count, stream.sub(_stream(pairing)))))
-            return Plan(moves, data=data, asked=count, details=details)
+                used.append(pairing)
+            facts = carried_fact(sum(along, ())) | rules_facts(rules, [each.told for each in used if each.told])
+            return Plan(moves, data=data, asked=count, details=Details(facts) if facts else None)
 
-        return Drawer(draw, exchange=_exchange(pairings[0], columns[0], count) if len(pairings) == 1 else None)
+        only = ready[0] if len(ready) == 1 else None
+        return Drawer(draw, exchange=only.exchange(count, _stream(only)) if only else None)
+
+    def _pairing(self, data: Data, rules: Rules, swap: tuple[str, ...], moved: tuple[str, ...]) -> Pairing:
+        rule = Rule(swap, tuple(self.same), tuple(self.different), self.differ, str(rules.about(moved)))
+        return Pairing(data, rule, self.sampler, rules, moved)
 
     def groups(self, data: Data) -> list[tuple[str, ...]]:
         """Return which swap variables share their pairs; levels of geography always do."""
@@ -135,14 +152,15 @@ class RandomSwap(Recipe):
         refuse_one_area(data, (*self.swap, *carried(data, self.swap, self.same)))
 
 
-def _exchange(pairing: Pairing, columns: tuple[str, ...], count: int) -> Exchange | None:
-    """Describe the draw for the fast lane, with all columns that move."""
-    found = pairing.exchange(count, _stream(pairing))
-    return None if found is None else found._replace(columns=columns)
+def _waits(rules: Rules, columns: list[tuple[str, ...]], i: int) -> bool:
+    """Tell whether a rule ties the columns of a move to those of an earlier one, which must be drawn first."""
+    earlier = [name for moved in columns[:i] for name in moved]
+    return bool(rules.about(columns[i]).about(earlier))
 
 
-def _why_none(rule: Rule, data: Data, count: int) -> str:
+def _why_none(pairing: Pairing, data: Data, count: int) -> str:
     """Say why not a single pair can be drawn."""
+    rule = pairing.rule
     for name in rule.swap if rule.differ == "all" else ():
         values = data[name].values
         if bool((values == values[0]).all()):
@@ -152,6 +170,11 @@ def _why_none(rule: Rule, data: Data, count: int) -> str:
                 f"{count:,} pairs cannot be drawn for {rule}: the maximum is 0, because {name!r} has the same value in "
                 "every record. Leave it out of 'swap', or relax 'differ'."
             )
+    if without := pairing.bound_without_rules() if pairing.rules else 0:
+        return (
+            f"{count:,} pairs cannot be drawn for {rule}: the maximum is 0, because the rules exclude every pair. "
+            f"Without them at most {without:,} pairs are possible. Relax the rules, or swap other variables."
+        )
     return (
         f"{count:,} pairs cannot be drawn for {rule}: the maximum is 0, because no two records meet the conditions. "
         "Relax 'same', 'different' or 'differ'."

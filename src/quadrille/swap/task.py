@@ -9,11 +9,12 @@ from numpy.typing import NDArray
 
 from quadrille.data import Data, require_columns
 from quadrille.errors import InputError, ParameterError, infeasible
-from quadrille.kernels import At, read
 from quadrille.measure_base import Call
 from quadrille.recipe import carried, refuse_fixed
+from quadrille.rules import Rules
 from quadrille.swap.frame import flags_of
 from quadrille.swap.lattice import Ground, Task, View, build
+from quadrille.swap.limits import Limits
 
 if TYPE_CHECKING:
     from quadrille.swap.designed import DesignedSwap
@@ -33,9 +34,8 @@ def ground_of(recipe: DesignedSwap, data: Data) -> tuple[Ground, NDArray[np.bool
     views = _views(recipe, data, protected)
     task = Task(views, movers, columns, tuple(recipe.same), tuple(recipe.different), recipe.n, recipe.spread)
     never = flags_of(data, recipe.never, "never", "DesignedSwap")
-    ground = build(data, task, never)
-    _require_givers(ground, recipe.n)
-    return ground, never
+    limits = Limits.of(Rules.of(data, recipe.rules, "DesignedSwap"), movers, columns)
+    return build(data, task, never, limits), never
 
 
 def _tables(recipe: DesignedSwap, data: Data) -> list[tuple[str, ...]]:
@@ -127,19 +127,3 @@ def _loss(recipe: DesignedSwap, data: Data, address: str) -> tuple[int, tuple[st
     margin = call.margin or tuple(name for name in data.keys if name not in recipe.secret_columns)
     require_columns(data, margin, "'loss' of DesignedSwap")
     return LOSSES[call.name], margin
-
-
-def _require_givers(ground: Ground, n: int) -> None:
-    """Refuse a file in which no cell is large enough to give a record and stay large enough."""
-    board = ground.board
-    cells = int(board.at[At.CELLS])
-    protected = read(board, At.PROTECTED, int(board.at[At.TABLES]))[read(board, At.OF_TABLE, cells)] > 0
-    largest = int(read(board, At.BEFORE, cells)[protected].max())
-    if len(ground.small) and largest <= n:
-        raise infeasible(
-            f"No cell of the protected tables has more than n = {n} records, so none can give one without becoming "
-            "small itself. Lower 'n', or protect a table of fewer variables.",
-            1,
-            0,
-            exact=True,
-        )

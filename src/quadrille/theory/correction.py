@@ -137,8 +137,10 @@ def _by_f(values: Floats, f: float, kind: Kind) -> tuple[Floats, Floats]:
 
 def _random(values: Floats, recipe: RandomSwap, n: int) -> tuple[Floats, Floats, str]:
     """Undo true swaps of one variable, whose levels are the columns."""
-    if len(recipe.swap) != 1 or recipe.same or recipe.different:
-        raise ParameterError("correct can undo a RandomSwap of one variable without 'same' and 'different' only.")
+    if len(recipe.swap) != 1 or recipe.same or recipe.different or recipe.rules:
+        raise ParameterError(
+            "correct can undo a RandomSwap of one variable without 'same', 'different' and 'rules' only."
+        )
     pairs = recipe.count(n)
     if recipe.differ == "none":
         return (*_by_f(values, _checked_f(2 * pairs / (n - 1)), "pairs"), "")

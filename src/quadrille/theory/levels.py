@@ -61,6 +61,8 @@ def levels_of(data: Data, recipe: Recipe) -> Levels:
 
 
 def _paired(data: Data, recipe: RandomSwap) -> Levels:
+    if recipe.rules:
+        raise NotPredicted("a swap under plausibility rules has no closed form")
     if len(recipe.groups(data)) > 1:
         raise NotPredicted("several variables swapped one by one have no closed form")
     require_columns(data, (*recipe.swap, *recipe.same, *recipe.different), "RandomSwap")

@@ -56,6 +56,8 @@ def planned(data: Data, recipe: Recipe, margin: str | Sequence[str], where: str)
     if isinstance(recipe, PermutationSwap | RandomSwap):
         require_columns(data, recipe.swap, f"'swap' of {type(recipe).__name__}")
         refuse_fixed(data, recipe.swap)
+        if recipe.rules:
+            raise ParameterError(f"{where} has no closed form for a swap under plausibility rules. Draw plans instead.")
     if isinstance(recipe, PermutationSwap):
         return _permuted(data, recipe, margin, where)
     if isinstance(recipe, RandomSwap):
