@@ -13,12 +13,14 @@ if TYPE_CHECKING:
     from quadrille.errors import InfeasibleError, QuadrilleError
     from quadrille.frames import from_frame
     from quadrille.io import read, write, write_codebook
-    from quadrille.io.bundle import release
+    from quadrille.io.bundle import check_policy, release
+    from quadrille.io.policy import Policy
     from quadrille.io.simulation import simulate_design
     from quadrille.plan import Move, Plan
     from quadrille.recipe import Recipe
     from quadrille.study.area_flows import area_flows
     from quadrille.study.before_after import before_after
+    from quadrille.study.designed import designed_frontier
     from quadrille.study.grid import grid
     from quadrille.study.rates import scores_by_rate
     from quadrille.study.results import Study
@@ -43,6 +45,7 @@ _HOME = {
     "Move": "plan",
     "PermutationSwap": "swap.permutation",
     "Plan": "plan",
+    "Policy": "io.policy",
     "QuadrilleError": "errors",
     "RandomSwap": "swap.random",
     "Recipe": "recipe",
@@ -52,7 +55,9 @@ _HOME = {
     "area_flows": "study.area_flows",
     "before_after": "study.before_after",
     "check_measure": "checks",
+    "check_policy": "io.bundle",
     "check_recipe": "checks",
+    "designed_frontier": "study.designed",
     "from_frame": "frames",
     "grid": "study.grid",
     "measures": "study.score",
@@ -78,6 +83,7 @@ __all__ = [  # sorted as in _HOME; a test keeps the two lists equal
     "Move",
     "PermutationSwap",
     "Plan",
+    "Policy",
     "QuadrilleError",
     "RandomSwap",
     "Recipe",
@@ -87,8 +93,10 @@ __all__ = [  # sorted as in _HOME; a test keeps the two lists equal
     "area_flows",
     "before_after",
     "check_measure",
+    "check_policy",
     "check_recipe",
     "datasets",
+    "designed_frontier",
     "from_frame",
     "grid",
     "measures",

@@ -12,6 +12,7 @@ from quadrille.cross import Cross
 from quadrille.data import Data, unequal
 from quadrille.delta import Delta
 from quadrille.plan import Move, Plan
+from quadrille.traces import traces
 
 if TYPE_CHECKING:
     import polars as pl
@@ -37,7 +38,8 @@ class Account:
     `false_swaps` are pairs (records, where a move has no pairs) in which nothing changes. `compensating`
     counts the records that changed although the count of the full cell they left and of the one they
     reached is the same after as before: the released table does not show that they moved. `details` are facts that
-    some methods add, such as the targets of each stratum.
+    some methods add, such as the targets of each stratum. `warnings` say which traces an intruder could see: weights
+    that no longer fit their strata.
     """
 
     n: int
@@ -49,6 +51,7 @@ class Account:
     compensating: int
     variables: tuple[Moved, ...]
     details: Mapping[str, object] = field(default_factory=dict[str, object])
+    warnings: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, object]:
         """Return plain values, for JSON."""
@@ -80,6 +83,7 @@ def account(plan: Plan, data: Data) -> Account:
         compensating=_compensating(old, new),
         variables=tuple(_moved(move, name, plan, data) for move in plan.moves for name in move.columns),
         details={} if plan.details is None else plan.details.facts,
+        warnings=tuple(traces(data, plan)),
     )
 
 

@@ -133,7 +133,7 @@ BAD_CALLS: dict[str, tuple[str, str]] = {
     "release over a file": (f"release good.csv {SWAP} --out good.csv", "a file of that name exists"),
     "release below a file": (f"release good.csv {SWAP} --out good.csv/new", "is a file"),
     "release over other files": (f"release good.csv {SWAP} --out filled --overwrite", "other files"),
-    "release in unknown format": (f"release good.csv {SWAP} --format sav", "'csv', 'parquet'"),
+    "release in unknown format": (f"release good.csv {SWAP} --format xlsx", "'csv', 'parquet'"),
     "release that cannot be drawn": ("release good.csv --swap Sex --pairs 21", "the maximum is 20"),
     "release with a bad measure": (f"release good.csv {SWAP} --measures helinger", "'hellinger'"),
     "demo over a file": ("demo --out good.csv", "is a file"),
@@ -178,6 +178,14 @@ BAD_CALLS: dict[str, tuple[str, str]] = {
     "weights as text": ("pick small.study --weights a,b", "two numbers of 0 or more"),
     "chosen recipe exists": ("pick small.study --save-recipe good.json", "exists"),
     "chosen recipe over the study": ("pick small.study --save-recipe small.study --overwrite", "the original"),
+    "readers where no folder can be": (
+        "report small.study good.csv --codebook book.toml --readers good.csv/below --out new.html",
+        "Cannot write",
+    ),
+    "report in no folder, with readers": (
+        "report small.study good.csv --codebook book.toml --readers readers --out nowhere/new.html",
+        "No such file",
+    ),
     "chosen recipe in no folder": ("pick small.study --note x --save-recipe nowhere/new.json", "No such file"),
     "candidate without a study": ("release good.csv --candidate 1", "name it with --study"),
     "pick without a study": ("release good.csv --pick", "name it with --study"),

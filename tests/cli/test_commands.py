@@ -34,6 +34,7 @@ GOOD_CALLS = {
     "pick": "pick small.study",
     "pick with everything": "pick small.study --max-risk 0.9 --rule least-loss --note board --save-recipe new.json",
     "controlled swap": "swap good.csv --codebook book.toml --method controlled --swap Sex,Age --targets 0.1 --seed 3",
+    "designed swap": "swap dataset:cps8d --method designed --share 0.5 --seed 3",
     "runs": "runs small.study --design 1",
     "reproduce": "reproduce gomatam-karr-2003 --seeds 2",
     "demo": "demo --out new",
@@ -236,11 +237,13 @@ def test_reproduce_passes_its_options_on(run: Run) -> None:
 
 def test_demo_searches_chooses_reports_and_releases(run: Run, folder: Path) -> None:
     text = shown(run("demo --out new"))
-    assert "of 540 candidates; the others are dominated" in text
+    assert "of 565 candidates; the others are dominated" in text
+    assert "540 of 540 random candidates, by one of 25 designed" in text, "what designed swaps gained"
+    assert "camouflaged (filled up to 3)" in text, "the release is a designed swap"
     assert "o frontier" in text, "the frontier is drawn"
     assert "exposed" in text, "the n-rule never stands alone"
     assert "Why: the knee of the frontier" in text
-    for path in ("new/report.html", "new/release/public/", "new/study"):
+    for path in ("new/frontier.png", "new/report.html", "new/release/public/", "new/study"):
         assert path in text
     assert (folder / "new" / "release" / "confidential" / "dossier.md").exists()
     assert (folder / "new" / "report.html").stat().st_mode & 0o077 == 0

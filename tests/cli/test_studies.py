@@ -203,6 +203,24 @@ def test_frontier_lists_what_no_other_candidate_dominates(run: Run, folder: Path
     assert "seed" not in best
 
 
+def test_the_chart_of_the_frontier_shows_what_theory_predicts(run: Run, folder: Path) -> None:
+    assert run("search job.toml --seeds 2").exit_code == 0
+    found = document(run("frontier new.study --risk exposed --chart made.svg --json"))
+    assert found["chart"] == "made.svg"
+    picture = (folder / "made.svg").read_text(encoding="utf-8")
+    known = [each for each in found["predicted"]["points"] if each["loss"] is not None]
+    assert bool(known) == ("predicted (white diamonds)" in picture)
+    text = shown(run("frontier new.study --chart other.png"))
+    assert "Drew other.png." in text
+    assert "predicted curve" in text or "frontier that theory predicts" in text
+    assert run("frontier new.study --chart other.png").exit_code == 2
+    assert "add --chart FILE" in run("frontier new.study --data good.csv").stderr
+    assert "made for other data" in run("frontier new.study --chart new.png --data dataset:cps8d").stderr
+    (folder / "good.csv").rename(folder / "moved.csv")
+    assert "There is no predicted curve: " in shown(run("frontier new.study --chart alone.png"))
+    assert (folder / "alone.png").read_bytes().startswith(b"\x89PNG")
+
+
 def test_frontier_on_other_axes(run: Run, folder: Path) -> None:
     study = qd.Study(folder / "small.study")
     found = document(run("frontier small.study --risk exposed --json"))

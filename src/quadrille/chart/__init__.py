@@ -27,6 +27,7 @@ from quadrille.chart.save import save
 from quadrille.chart.seed_cloud import seed_cloud
 from quadrille.chart.small_cells import small_cells
 from quadrille.chart.theme import Figure
+from quadrille.chart.treatment_costs import treatment_costs
 from quadrille.chart.who_was_swapped import who_was_swapped
 
 __all__ = [
@@ -51,5 +52,6 @@ __all__ = [
     "script",
     "seed_cloud",
     "small_cells",
+    "treatment_costs",
     "who_was_swapped",
 ]

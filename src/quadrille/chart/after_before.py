@@ -50,6 +50,15 @@ def after_before(estimates: pl.DataFrame) -> alt.VConcatChart:
     `label` (text), `before`, `after` (numbers; rows without one are left out and counted), `flagged` (true or false).
     Kinds keep the order they first appear in. Flagged points are marked, and the six of a panel that are furthest
     from the line are named. Above 5,000 points those that are not flagged are thinned.
+
+    Example
+    -------
+    >>> import polars as pl
+    >>> estimates = pl.DataFrame({"kind": ["percents"] * 3, "label": ["age <25", "25-55", ">55"],
+    ...     "before": [17.3, 68.7, 14.0], "after": [17.3, 68.5, 15.9], "flagged": [False, False, True]})
+    >>> picture = after_before(estimates)
+    >>> picture.to_dict()["title"]["text"]
+    '3 estimates after the swap against before'
     """
     columns = checked(
         estimates,

@@ -22,6 +22,14 @@ def correlation_matrix(pairs: pl.DataFrame) -> alt.LayerChart:
 
     One row of `pairs` is a pair of metrics: `first`, `second` (text), `spearman` (number in [-1, 1]; null where a
     metric does not vary). A pair given in one order is drawn in both. Metrics keep the order they first appear in.
+
+    Example
+    -------
+    >>> import polars as pl
+    >>> pairs = pl.DataFrame({"first": ["chi_square"], "second": ["deviance"], "spearman": [0.99]})
+    >>> picture = correlation_matrix(pairs)
+    >>> picture.to_dict()["title"]["text"]
+    'Which metrics agree'
     """
     given = checked(pairs, "correlation_matrix", {"first": "text", "second": "text", "spearman": "number"})
     outside = given.filter(pl.col("spearman").abs() > 1 + 1e-9).height

@@ -26,6 +26,14 @@ def distortion_heatmap(pairs: pl.DataFrame, *, measure: str) -> alt.LayerChart:
     undefined). A pair given in one order is drawn in both. Variables keep the order they first appear in. The scale
     runs from 0, or symmetrically around 0 when any value is negative. Up to 12 variables the values are printed.
     The n-rule (`small_cells`) is refused: the matrix has no place for `exposed` beside it.
+
+    Example
+    -------
+    >>> import polars as pl
+    >>> pairs = pl.DataFrame({"first": ["Age", "Age"], "second": ["Sex", "Race"], "value": [0.004, 0.0]})
+    >>> picture = distortion_heatmap(pairs, measure="hellinger(2-way)")
+    >>> picture.to_dict()["title"]["text"]
+    'What changed between pairs of variables: hellinger(2-way)'
     """
     if n_rule.is_n_rule(measure):
         raise n_rule.refusal("distortion_heatmap", measure, "A heatmap has no place for it: draw exposed by itself.")

@@ -76,6 +76,15 @@ def error_by_size(cells: pl.DataFrame, *, size: str = _COUNTS) -> alt.LayerChart
     may be there, too: `rounding` and `sampling` (numbers: the error by random rounding, the standard error of the
     survey) and `named` (true or false: cells whose label is written beside their point). Above 5,000 cells those
     without a name are thinned. `size` says what the counts are, where they are weighted totals for example.
+
+    Example
+    -------
+    >>> import polars as pl
+    >>> cells = pl.DataFrame({"label": ["a", "b"], "group": ["5 %", "5 %"], "count": [779, 7653],
+    ...     "rmse": [160.5, 160.5]})
+    >>> picture = error_by_size(cells)
+    >>> picture.to_dict()["title"]["text"]
+    'Error against the size of the cell: 2 cells'
     """
     columns: dict[str, Kind] = {"label": "text", "group": "text", "count": "number", "rmse": "number"}
     extra: dict[str, Kind] = {"rounding": "number", "sampling": "number", "named": "flag"}

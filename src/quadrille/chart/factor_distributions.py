@@ -18,6 +18,16 @@ def factor_distributions(summary: pl.DataFrame) -> alt.VConcatChart:
 
     One row of `summary` is a level of a factor: `metric`, `factor`, `level` (text), `mean`, `p5`, `p25`, `median`,
     `p75`, `p95` (numbers). The level of all replicates together has an empty text.
+
+    Example
+    -------
+    >>> import polars as pl
+    >>> summary = pl.DataFrame({"metric": ["chi_square"] * 2, "factor": ["rate"] * 2, "level": ["1 %", "5 %"],
+    ...     "mean": [5.0, 25.0], "p5": [1.0, 9.0], "p25": [3.0, 16.0], "median": [5.0, 24.0], "p75": [7.0, 33.0],
+    ...     "p95": [9.0, 44.0]})
+    >>> picture = factor_distributions(summary)
+    >>> picture.to_dict()["title"]["text"]
+    'How the metrics spread, by factor'
     """
     needs: dict[str, Kind] = {"metric": "text", "factor": "text", "level": "text"}
     needs |= dict.fromkeys(_NUMBERS, "number")

@@ -19,6 +19,15 @@ def factor_effects(effects: pl.DataFrame) -> alt.VConcatChart:
     One row of `effects` is a term of a main-effects model: `metric`, `factor`, `level` (text), `effect`, `low`, `high`
     (numbers; a term without an interval is drawn without one). The intercept is left out. A level that is missing for
     a metric was not selected, and has no dot there.
+
+    Example
+    -------
+    >>> import polars as pl
+    >>> effects = pl.DataFrame({"metric": ["chi_square"] * 2, "factor": ["rate"] * 2, "level": ["3 %", "5 %"],
+    ...     "effect": [9.8, 19.7], "low": [9.6, 19.5], "high": [10.0, 19.9]})
+    >>> picture = factor_effects(effects)
+    >>> picture.to_dict()["title"]["text"]
+    'What each factor does to each metric'
     """
     needs: dict[str, Kind] = {
         "metric": "text",

@@ -24,6 +24,14 @@ def flows(moved: pl.DataFrame, *, most: int = 20) -> alt.LayerChart:
     One row of `moved` is a flow, as `area_flows` makes it: `origin`, `destination` (text), `records` (number). The
     `most` areas with the largest flows, in and out together, have a row and a column; the rest share those named
     "all others". Up to 14 areas, and for all others, the numbers are printed.
+
+    Example
+    -------
+    >>> import polars as pl
+    >>> moved = pl.DataFrame({"origin": ["North", "South"], "destination": ["South", "North"], "records": [12, 12]})
+    >>> picture = flows(moved)
+    >>> picture.to_dict()["title"]["text"]
+    'Where records moved, by area'
     """
     if most < 1:
         raise bad_parameter("flows", "most", "a whole number of 1 or more", most)

@@ -12,11 +12,14 @@ from quadrille.chart.labels import free_spot, stairs
 from quadrille.chart.n_rule import COMPANION, with_companion
 from quadrille.chart.theme import GREY, HUES, INK, LOWER_PANEL, SHAPES, Figure, Plane, counted
 from quadrille.chart.tidy import Kind, checked, defined, inline, thinned
+from quadrille.errors import ParameterError
 
 _OTHER = "other swaps"
 _TEXT = 13
 _CROWD = 1_000
-_DRAWN, _PREDICTED = "of the draws", "predicted (white diamonds)"
+_UNRATED = 70
+_DRAWN, _PREDICTED, _BOUND = "of the draws", "predicted (white diamonds)", "no swap beyond"
+_DASHES = {_DRAWN: [1, 0], _PREDICTED: [5, 3], _BOUND: [1.5, 2.5]}
 
 
 class _Looks(NamedTuple):
@@ -34,6 +37,7 @@ def frontier(
     loss: str,
     companion: str | None = None,
     predicted: pl.DataFrame | None = None,
+    bound: pl.DataFrame | None = None,
 ) -> Figure:
     """Draw candidates by risk and loss, with the line of those that no other beats in both.
 
@@ -49,13 +53,32 @@ def frontier(
     returns them, with `label`, the two measures (in columns of their names, or `risk` and `loss`) and the second risk
     as in `points`. Only designs that no other is expected to beat are drawn; rows without a value are counted.
 
+    Where `points` has a column `method` with several methods, the shape tells them apart, and the colour the swap.
+
+    `bound` adds a thin line that no swap lies beyond, in the panel of `exposed`: one row is an exposure, as the frame
+    of `theory.least_loss` has them: `exposed`, `least_loss` (in the loss of the chart).
+
     Above 5,000 candidates the beaten ones are thinned; the frontier and the chosen one are always complete.
+
+    Example
+    -------
+    >>> import polars as pl
+    >>> points = pl.DataFrame({
+    ...     "risk": [0.015, 0.013, 0.014], "loss": [0.01, 0.05, 0.06], "swap": ["Edu", "MS", "Race"],
+    ...     "rate": [0.01, 0.05, 0.05],
+    ...     "on_frontier": [True, True, False], "chosen": [False, True, False], "label": ["No. 1", "No. 2", "No. 3"],
+    ... })
+    >>> picture = frontier(points, risk="exposed", loss="hellinger")
+    >>> picture.to_dict()["title"]["text"]
+    'Risk and loss of 3 candidate releases'
     """
     columns: dict[str, Kind] = {"risk": "number", "loss": "number", "swap": "text", "rate": "number"}
     columns |= {"on_frontier": "flag", "chosen": "flag", "label": "text"}
     points, below = with_companion("frontier", points, (risk, loss), companion)
     if below is not None:
         columns[COMPANION] = "number"
+    if "method" in points.columns:
+        columns["method"] = "text"
     everyone, left_out = defined(checked(points, "frontier", columns), "frontier", "risk", "loss")
     groups = _coloured(everyone)
     group = pl.when(pl.col("swap").is_in(groups)).then("swap").otherwise(pl.lit(_OTHER))
@@ -66,15 +89,17 @@ def frontier(
     notes = _notes(everyone, shown.height, left_out)
     ahead, told = _foreseen(predicted, (risk, loss), companion, below)
     notes += told
+    floor = _floor(bound, risk, below)
+    notes += [] if floor.is_empty() else [_BOUND_TOLD]
     across = theme.extent([*everyone["loss"], *ahead["loss"]])
     plane = Plane(risk, loss, across, theme.extent([*everyone["risk"], *ahead["risk"]], 0.08))
-    main = _panel(shown, ahead, "risk", plane, looks)
+    main = _panel(shown, ahead, floor, "risk", plane, looks)
     if below is None:
         return theme.finish(main, title, _reading(everyone), notes)
     known, unknown = defined(everyone, "frontier", COMPANION)
     up = theme.extent([*known[COMPANION], *ahead[COMPANION].drop_nulls()], 0.08)
     plane = Plane(below, loss, across, up, height=LOWER_PANEL)
-    lower = _panel(shown.drop_nulls(COMPANION), ahead.drop_nulls(COMPANION), COMPANION, plane, looks)
+    lower = _panel(shown.drop_nulls(COMPANION), ahead.drop_nulls(COMPANION), floor, COMPANION, plane, looks)
     notes += theme.told_below(below, "candidates", unknown)
     return theme.finish(alt.vconcat(main, lower, spacing=26), title, _reading(everyone), notes)
 
@@ -102,6 +127,26 @@ def _foreseen(
         "Single draws scatter around it, and the luckiest lie below."
     )
     return ahead, [told, *([f"Not predicted: {counted(left_out, 'design')}."] if left_out else [])]
+
+
+_BOUND_TOLD = (
+    "The thin dotted line is a lower bound of the loss at each exposure: no swap of any kind lies below or left of it."
+)
+
+
+def _floor(bound: pl.DataFrame | None, risk: str, below: str | None) -> pl.DataFrame:
+    """Return the lower bound, none without one; it is a bound of `exposed`, so it belongs beside that."""
+    if bound is None:
+        return pl.DataFrame(schema={"exposed": pl.Float64, "least_loss": pl.Float64})
+    if not any(axis is not None and _is_exposed(axis) for axis in (risk, below)):
+        raise ParameterError("The bound of frontier is one of exposed: draw it with exposed as risk or as companion.")
+    owner = "frontier(bound=)"
+    given = checked(bound, owner, {"exposed": "number", "least_loss": "number"})
+    return defined(given, owner, "exposed", "least_loss")[0].sort("exposed")
+
+
+def _is_exposed(measure: str) -> bool:
+    return measure.partition("(")[0].strip() == "exposed"
 
 
 def _reading(everyone: pl.DataFrame) -> str:
@@ -150,19 +195,38 @@ def _looks(everyone: pl.DataFrame, groups: list[str], *, crowded: bool) -> _Look
     sizes = alt.Legend(title="Records taking part", format=".2~%", values=values, tickCount=4, symbolOpacity=1)
     sizes.symbolFillColor, sizes.symbolStrokeWidth = GREY, 0
     scale = alt.Scale(domain=[0, max(rates, default=1.0) or 1.0], range=[10, 80] if crowded else [25, 230])
+    shape = alt.Shape("group:N", scale=alt.Scale(domain=domain, range=shapes), legend=legend)
+    methods: list[str] = everyone["method"].unique(maintain_order=True).sort().to_list() if "method" in everyone else []
+    if len(methods) > 1:
+        legend.symbolType = "circle"
+        shape = _by_method(methods)
     return _Looks(
         alt.Color("group:N", scale=alt.Scale(domain=domain, range=hues), legend=legend),
-        alt.Shape("group:N", scale=alt.Scale(domain=domain, range=shapes), legend=legend),
+        shape,
         alt.Size("rate:Q", scale=scale, legend=sizes if rates else None),
     )
 
 
-def _panel(shown: pl.DataFrame, ahead: pl.DataFrame, field: str, plane: Plane, looks: _Looks) -> alt.LayerChart:
+def _by_method(methods: list[str]) -> alt.Shape:
+    """Tell methods apart by their shape: designed swaps are diamonds, random ones discs."""
+    order = sorted(methods, key=lambda method: (method != "random", method == "designed", method))
+    shapes = [
+        "diamond" if method == "designed" else SHAPES[(0, 1, 2, 4, 5, 6)[i % 6]] for i, method in enumerate(order)
+    ]
+    legend = alt.Legend(title="Method", symbolOpacity=1, symbolFillColor=GREY, symbolStrokeWidth=0)
+    return alt.Shape("method:N", scale=alt.Scale(domain=order, range=shapes), legend=legend)
+
+
+def _panel(
+    shown: pl.DataFrame, ahead: pl.DataFrame, floor: pl.DataFrame, field: str, plane: Plane, looks: _Looks
+) -> alt.LayerChart:
     best, chosen = shown.filter("on_frontier"), shown.filter("chosen")
-    layers = [_dots(shown.filter(~pl.col("on_frontier")), field, plane, looks, opacity=0.3, outline=0)]
+    layers = _dots(shown.filter(~pl.col("on_frontier")), field, plane, looks, opacity=0.3, outline=0)
     if field == "risk":
-        layers.append(_line(shown, ahead, plane))
-    layers.append(_dots(best, field, plane, looks, opacity=1, outline=0.9))
+        layers.append(_line(shown, ahead, plane, bounded=not floor.is_empty()))
+    if not floor.is_empty() and _is_exposed(plane.risk):
+        layers.append(_thin(floor, plane, with_ahead=not ahead.is_empty()))
+    layers += _dots(best, field, plane, looks, opacity=1, outline=0.9)
     if not ahead.is_empty():
         layers.append(_diamonds(ahead, field, plane))
     if not chosen.is_empty():
@@ -170,16 +234,21 @@ def _panel(shown: pl.DataFrame, ahead: pl.DataFrame, field: str, plane: Plane, l
     return theme.layered(layers, plane.width, plane.height)
 
 
-def _dots(frame: pl.DataFrame, field: str, plane: Plane, looks: _Looks, *, opacity: float, outline: float) -> alt.Chart:
+def _dots(
+    frame: pl.DataFrame, field: str, plane: Plane, looks: _Looks, *, opacity: float, outline: float
+) -> list[alt.Chart]:
+    """Draw candidates; those of which nobody knows beforehand how many records take part have one size."""
     columns = [name for name in frame.columns if name not in ("on_frontier", "chosen")]
     tooltip = ["label:N", "swap:N", alt.Tooltip("rate:Q", format=".2%"), f"{field}:Q", "loss:Q"]
-    return (
-        alt.Chart(inline(frame.select(columns)))
-        .mark_point(filled=True, opacity=opacity, stroke=INK, strokeWidth=outline)
-        .encode(
-            x=plane.x("loss"), y=plane.y(field), color=looks.color, shape=looks.shape, size=looks.size, tooltip=tooltip
-        )
-    )
+    rated = frame.filter(pl.col("rate").is_not_null()).select(columns)
+    others = frame.filter(pl.col("rate").is_null()).select(columns)
+    layers: list[alt.Chart] = []
+    for part, size in ((rated, looks.size), (others, alt.SizeValue(_UNRATED))):
+        if not part.is_empty() or (part is rated and others.is_empty()):
+            mark = alt.Chart(inline(part)).mark_point(filled=True, opacity=opacity, stroke=INK, strokeWidth=outline)
+            dots = mark.encode(x=plane.x("loss"), y=plane.y(field), tooltip=tooltip)
+            layers.append(dots.encode(color=looks.color, shape=looks.shape, size=size))
+    return layers
 
 
 def _lowest(frame: pl.DataFrame) -> pl.DataFrame:
@@ -193,15 +262,34 @@ def _corners(frame: pl.DataFrame) -> pl.DataFrame:
     return _lowest(frame.filter("on_frontier")).select("loss", "risk")
 
 
-def _line(shown: pl.DataFrame, ahead: pl.DataFrame, plane: Plane) -> alt.Chart:
-    """Draw the line of the draws; with predictions theirs too, dashed, and a legend that tells the two apart."""
+def _line(shown: pl.DataFrame, ahead: pl.DataFrame, plane: Plane, *, bounded: bool) -> alt.Chart:
+    """Draw the line of the draws; with predictions theirs too, dashed, and a legend that tells the lines apart."""
     drawn = _corners(shown)
-    if ahead.is_empty():
+    if ahead.is_empty() and not bounded:
         return _steps(drawn, plane)
     both = pl.concat([drawn.with_columns(line=pl.lit(_DRAWN)), ahead.select("loss", "risk", line=pl.lit(_PREDICTED))])
-    scale = alt.Scale(domain=[_DRAWN, _PREDICTED], range=[[1, 0], [5, 3]])
+    return _steps(both, plane).encode(strokeDash=_dashes(with_ahead=not ahead.is_empty(), bounded=bounded))
+
+
+def _dashes(*, with_ahead: bool, bounded: bool) -> alt.StrokeDash:
+    shown = [_DRAWN, *([_PREDICTED] if with_ahead else []), *([_BOUND] if bounded else [])]
+    scale = alt.Scale(domain=shown, range=[_DASHES[line] for line in shown])
     legend = alt.Legend(title="Frontier", symbolType="stroke", symbolStrokeColor=INK, symbolSize=400)
-    return _steps(both, plane).encode(strokeDash=alt.StrokeDash("line:N", scale=scale, legend=legend))
+    return alt.StrokeDash("line:N", scale=scale, legend=legend)
+
+
+def _thin(floor: pl.DataFrame, plane: Plane, *, with_ahead: bool) -> alt.Chart:
+    """Draw the lower bound."""
+    return (
+        alt.Chart(inline(floor.with_columns(line=pl.lit(_BOUND))))
+        .mark_line(color=INK, strokeWidth=1.1, clip=True)
+        .encode(
+            x=plane.x("least_loss"),
+            y=plane.y("exposed"),
+            order=alt.Order("exposed:Q"),
+            strokeDash=_dashes(with_ahead=with_ahead, bounded=True),
+        )
+    )
 
 
 def _steps(corners: pl.DataFrame, plane: Plane) -> alt.Chart:

@@ -24,7 +24,13 @@ _GLOBAL = "window.vegaEmbed = vegaEmbed;"
 
 @cache
 def runtime() -> str:
-    """Return the script that draws charts (Vega), about 900 kB: put it once on a page, before `script`."""
+    """Return the script that draws charts (Vega), about 900 kB: put it once on a page, before `script`.
+
+    Example
+    -------
+    >>> runtime().startswith("<script>")
+    True
+    """
     return f"<script>{_safe(vl_convert.javascript_bundle(_GLOBAL))}</script>"
 
 
@@ -38,7 +44,17 @@ def place(name: str) -> str:
 
 
 def script(charts: Mapping[str, Figure]) -> str:
-    """Return the script that draws each chart in its place; it stands after `runtime` and after the places."""
+    """Return the script that draws each chart in its place; it stands after `runtime` and after the places.
+
+    Example
+    -------
+    >>> import polars as pl
+    >>> from quadrille import chart
+    >>> groups = pl.DataFrame({"size": ["1", "2+"], "order": [0, 1], "swapped": [0.1, 0.1], "records": [361, 48481]})
+    >>> picture = chart.who_was_swapped(groups)
+    >>> script({"Who": picture}).startswith("<script>")
+    True
+    """
     if len({_identity(name) for name in charts}) < len(charts):
         raise InputError("Two charts have names that differ only in case or punctuation. Rename one of them.")
     specs = {_identity(name): chart.to_dict() for name, chart in charts.items()}
@@ -47,7 +63,17 @@ def script(charts: Mapping[str, Figure]) -> str:
 
 
 def inline_html(charts: Mapping[str, Figure]) -> str:
-    """Return the places of all charts, one after the other, and their script, without the runtime."""
+    """Return the places of all charts, one after the other, and their script, without the runtime.
+
+    Example
+    -------
+    >>> import polars as pl
+    >>> from quadrille import chart
+    >>> groups = pl.DataFrame({"size": ["1", "2+"], "order": [0, 1], "swapped": [0.1, 0.1], "records": [361, 48481]})
+    >>> picture = chart.who_was_swapped(groups)
+    >>> inline_html({"Who": picture}).splitlines()[0]
+    '<div class="chart" id="chart-who"></div>'
+    """
     return "\n".join([*(place(name) for name in charts), script(charts)])
 
 

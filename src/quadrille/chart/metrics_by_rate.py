@@ -19,6 +19,14 @@ def metrics_by_rate(scores: pl.DataFrame) -> alt.VConcatChart:
     One row of `scores` is a value of a run, as `scores_by_rate` makes it: `rate` (share of the records that take
     part), `measure` (text), `value` (number; rows without one are left out and counted). Measures keep the order
     they first appear in. With the n-rule (`small_cells`) among the measures, `exposed` must be there too.
+
+    Example
+    -------
+    >>> import polars as pl
+    >>> scores = pl.DataFrame({"rate": [0.01, 0.01, 0.05], "measure": ["hellinger"] * 3, "value": [0.02, 0.02, 0.04]})
+    >>> picture = metrics_by_rate(scores)
+    >>> picture.to_dict()["title"]["text"]
+    'The measures against the rate of swapping'
     """
     kinds = checked(scores, "metrics_by_rate", {"rate": "number", "measure": "text", "value": "number"})
     everything, left_out = defined(kinds, "metrics_by_rate", "rate", "value")

@@ -25,6 +25,15 @@ def parameter_effects(effects: pl.DataFrame) -> alt.VConcatChart:
     the n-rule (`small_cells`) among the measures, `exposed` must be there too, for every parameter.
 
     Above 5,000 values the points are thinned; means are always of all values.
+
+    Example
+    -------
+    >>> import polars as pl
+    >>> effects = pl.DataFrame({"parameter": ["rate"] * 3, "level": ["1 %", "5 %", "5 %"], "measure": ["hellinger"] * 3,
+    ...     "value": [0.017, 0.041, 0.043]})
+    >>> picture = parameter_effects(effects)
+    >>> picture.to_dict()["title"]["text"]
+    'What each parameter does to risk and loss'
     """
     kinds = checked(
         effects, "parameter_effects", {"parameter": "text", "level": "text", "measure": "text", "value": "number"}

@@ -57,6 +57,15 @@ def predicted_realised(cells: pl.DataFrame, *, draws: int = 1) -> alt.HConcatCha
     further than 4 standard deviations from their prediction are flagged, and the six furthest are named. A cell that
     cannot vary (sd 0) is flagged when it is not exactly, to rounding, as predicted. Above 5,000 cells those that are
     not flagged are thinned. With several `draws`, `realised` is the mean change over them and `sd` that of the mean.
+
+    Example
+    -------
+    >>> import polars as pl
+    >>> cells = pl.DataFrame({"label": ["<25, married", ">55, married"], "bias": [160.0, -51.9], "sd": [12.8, 12.1],
+    ...     "realised": [168.0, -31.0]})
+    >>> picture = predicted_realised(cells)
+    >>> picture.to_dict()["title"]["text"]
+    'Predicted and realised change of 2 cells'
     """
     columns = checked(
         cells, "predicted_realised", {"label": "text", "bias": "number", "sd": "number", "realised": "number"}

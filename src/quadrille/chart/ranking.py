@@ -34,6 +34,16 @@ def ranking(areas: pl.DataFrame) -> alt.VConcatChart:
     `areas` is the frame of `scores.ranking(address)`: `level`, `affected` (most or least), `rank`, `of`, `area`,
     `address`, `before` (records), `value`, `equal` (areas of the same value), `ranked_by`. All rows
     must be of one address.
+
+    Example
+    -------
+    >>> import polars as pl
+    >>> areas = pl.DataFrame({"level": ["county"] * 2, "affected": ["most", "least"], "rank": [1, 2], "of": [2, 2],
+    ...     "area": ["North", "South"], "address": ["effective_swap_rate(race)"] * 2, "before": [400, 9000],
+    ...     "value": [0.031, 0.004], "equal": [1, 1], "ranked_by": ["value"] * 2})
+    >>> picture = ranking(areas)
+    >>> picture.to_dict()["title"]["text"]
+    'Areas most and least affected: effective_swap_rate(race)'
     """
     given = checked(areas, "ranking", _COLUMNS).drop_nulls("value")
     if given.is_empty():

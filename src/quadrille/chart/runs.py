@@ -29,6 +29,15 @@ def runs(table: pl.DataFrame, *, chosen: int | None = None) -> alt.VConcatChart:
     sign, and divided by the mean over the runs, so that measures on different scales can share a chart: 1 is an
     average run. `chosen` is the number of the run to mark. With the n-rule (`small_cells`) among the measures,
     `exposed` must be there too.
+
+    Example
+    -------
+    >>> import polars as pl
+    >>> table = pl.DataFrame({"family": ["associations"], "measure": ["r_ased"], "better": ["lower"],
+    ...     "run 1": [0.05], "run 2": [0.04]})
+    >>> picture = runs(table, chosen=2)
+    >>> picture.to_dict()["title"]["text"]
+    '2 runs that differ by seed only'
     """
     names = [name for name in table.columns if name.startswith(_RUN) and name.removeprefix(_RUN).isdecimal()]
     if not names:

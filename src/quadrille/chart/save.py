@@ -21,6 +21,17 @@ def save(chart: Figure, path: str | Path) -> Path:
 
     The file appears whole or not at all. All but the PNG carry the data they show, not only a picture of them: they
     are readable by their owner only.
+
+    Example
+    -------
+    >>> import tempfile
+    >>> import polars as pl
+    >>> from quadrille import chart
+    >>> groups = pl.DataFrame({"size": ["1", "2+"], "order": [0, 1], "swapped": [0.1, 0.1], "records": [361, 48481]})
+    >>> picture = chart.who_was_swapped(groups)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(picture, f"{folder}/who.svg").name
+    'who.svg'
     """
     path = Path(path)
     kind = path.suffix.lower()

@@ -32,6 +32,15 @@ def small_cells(cells: pl.DataFrame) -> alt.HConcatChart:
     `records`, `genuine` (numbers). `genuine` counts the records after the swap that match a true one of the same
     combination (what `exposed` counts; the sum of min(f, g)); they are drawn inside the bars. Before the swap it
     may be null.
+
+    Example
+    -------
+    >>> import polars as pl
+    >>> cells = pl.DataFrame({"size": [1, 1], "when": ["before", "after"], "cells": [361, 34], "records": [361, 34],
+    ...     "genuine": [None, 34]})
+    >>> picture = small_cells(cells)
+    >>> picture.to_dict()["title"]["text"]
+    'Small cells before and after the swap'
     """
     if "genuine" not in cells.columns:
         raise ParameterError(f"The frame for small_cells has no column 'genuine'. {_ALONE}")

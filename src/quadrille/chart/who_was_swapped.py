@@ -17,6 +17,15 @@ def who_was_swapped(groups: pl.DataFrame) -> alt.LayerChart:
 
     One row of `groups` is a class: `size` (text, "1", "2", "3-9"), `order` (number, the place along the axis),
     `swapped` (share of its records; null where it has none), `records` (number).
+
+    Example
+    -------
+    >>> import polars as pl
+    >>> groups = pl.DataFrame({"size": ["1", "2", "3+"], "order": [0, 1, 2], "swapped": [0.1, 0.1, 0.1],
+    ...     "records": [361, 372, 48109]})
+    >>> picture = who_was_swapped(groups)
+    >>> picture.to_dict()["title"]["text"]
+    'Who was swapped, by the size of the cell they came from'
     """
     columns = checked(
         groups, "who_was_swapped", {"size": "text", "order": "number", "swapped": "number", "records": "number"}

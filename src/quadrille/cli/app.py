@@ -13,17 +13,22 @@ import typer
 from quadrille import __version__
 from quadrille.cli import options as opt
 from quadrille.cli import show, studies
+from quadrille.cli.convert import convert, show_not_held
+from quadrille.cli.corrections import correct
+from quadrille.cli.designed_show import measured
 from quadrille.cli.designs import Design, takes_design
 from quadrille.cli.guard import flush_quietly, guarded, prepare_process, tell, warnings_told
-from quadrille.cli.inputs import addresses, check_new, load, load_after, read_recipe, seed_of
+from quadrille.cli.inputs import check_folder, check_new, load, seed_of, writing
+from quadrille.cli.inspecting import codebook, inspect
+from quadrille.cli.policies import PolicyOption, policy, show_verdict, verdict_shown
+from quadrille.cli.rates import rates
 from quadrille.cli.runs import runs
-from quadrille.cli.tables import correct, error
+from quadrille.cli.scoring import score
+from quadrille.cli.simulations import simulate
+from quadrille.cli.tables import error
 from quadrille.errors import ParameterError
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from quadrille.data import Data
     from quadrille.io.bundle import Release
     from quadrille.recipe import Recipe
@@ -60,51 +65,9 @@ def top(
     """Data swapping for confidential microdata: inspect, swap, search, choose, release."""
 
 
-@command
-def inspect(
-    file: opt.File,
-    codebook: opt.Codebook = None,
-    weight: opt.Weight = None,
-    categories: Annotated[bool, typer.Option("--categories", help="List the categories of each column.")] = False,
-    as_json: opt.Json = False,
-) -> None:
-    """Show what is in a file, without its values."""
-    from quadrille.cli.profile import profile
-
-    with show.working("Reading"):
-        found = profile(load(file, codebook, weight), file, labels=categories)
-    if as_json:
-        show.emit(found.as_dict())
-    else:
-        show.show_profile(found)
-
-
-@command
-def codebook(
-    file: opt.File,
-    codebook: opt.Codebook = None,
-    weight: opt.Weight = None,
-    out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write to this file instead of the terminal.")
-    ] = None,
-    overwrite: opt.Overwrite = False,
-    as_json: opt.Json = False,
-) -> None:
-    """Guess the codebook of a file, to be corrected."""
-    import tomllib
-
-    import quadrille as qd
-
-    check_new(out, overwrite=overwrite, source=file)
-    book = load(file, codebook, weight).codebook
-    if out is not None:
-        qd.write_codebook(book, out)
-    if as_json:
-        show.emit({**tomllib.loads(book.to_toml()), "out": None if out is None else str(out)})
-    elif out is None:
-        typer.echo(book.to_toml(), nl=False)
-    else:
-        show.note(f"Wrote {out}. Check kinds, the order of categories and roles before you use it.")
+command(inspect)
+command(codebook)
+command(convert)
 
 
 @command
@@ -135,6 +98,7 @@ def swap(
     overwrite: opt.Overwrite = False,
     codebook: opt.Codebook = None,
     weight: opt.Weight = None,
+    geography: opt.Geography = None,
     as_json: opt.Json = False,
 ) -> None:
     """Try a swap and score it. Writes nothing without --out."""
@@ -143,11 +107,13 @@ def swap(
     check_new(out, save_recipe, overwrite=overwrite, source=file)
     with show.working("Reading, swapping and scoring"):
         made = design.recipe()
-        data = load(file, codebook, weight)
+        data = load(file, codebook, weight, geography)
         plan = made.plan(data)
         account = plan.report(data)
-        scores = qd.score(data, plan, addresses(measures, data))
+        scores = qd.score(data, plan, measured(made, measures, data))
         _save(out, save_recipe, made, lambda: plan.apply(data))
+    for warning in account.warnings:
+        tell(f"warning: {warning}")
     if out is not None:
         _warn_not_a_release(seed_lost=save_recipe is None and not {"seed", "recipe"} & set(design.given))
     if as_json:
@@ -166,8 +132,8 @@ def _save(out: Path | None, save_recipe: Path | None, recipe: Recipe, swapped: C
 
     text = (recipe.to_json() + "\n").encode()
     with nullcontext() if save_recipe is None else new_file(save_recipe, text, private=True):
-        if out is not None:
-            qd.write(swapped(), out, private=True)
+        for line in () if out is None else qd.write(swapped(), out, private=True):
+            tell(f"not in the file: {line}")
 
 
 def _warn_not_a_release(*, seed_lost: bool) -> None:
@@ -176,60 +142,17 @@ def _warn_not_a_release(*, seed_lost: bool) -> None:
         tell("warning: the secret seed is not kept, so this swap cannot be repeated. Add --save-recipe FILE.")
 
 
-@command
-def score(
-    before: opt.Before,
-    after: opt.After,
-    measures: opt.Measures = None,
-    where: opt.Where = None,
-    recipe: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="The recipe that made AFTER, rows in order: tells who was swapped."),
-    ] = None,
-    codebook: opt.Codebook = None,
-    codebook_after: opt.CodebookAfter = None,
-    weight: opt.Weight = None,
-    as_json: opt.Json = False,
-) -> None:
-    """Score a second file against the original."""
-    import quadrille as qd
-
-    with show.working("Reading and scoring"):
-        data = load(before, codebook, weight)
-        other = load_after(after, codebook, codebook_after, weight)
-        swapped = None if recipe is None else _swapped_records(read_recipe(recipe), data, other)
-        scores = qd.score(data, other, addresses(measures, data), swapped=swapped, where=where)
-    if as_json:
-        show.emit({"scores": scores.as_dict()})
-    else:
-        show.show_scores(scores)
-
-
-def _swapped_records(recipe: Recipe, data: Data, other: Data) -> NDArray[np.bool_]:
-    """Tell which records the recipe swaps, after checking that it made the second file."""
-    import numpy as np
-
-    from quadrille.errors import MismatchError
-    from quadrille.matching import changed_columns
-
-    plan = recipe.plan(data)
-    if changed_columns(plan.apply(data), other) != ():
-        raise MismatchError(
-            "The second file is not what the recipe makes of the first, row by row. "
-            "Use the recipe that made it, on the same file, and do not shuffle the rows."
-        )
-    swapped = np.zeros(data.n, dtype=bool)
-    swapped[plan.rows] = True
-    return swapped
-
-
+command(score)
 command(studies.search)
 command(studies.frontier)
 command(studies.pick)
 command(runs)
+command(rates)
 command(error)
 command(correct)
+command(simulate)
 command(studies.report)
+command(policy)
 
 
 @command
@@ -242,7 +165,7 @@ def release(
     pick: opt.Pick = False,
     measures: opt.Measures = None,
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="The folder to make.")] = Path("release"),
-    format: Annotated[str, typer.Option(metavar="WORD", help="Of the public file: csv or parquet.")] = "csv",
+    format: Annotated[str, typer.Option(metavar="WORD", help="Public file: csv, parquet, sav, dta or xpt.")] = "csv",
     keep_order: Annotated[bool, typer.Option("--keep-order", help="Do not shuffle the public rows.")] = False,
     publish_f: Annotated[
         bool, typer.Option("--publish-f", help="Put into the public note how users can correct tables.")
@@ -252,19 +175,21 @@ def release(
     ] = False,
     var_stratum: opt.VarStratum = None,
     var_unit: opt.VarUnit = None,
+    policy: PolicyOption = None,
     overwrite: opt.Overwrite = False,
     codebook: opt.Codebook = None,
     weight: opt.Weight = None,
+    geography: opt.Geography = None,
     as_json: opt.Json = False,
 ) -> None:
     """Swap a file and write what to publish and to keep."""
     import quadrille as qd
 
-    with warnings_told(), show.working("Reading, swapping, scoring and writing"):
+    with verdict_shown(as_json=as_json), warnings_told(), show.working("Reading, swapping, scoring and writing"):
         chosen = studies.candidate_of(study, candidate, pick, design)
         made = design.recipe() if chosen is None else chosen[1]
-        data = load(file, codebook, weight)
-        wanted = addresses(measures, data)
+        data = load(file, codebook, weight, geography)
+        wanted = measured(made, measures, data)
         if chosen is not None:
             studies.require_data(chosen[0], data)
             wanted = wanted if measures else list(dict.fromkeys((*chosen[0].measures, *wanted)))
@@ -277,6 +202,7 @@ def release(
             shuffle=not keep_order,
             publish_f=publish_f,
             overwrite=overwrite,
+            policy=policy,
         )
         if readers:
             studies.write_readers(data, made, done.confidential / "readers", var_stratum, var_unit)
@@ -289,6 +215,8 @@ def release(
 def _show_release(done: Release) -> None:
     show.show_account(done.account)
     show.show_scores(done.scores)
+    if done.verdict is not None:
+        show_verdict(done.verdict)
     show.title("Written")
     show.facts(
         [
@@ -296,6 +224,7 @@ def _show_release(done: Release) -> None:
             ("to lock away", f"{done.confidential}/ (it can undo the release)"),
         ]
     )
+    show_not_held(done.not_held)
 
 
 @command
@@ -305,7 +234,8 @@ def reproduce(
         int | None, typer.Option(metavar="NUMBER", help="Draws to compare with the paper. [default: as suits it]")
     ] = None,
     sampler: Annotated[
-        str | None, typer.Option(metavar="WORD", help="first-uniform or pair-uniform, where the paper pairs at random.")
+        str | None,
+        typer.Option(metavar="WORD", help="first-uniform or pair-uniform; cells, records or both for lemons-2014."),
     ] = None,
     figures: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Also draw the paper's figures, as PNG, into this folder.")
@@ -318,10 +248,13 @@ def reproduce(
     module = papers.get(paper)
     if figures is not None and not hasattr(module, "write_figures"):
         raise ParameterError(f"The paper {paper} has no figures to draw. Leave --figures out.")
+    if figures is not None:
+        check_folder(figures)
     count, rule = module.DEFAULT_SEEDS if seeds is None else seeds, sampler or module.DEFAULT_SAMPLER
     with show.progress_bar(f"Reproducing {paper}") as progress:
         found = module.reproduce(seeds=count, sampler=rule, progress=progress)
-    drawn = [] if figures is None else [str(path) for path in module.write_figures(found, figures)]
+    with writing(figures):
+        drawn = [] if figures is None else [str(path) for path in module.write_figures(found, figures)]
     if as_json:
         show.emit({**found.as_dict(), "figures_written": drawn})
         return

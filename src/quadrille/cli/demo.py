@@ -10,20 +10,23 @@ from quadrille.cli import show
 from quadrille.cli.guard import warnings_told
 
 if TYPE_CHECKING:
+    from quadrille.cli.overview import Overview
     from quadrille.data import Data
     from quadrille.io.bundle import Release
     from quadrille.study.grid import Grid
     from quadrille.study.results import Study
 
 MEASURES = ("small_cells", "exposed", "hellinger")
+AXES = ("exposed", "hellinger")
 PAIRS = (244, 488, 2442)
 SEEDS = 5
 
 
 def run(out: Path, seed: int | None, *, as_json: bool) -> None:
-    """Inspect CPS-8d, search all swaps of one or two variables, choose, report and release."""
+    """Inspect CPS-8d, search random and designed swaps, choose, report and release."""
     import quadrille as qd
     from quadrille.cli import study_show
+    from quadrille.cli.gains import gains
     from quadrille.cli.overview import choice_document, overview, search_document
     from quadrille.cli.profile import profile
     from quadrille.io.atomic import check_free
@@ -31,22 +34,36 @@ def run(out: Path, seed: int | None, *, as_json: bool) -> None:
     check_free(out / "release", overwrite=True, holds=("public", "confidential"))
     data = qd.datasets.cps8d()
     found = profile(data, "dataset:cps8d")
-    study = qd.search(data, _grid(data, seed), MEASURES, out=out / ("study" if seed is None else f"study-{seed}"))
-    seen = overview(study)
+    with show.working("Preparing: the first run compiles what must be fast, once, in about half a minute"):
+        qd.DesignedSwap(share=0.1, seed=0).plan(data)
+    study = _search(data, out, seed)
+    seen = overview(study, *AXES)
     assert seen.knee is not None
     with warnings_told(), show.working("Writing the report and the release"):
-        report = _report(study, data, out / "report.html")
+        picture, report = _pictures(seen, data, out)
         made = qd.release(data, seen.knee.recipe, out / "release", measures=MEASURES, overwrite=True)
+    gained = gains(study, AXES)
     if as_json:
         document = {"inspect": found.as_dict(), "search": search_document(study), "choice": choice_document(seen.knee)}
-        show.emit({**document, "report": report and str(report), "release": made.as_dict()})
+        drawn = {"report": report and str(report), "chart": picture and str(picture)}
+        show.emit({**document, "gains": gained.as_dict(), **drawn, "release": made.as_dict()})
         return
     show.show_profile(found)
     study_show.show_frontier(seen, seen.rows())
+    show.title("What designed swaps gained")
+    show.facts(gained.told)
     show.title("The choice: the knee of the frontier")
     show.note(study_show.indented(seen.knee.explain()))
     show.show_account(made.account)
-    _show_where(study, report, made)
+    _show_where(study, picture, report, made)
+
+
+def _search(data: Data, out: Path, seed: int | None) -> Study:
+    """Search random swaps of one or two variables and the curve of designed swaps, in one study."""
+    import quadrille as qd
+
+    path = out / ("study" if seed is None else f"study-{seed}")
+    return qd.designed_frontier(data, seed=seed, random=_grid(data, seed), measures=MEASURES, out=path)
 
 
 def _grid(data: Data, seed: int | None) -> Grid:
@@ -58,22 +75,33 @@ def _grid(data: Data, seed: int | None) -> Grid:
     return qd.grid(qd.RandomSwap, swap=swaps, pairs=PAIRS, seed=range(seed, seed + SEEDS))
 
 
-def _report(study: Study, data: Data, path: Path) -> Path | None:
-    """Write the report, or say what it needs."""
+def _pictures(seen: Overview, data: Data, out: Path) -> tuple[Path | None, Path | None]:
+    """Write the chart and the report, or say what they need."""
     from quadrille.cli.guard import tell
     from quadrille.errors import QuadrilleError
 
     try:
+        from quadrille import chart
         from quadrille.report import write_report
     except QuadrilleError as error:
         tell(f"no report is written: {error}")
-        return None
-    return write_report(study, data, path, overwrite=True)
+        return None, None
+    from quadrille.report.floor import floor_of
+    from quadrille.report.frontier_chart import Ahead, draw_frontier, rows_of, scored
+
+    study, knee = seen.study, seen.knee
+    ahead = Ahead(floor=floor_of(data, study.measures, AXES))
+    points = scored(study, AXES, rows_of(study))
+    picture = chart.save(
+        draw_frontier(study, AXES, points, None if knee is None else knee.candidate, ahead), out / "frontier.png"
+    )
+    return picture, write_report(study, data, out / "report.html", risk=AXES[0], loss=AXES[1], overwrite=True)
 
 
-def _show_where(study: Study, report: Path | None, made: Release) -> None:
+def _show_where(study: Study, picture: Path | None, report: Path | None, made: Release) -> None:
     show.title("What to open")
-    rows = [("for the review board", f"{report} (confidential)")] if report else []
+    rows = [("the whole search", f"{picture} (random cloud, designed curve, the choice)")] if picture else []
+    rows += [("for the review board", f"{report} (confidential)")] if report else []
     rows += [
         ("to publish", f"{made.public}/"),
         ("to lock away", f"{made.confidential}/ (it can undo the release)"),
@@ -81,5 +109,5 @@ def _show_where(study: Study, report: Path | None, made: Release) -> None:
     ]
     show.facts(rows)
     show.title("Next")
-    show.shell(f"  quadrille pick {study.path} --max-loss 0.05")
-    show.shell("  quadrille search examples/gomatam-karr-sanil-2003.toml --dry-run")
+    show.shell(f"  quadrille pick {study.path} --risk exposed --max-risk 0.001")
+    show.shell("  quadrille search examples/designed.toml --dry-run")

@@ -47,13 +47,36 @@ _PERMUTATION: dict[str, object] = {
     "groups": opt.Groups,
     "move_weight": opt.MoveWeight,
 }
-METHODS: dict[str, dict[str, object]] = {"random": _RANDOM, "controlled": _CONTROLLED, "permutation": _PERMUTATION}
+_DESIGNED: dict[str, object] = {
+    "n": opt.SmallBelow,
+    "share": opt.Share,
+    "choose": opt.Choose,
+    "treatment": opt.Treatment,
+    "loss": opt.DesignLoss,
+    "spread": opt.Spread,
+    "price": opt.Price,
+    "no_improve": opt.NoImprove,
+    "together": opt.Together,
+    "tables": opt.Tables,
+    "max_pairs": opt.MaxPairs,
+    "same": opt.Same,
+    "different": opt.Different,
+    "never": opt.Never,
+}
+METHODS: dict[str, dict[str, object]] = {
+    "random": _RANDOM,
+    "controlled": _CONTROLLED,
+    "permutation": _PERMUTATION,
+    "designed": _DESIGNED,
+}
 OPTIONS: dict[str, object] = {
     "swap": opt.Swap,
     "method": opt.Method,
     **_RANDOM,
     **_CONTROLLED,
     **_PERMUTATION,
+    **_DESIGNED,
+    "rules": opt.Rules,
     "seed": opt.Seed,
     "recipe": opt.RecipeFile,
 }
@@ -76,11 +99,11 @@ class Design:
             if given:
                 raise ParameterError(f"Give --recipe or {_flag(next(iter(given)))}, not both: the recipe says it all.")
             return read_recipe(file)
-        if "swap" not in given:
-            raise ParameterError("Name the variables to swap with --swap, or a recipe with --recipe.")
         method = given.pop("method", "random")
         if method not in METHODS:
             raise bad_parameter("the command", "--method", "one of " + ", ".join(METHODS), method)
+        if "swap" not in given and method != "designed":
+            raise ParameterError("Name the variables to swap with --swap, or a recipe with --recipe.")
         self._check_options(method, given)
         for name in _LISTS:
             if name in given:
@@ -89,7 +112,7 @@ class Design:
             given["rate"] = rate_of(given["rate"], column=method == "permutation")
         if "seed" in given:
             given["seed"] = seed_of(given["seed"])
-        return {"random": _random, "controlled": _controlled, "permutation": _permutation}[method](given)
+        return _MAKERS[method](given)
 
     @staticmethod
     def _check_options(method: str, given: Mapping[str, object]) -> None:
@@ -125,6 +148,57 @@ def _controlled(given: dict[str, Any]) -> Recipe:
     return ControlledSwap(**given)
 
 
+def _designed(given: dict[str, Any]) -> Recipe:
+    from quadrille.swap.designed import DesignedSwap
+
+    if given.pop("no_improve", False):
+        given["improve"] = False
+    for name in ("together", "tables"):
+        if name in given:
+            given[name] = _column_sets(given[name])
+    if "loss" in given:
+        given["loss"] = _losses(given["loss"])
+    return DesignedSwap(**given)
+
+
+_MAKERS: dict[str, Callable[[dict[str, Any]], Recipe]] = {
+    "random": _random,
+    "controlled": _controlled,
+    "permutation": _permutation,
+    "designed": _designed,
+}
+
+
+def _column_sets(texts: Sequence[str]) -> list[list[str]]:
+    """Read sets of columns, A*B,C*D, as often as they are given; quotes keep a name together."""
+    from quadrille.where import split_outside_quotes, unquoted
+
+    sets = [part for text in texts for part in split_outside_quotes(text, ",")]
+    return [[unquoted(name) for name in split_outside_quotes(each, "*")] for each in sets]
+
+
+def _losses(texts: Sequence[str]) -> str | dict[str, float]:
+    """Read a loss, or several with weights: hellinger=1,hellinger(Age*Sex)=5; without a weight it is 1."""
+    from quadrille.where import split_outside_quotes
+
+    listed = [part.strip() for text in texts for part in split_outside_quotes(text, ",")]
+    if len(listed) == 1 and "=" not in listed[0].rpartition(")")[2]:
+        return listed[0]
+    found: dict[str, float] = {}
+    for part in listed:
+        margin, bracket, weight = part.rpartition(")")
+        name, sign, weight = weight.partition("=")
+        address = margin + bracket + name.strip()
+        try:
+            if address in found:
+                raise ValueError
+            found[address] = float(weight) if sign else 1.0
+        except ValueError:
+            must = 'measures with their weights, each once, like "hellinger=1,hellinger(Age*Sex)=5"'
+            raise bad_parameter("the command", "--loss", must, part) from None
+    return found
+
+
 def rate_of(text: str, *, column: bool) -> float | str:
     """Read a rate: a number, or the name of a column with the rate of each class where that is possible."""
     found = _number_or_name(text)
@@ -155,7 +229,7 @@ def _links(texts: Sequence[str]) -> dict[str, list[str]] | None:
 
 
 def _flag(name: str) -> str:
-    return "--" + name.replace("_", "-")
+    return "--rule" if name == "rules" else "--" + name.replace("_", "-")
 
 
 def takes_design(command: Callable[..., None]) -> Callable[..., None]:

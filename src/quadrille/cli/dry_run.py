@@ -165,8 +165,11 @@ def named(recipe: Recipe) -> str:
     design: dict[str, object] = json.loads(recipe.identity())
     said = {key: value for key, value in design.items() if key not in ("method", "version")}
     order = [key for key in recipe.parameters() if key in said]
-    return ", ".join(f"{key} {_words(said[key])}" for key in order)
+    return ", ".join(f"{key} {_words(said[key])}" for key in order) or "all by default"
 
 
 def _words(value: object) -> str:
-    return " + ".join(map(str, cast("list[object]", value))) if isinstance(value, list) else str(value)
+    if not isinstance(value, list):
+        return str(value)
+    listed = cast("list[object]", value)
+    return " + ".join("*".join(cast("list[str]", each)) if isinstance(each, list) else str(each) for each in listed)

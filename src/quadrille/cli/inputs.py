@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,17 +18,23 @@ if TYPE_CHECKING:
 BUNDLED = "dataset:"
 
 
-def load(file: str, codebook: Codebook | Path | None = None, weight: str | None = None) -> Data:
+def load(
+    file: str,
+    codebook: Codebook | Path | None = None,
+    weight: str | None = None,
+    geography: Sequence[str] | None = None,
+) -> Data:
     """Read a file, or a bundled data set named as dataset:NAME."""
     import quadrille as qd
 
     if not file.startswith(BUNDLED):
-        return qd.read(file, codebook=codebook, weight=weight)
+        return qd.read(file, codebook=codebook, weight=weight, geography=names(geography))
     name, known = file.removeprefix(BUNDLED), qd.datasets.__all__
     if name not in known:
         raise unknown_name("data set", name, known)
-    if codebook is not None:
-        raise InputError(f"The data set {name!r} brings its own codebook. Leave --codebook out.")
+    if codebook is not None or geography:
+        option = "--geography" if codebook is None else "--codebook"
+        raise InputError(f"The data set {name!r} brings its own codebook. Leave {option} out.")
     data: Data = getattr(qd.datasets, name)()
     return data if weight is None else qd.from_frame(data.frame(), codebook=data.codebook, weight=weight)
 
@@ -95,3 +103,29 @@ def check_new(*paths: Path | None, overwrite: bool, source: str) -> None:
             raise OutputError(f"{str(path)!r} is the original file. Write to another one.")
         if exists and not overwrite:
             raise OutputError(f"The file {str(path)!r} exists. Choose another name, or add --overwrite.")
+        if not path.absolute().parent.is_dir():
+            raise OutputError(
+                f"Cannot write {str(path)!r}: No such file or directory. Make the folder, or choose another."
+            )
+        if not os.access(path.absolute().parent, os.W_OK):
+            raise OutputError(f"Cannot write {str(path)!r}: its folder is not writable. Choose another place.")
+
+
+def check_folder(path: Path) -> None:
+    """Refuse a folder to write into that is a file, or lies below one."""
+    with writing(path):
+        nearest = next(each for each in (path.absolute(), *path.absolute().parents) if each.exists())
+        if not nearest.is_dir():
+            raise OutputError(
+                f"Cannot write the folder {str(path)!r}: {str(nearest)!r} is a file. Choose another name."
+            )
+
+
+@contextmanager
+def writing(path: Path | None) -> Generator[None]:
+    """Turn what the operating system says of a folder into the path and the reason."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise OutputError(f"Cannot write the folder {str(path)!r}: {reason}. Choose another place.") from None

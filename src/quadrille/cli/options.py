@@ -15,7 +15,11 @@ def _papers() -> list[str]:
 
 
 File = Annotated[
-    str, typer.Argument(metavar="FILE", help="A microdata file (.csv, .csv.gz, .tsv, .parquet) or dataset:NAME.")
+    str,
+    typer.Argument(
+        metavar="FILE",
+        help="A microdata file (.csv, .csv.gz, .tsv, .parquet, .sav, .por, .dta, .sas7bdat, .xpt) or dataset:NAME.",
+    ),
 ]
 JobFile = Annotated[
     Path, typer.Argument(metavar="JOB", help="A job file, TOML: data, measures and grids of candidates.")
@@ -30,16 +34,34 @@ CodebookAfter = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Codebook of the second file, where it differs from --codebook.")
 ]
 Weight = Annotated[str | None, typer.Option(metavar="COLUMN", help="Name of the weight column.")]
+Geography = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLUMNS", help="Nested levels of geography, the coarsest first: county,tract."),
+]
+Catalog = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Catalog (.sas7bcat) with the value labels of a .sas7bdat file.")
+]
+WriteCodebook = Annotated[
+    Path | None, typer.Option("--write-codebook", metavar="FILE", help="Also write the codebook, TOML, to this file.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 
 Swap = Annotated[
     list[str] | None,
-    typer.Option(metavar="COLUMNS", help="Variables to swap: A,B or repeated. Quote names that hold a comma."),
+    typer.Option(
+        metavar="COLUMNS",
+        help="Variables to swap: A,B or repeated. Quote names that hold a comma. [designed: all key variables]",
+    ),
 ]
 Method = Annotated[
-    str | None, typer.Option(metavar="WORD", help="random, controlled or permutation. [default: random]")
+    str | None, typer.Option(metavar="WORD", help="random, controlled, permutation or designed. [default: random]")
 ]
-Rate = Annotated[float | None, typer.Option(metavar="SHARE", help="Share of the records that take part, in (0, 1].")]
+Rate = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SHARE", help="Share of the records that take part, in (0, 1]; permutation: or a column of class rates."
+    ),
+]
 Pairs = Annotated[int | None, typer.Option(metavar="NUMBER", help="Number of pairs, instead of --rate.")]
 Same = Annotated[list[str] | None, typer.Option(metavar="COLUMNS", help="Columns that must agree within a pair.")]
 Different = Annotated[list[str] | None, typer.Option(metavar="COLUMNS", help="Columns that must differ within a pair.")]
@@ -50,6 +72,14 @@ Order = Annotated[str | None, typer.Option(metavar="WORD", help="together or one
 Sampler = Annotated[
     str | None, typer.Option(metavar="WORD", help="first-uniform or pair-uniform. [default: first-uniform]")
 ]
+Rules = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--rule",
+        metavar="CONDITION",
+        help='No pair may make a record meet it: "Age<16 & MS=Widowed". Repeat for more. Not for permutation.',
+    ),
+]
 Targets = Annotated[
     str | None,
     typer.Option(metavar="SHARE", help="Controlled: share of records drawn as targets, in [0, 0.5), or a column."),
@@ -57,7 +87,7 @@ Targets = Annotated[
 Size = Annotated[str | None, typer.Option(metavar="COLUMN", help="Controlled: measure of size for the draw.")]
 Must = Annotated[str | None, typer.Option(metavar="COLUMN", help="Controlled: 1 for records that must be targets.")]
 Never = Annotated[
-    str | None, typer.Option(metavar="COLUMN", help="Controlled: 1 for records that must not be touched.")
+    str | None, typer.Option(metavar="COLUMN", help="Controlled, designed: 1 for records that must not be touched.")
 ]
 Stratum = Annotated[
     list[str] | None, typer.Option(metavar="COLUMNS", help="Controlled: strata of the draw of targets.")
@@ -92,6 +122,43 @@ OnMissing = Annotated[
     str | None, typer.Option(metavar="WORD", help="Controlled: impute or category. [default: impute]")
 ]
 Strict = Annotated[bool | None, typer.Option("--strict", help="Controlled: an error when a target has no partner.")]
+SmallBelow = Annotated[
+    int | None, typer.Option("--n", metavar="NUMBER", help="Designed: cells of fewer records are small. [default: 3]")
+]
+Share = Annotated[
+    float | None, typer.Option(metavar="SHARE", help="Designed: share of the small cells to treat. [default: 1]")
+]
+Choose = Annotated[
+    str | None, typer.Option(metavar="WORD", help="Designed: which ones, random or cheapest. [default: random]")
+]
+Treatment = Annotated[
+    str | None,
+    typer.Option(metavar="WORD", help="Designed: cheaper, either, camouflage or empty. [default: cheaper]"),
+]
+DesignLoss = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--loss",
+        metavar="MEASURES",
+        help='Designed: what to keep low, as in "hellinger=1,hellinger(Age*Sex)=5". [default: hellinger]',
+    ),
+]
+Spread = Annotated[
+    float | None,
+    typer.Option(metavar="SHARE", help="Designed: choose among ways that cost up to so much more. [default: 0.1]"),
+]
+Price = Annotated[
+    float | None, typer.Option(metavar="NUMBER", help="Designed: treat where loss + price * exposed falls.")
+]
+NoImprove = Annotated[bool | None, typer.Option("--no-improve", help="Designed: do not treat cells anew.")]
+Together = Annotated[
+    list[str] | None, typer.Option(metavar="SETS", help="Designed: sets of variables that move as one: A*B,C*D.")
+]
+Tables = Annotated[
+    list[str] | None,
+    typer.Option(metavar="SETS", help="Designed: protected tables: A*B*C,A*D. [default: the key variables]"),
+]
+MaxPairs = Annotated[int | None, typer.Option(metavar="NUMBER", help="Designed: most pairs.")]
 Seed = Annotated[
     str | None,
     typer.Option(metavar="NUMBER", help="A whole number, for tests and papers only. [default: 256 secret bits]"),

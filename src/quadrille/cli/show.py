@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.console import Console
 
     from quadrille.account import Account
@@ -23,7 +24,9 @@ MOST_LABELS = 30
 
 def emit(document: object) -> None:
     """Print one JSON document."""
-    typer.echo(json.dumps(document, indent=2, ensure_ascii=False))
+    from quadrille.io.documents import as_json
+
+    typer.echo(as_json(document))
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -114,6 +117,8 @@ def show_profile(found: Profile) -> None:
         exactness = "exact" if found.weight.exact else "rounded"
         weight = f"{found.weight.column}, total {found.weight.total:,.10g} ({exactness})"
     lines = [("records", f"{found.records:,}"), ("weight", weight), ("key variables", ", ".join(found.keys) or "none")]
+    if found.geography:
+        lines.append(("geography", "; ".join(map(str, found.geography))))
     if found.cells is not None:
         cells = found.cells
         lines += [
@@ -134,6 +139,7 @@ def show_profile(found: Profile) -> None:
 
 def _profile_row(column: ColumnProfile) -> tuple[str, ...]:
     role = column.role or ("key" if column.key else "")
+    role += "" if column.level is None else f" {column.level}"
     categories = "" if column.categories is None else f"{column.categories:,}"
     return column.name, column.kind, role, categories, percent(column.missing)
 
@@ -145,14 +151,17 @@ def _labels(labels: tuple[str, ...]) -> str:
 
 def show_account(account: Account) -> None:
     """Print what a plan does: asked, paired, changed."""
+    from quadrille.rules import rules_told
+
     title("What is swapped")
     facts(
         [
-            ("pairs", f"{_count(account.asked)} asked, {_count(account.pairs)} drawn"),
+            ("pairs", _pairs(account)),
             ("records", f"{account.records:,} of {account.n:,} take part, {account.changed:,} change"),
             ("false swaps", f"{account.false_swaps:,} (nothing changes)"),
             ("compensating", f"{account.compensating:,} (records change, the full table does not show it)"),
             *_targets(account.details),
+            *rules_told(account.details),
         ]
     )
     note("")
@@ -168,6 +177,15 @@ def show_account(account: Account) -> None:
         for m in account.variables
     ]
     grid(("variable", "pairs", "records", "changed", "share paired", "share changed"), rows, numbers=range(1, 6))
+    from quadrille.cli.designed_show import show_diagnosis
+
+    show_diagnosis(account)
+
+
+def _pairs(account: Account) -> str:
+    """Say how many pairs were asked for and drawn; a designed swap may be asked for none in particular."""
+    free = account.asked is None and "camouflaged" in account.details
+    return f"{_count(account.pairs)} drawn" if free else f"{_count(account.asked)} asked, {_count(account.pairs)} drawn"
 
 
 def _targets(details: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -190,11 +208,24 @@ def show_scores(scores: Scores) -> None:
     if notes:
         note("")
         facts(notes)
+    from quadrille.measure.difference import DIVERSITIES, NOT_MONOTONE
+
+    if any(kind.name in DIVERSITIES for _, (kind, _) in results):
+        note("\n" + NOT_MONOTONE)
 
 
 def number(value: float | None) -> str:
     """Format a score."""
-    return "undefined" if value is None else f"{value:.6f}"
+    if value is None:
+        return "undefined"
+    return "infinite" if value in (float("inf"), float("-inf")) else f"{value:.6f}"
+
+
+def written(paths: Iterable[Path]) -> None:
+    """Say which files were written."""
+    listed = [str(path) for path in paths]
+    if listed:
+        note(f"\nWrote {', '.join(listed)}.")
 
 
 def percent(share: float) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from shlex import quote
@@ -87,7 +88,7 @@ def _count(option: str, value: int | None) -> int | None:
 def _data(job: Job) -> Data:
     """Read the data of a job, and say where the job names what cannot be read."""
     try:
-        return load(job.file, job.codebook, job.weight)
+        return load(job.file, job.codebook, job.weight, _levels(job.geography))
     except QuadrilleError as error:
         raise InputError(f"{job.path}, [data]: {error}") from None
 
@@ -100,8 +101,14 @@ def _run(job: Job, data: Data, grids: list[Grid], path: Path, workers: int | Non
     except (KeyboardInterrupt, SystemExit):
         tell(f"stopped. The results so far are in {str(path)!r}; the same command goes on from there.")
         raise
-    found.remember(_absolute(job.file), None if job.codebook is None else str(job.codebook.absolute()), job.weight)
+    codebook = None if job.codebook is None else str(job.codebook.absolute())
+    found.remember(_absolute(job.file), codebook, job.weight, job.geography)
     return found
+
+
+def _levels(names: Sequence[str]) -> list[str]:
+    """Write the names of columns as the command line has them, quoted where they hold a comma or a blank."""
+    return [name if name.isidentifier() else f"`{name}`" for name in names]
 
 
 def _absolute(file: str) -> str:
@@ -282,10 +289,11 @@ def report(
     source = _source(known, file, codebook, weight)
     with show.working("Reading and writing the report"):
         data = load(*source)
-        path = write_report(known, data, out, candidate=candidate, risk=risk, loss=loss, overwrite=overwrite)
-        if readers is not None:
+        if readers is not None:  # first, because a folder can fail in more ways than a file whose place was checked
+            check_new(out, overwrite=overwrite, source=source[0])
             chosen = known.pick("knee", risk=risk, loss=loss).recipe if candidate is None else known.recipe(candidate)
             write_readers(data, chosen, readers, var_stratum, var_unit, overwrite=overwrite)
+        path = write_report(known, data, out, candidate=candidate, risk=risk, loss=loss, overwrite=overwrite)
     if as_json:
         show.emit({"study": str(study), "report": str(path), "readers": readers and str(readers)})
     else:
@@ -316,15 +324,16 @@ def _source(
     weight: str | None,
     *,
     command: str = "report STUDY FILE",
-) -> tuple[str, Path | None, str | None]:
-    """Return the data file of a study: the one given, or the one that its job named."""
-    if file is not None:
-        return file, codebook, weight
+) -> tuple[str, Path | None, str | None, list[str]]:
+    """Return the data file of a study: the one given, or the one that its job named; levels are those of the job."""
     known = study.source
+    levels = _levels(json.loads(known.get("geography") or "[]"))
+    if file is not None:
+        return file, codebook, weight, levels
     if not known:
         raise ParameterError(f"The study does not know its data file. Name it: quadrille {command}.")
     book = known["codebook"]
-    return str(known["file"]), codebook or (Path(book) if book else None), weight or known["weight"]
+    return str(known["file"]), codebook or (Path(book) if book else None), weight or known["weight"], levels
 
 
 def _release_command(job: Job) -> str:
@@ -332,6 +341,7 @@ def _release_command(job: Job) -> str:
     words = ["quadrille release", quote(job.file)]
     words += [] if job.codebook is None else ["--codebook", quote(str(job.codebook))]
     words += [] if job.weight is None else ["--weight", quote(job.weight)]
+    words += [part for name in _levels(job.geography) for part in ("--geography", quote(name))]
     return " ".join(words)
 
 

@@ -37,6 +37,16 @@ def read(
     the weight column, `geography` nested levels of geography, the coarsest first. What the codebook leaves open is
     guessed, see `from_frame`; files of SPSS, Stata and SAS bring labels, missing codes and formats along. `catalog`
     is the SAS catalog (.sas7bcat) with the value labels of a .sas7bdat file.
+
+    Example
+    -------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder, "people.csv")
+    ...     _ = file.write_text("sex,health,w\\nf,good,1.5\\nm,poor,2\\n")
+    ...     read(file, weight="w")
+    Data(2 records, 3 columns, weight='w')
     """
     file = Path(path)
     suffix = _suffix(file)
@@ -61,6 +71,15 @@ def write(data: Data, path: str | Path, *, private: bool = False) -> tuple[str, 
 
     The file appears whole or not at all; a private one is readable by its owner only. Returned is, line by line, what
     the format cannot hold; values that it cannot hold are refused. In CSV a missing value and an empty text look alike.
+
+    Example
+    -------
+    >>> import quadrille as qd, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write(qd.datasets.cps8d(), f"{folder}/people.parquet")
+    ...     read(f"{folder}/people.parquet")
+    ()
+    Data(48,842 records, 8 columns)
     """
     file = Path(path)
     contents, losses = file_bytes(data, file.name)
@@ -96,7 +115,16 @@ def file_bytes(data: Data, name: str) -> tuple[bytes | memoryview, tuple[str, ..
 
 
 def write_codebook(source: Data | Codebook, path: str | Path) -> None:
-    """Write a codebook, or the codebook of these data, as TOML."""
+    """Write a codebook, or the codebook of these data, as TOML.
+
+    Example
+    -------
+    >>> import quadrille as qd, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_codebook(qd.datasets.cps8d(), f"{folder}/people.toml")
+    ...     qd.Codebook.read(f"{folder}/people.toml")["Age"].categories
+    ('<25', '25-55', '>55')
+    """
     book = source if isinstance(source, Codebook) else source.codebook
     with new_file(Path(path), book.to_toml().encode("utf-8")):
         pass

@@ -17,9 +17,10 @@ from quadrille.io.markdown import table, value_text
 from quadrille.io.published import Published
 from quadrille.io.targets import rivals_section, targets_section
 from quadrille.io.verdict import Verdict, policy_section
-from quadrille.plan import Plan
+from quadrille.plan import Details, Plan
 from quadrille.randomness import is_secret
 from quadrille.recipe import Recipe
+from quadrille.rules import rules_told
 from quadrille.study.score import Scores
 
 
@@ -46,7 +47,7 @@ treated by data swapping before it was released.
 
 ## What data swapping is
 
-Some records were chosen at random and exchanged the values of some variables with other records.
+Some records were chosen and exchanged the values of some variables with other records.
 Each value in the file is a true value of some record, but not always of the record in which it
 stands. Nothing in the file tells which records{variables} took part. Swapping does not
 invent, round or remove any value.
@@ -122,6 +123,7 @@ def dossier(record: Record) -> str:
         "Recipe": _recipe(record.recipe),
         "What was swapped": _account(record.account, record.plan),
         **targets_section(record.plan.details),
+        **_rules(record.plan.details),
         **designed_section(record.account, record.recipe.parameters().get("tables", ())),
         "Scores": _scores(record.scores),
         **rivals_section(record.plan.details, record.scores, record.rivals),
@@ -135,6 +137,12 @@ def dossier(record: Record) -> str:
     ]
     body = [line for title, lines in sections.items() for line in ("", f"## {title}", "", *lines)]
     return "\n".join((*head, *body)) + "\n"
+
+
+def _rules(details: Details | None) -> dict[str, list[str]]:
+    """Tell what the plausibility rules exclude."""
+    told = rules_told({} if details is None else details.facts)
+    return {"Plausibility rules": [f"- `{name}`: {words}" for name, words in told]} if told else {}
 
 
 def _files(record: Record) -> list[str]:

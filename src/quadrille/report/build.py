@@ -12,7 +12,7 @@ from quadrille import __version__, chart
 from quadrille.data import Data
 from quadrille.errors import MismatchError, OutputError
 from quadrille.io.atomic import new_file
-from quadrille.report import sections_choice, sections_data, sections_study
+from quadrille.report import sections_choice, sections_data, sections_designed, sections_study
 from quadrille.report.page import place, templates
 from quadrille.report.scope import Row, Scope, look
 from quadrille.study.results import Study
@@ -24,6 +24,7 @@ _SECTIONS: dict[str, tuple[str, Callable[[Scope], Row]]] = {
     "frontier": ("The frontier", sections_study.frontier),
     "rivals": ("The chosen candidate beside its rivals", sections_choice.rivals),
     "tables": ("Its tables before and after", sections_data.tables),
+    "designed": ("Designed swap", sections_designed.designed),
     "seeds": ("How much the seed matters", sections_choice.seeds),
     "measures": ("The measures", sections_choice.measures),
     "limits": ("What the swap does not protect against", lambda _: Row()),
@@ -81,7 +82,10 @@ def write_report(
 
 def render(scope: Scope, written: datetime) -> str:
     """Return the page."""
-    sections: dict[str, Row] = {name: {"title": title, **fill(scope)} for name, (title, fill) in _SECTIONS.items()}
+    left_out = () if sections_designed.has_designed(scope) else ("designed",)
+    sections: dict[str, Row] = {
+        name: {"title": title, **fill(scope)} for name, (title, fill) in _SECTIONS.items() if name not in left_out
+    }
     charts: dict[str, chart.Figure] = {}
     for section in sections.values():
         charts |= section.get("charts", {})

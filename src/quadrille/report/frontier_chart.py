@@ -18,6 +18,7 @@ from quadrille.data import Data
 from quadrille.errors import QuadrilleError
 from quadrille.frames import tidy
 from quadrille.report import words
+from quadrille.report.floor import Floor, floor_of
 from quadrille.study.axes import kind_of, orient
 from quadrille.study.frontier import non_dominated
 from quadrille.study.results import Study
@@ -72,6 +73,8 @@ class Ahead:
     designs: int = 0
     reasons: Counter[str] = field(default_factory=Counter[str])
     why_none: str = ""
+    floor: Floor | None = None
+    """A lower bound of the loss, where there are designed swaps to be compared with it."""
 
     @property
     def known(self) -> list[Row]:
@@ -84,13 +87,17 @@ class Ahead:
         common = self.reasons.most_common(_MOST_REASONS)
         why = "; ".join(f"{reason} ({counted(count, 'design')})" for reason, count in common)
         if not self.known:
-            return f"There is no predicted curve: {self.why_none or why}."
+            return f"There is no predicted curve: {self.why_none or why}." + self._bounded
         said = (
             "The dashed line with white diamonds is the frontier that theory predicts before any draw: each design at "
             f"the mean over its seeds. {len(self.known):,} of {self.designs:,} designs have a prediction"
         )
         looked = f" ({len(self.rows):,} were looked at)" if len(self.rows) < self.designs else ""
-        return f"{said}{looked}. " + (f"The others have none: {why}. " if why else "") + _LUCK
+        return f"{said}{looked}. " + (f"The others have none: {why}. " if why else "") + _LUCK + self._bounded
+
+    @property
+    def _bounded(self) -> str:
+        return _FLOOR if self.floor is not None and self.floor.bound is not None else ""
 
     def as_dict(self) -> dict[str, object]:
         """Return plain values, for JSON."""
@@ -99,9 +106,17 @@ class Ahead:
             "points": list(self.rows),
             "not_predicted": [{"reason": reason, "designs": count} for reason, count in self.reasons.most_common()],
             "told": self.told,
+            **self._floor(),
         }
 
+    def _floor(self) -> dict[str, object]:
+        if self.floor is None:
+            return {}
+        points = [] if self.floor.bound is None else self.floor.bound.frame().to_dicts()
+        return {"bound": {"points": points, "why_none": self.floor.why_none or None}}
 
+
+_FLOOR = " The thin dotted line is a lower bound: at each exposure no swap of any kind loses less."
 _LUCK = "Single draws scatter around their design; the luckiest of many lie below the curve."
 
 
@@ -112,7 +127,7 @@ def ahead_of(study: Study, data: Data, axes: tuple[str, str], found: Scored) -> 
         first.setdefault(row["design"], row)
     designs = list(first.values())
     count = min(len(designs), MOST_DESIGNS)
-    companion = companion_of(study, axes)
+    companion = companion_of(study, axes) or _n_rule_beside(study, axes, found)
     measures = list(dict.fromkeys((*axes, *((companion,) if companion else ()))))
     rows: list[Row] = []
     reasons: Counter[str] = Counter()
@@ -126,7 +141,9 @@ def ahead_of(study: Study, data: Data, axes: tuple[str, str], found: Scored) -> 
         rows.append({"label": row["name"], "risk": risk, "loss": loss, **beside})
         if risk is None or loss is None:
             reasons["; ".join(dict.fromkeys(got.detail(axis).reason for axis in axes if got[axis] is None))] += 1
-    return Ahead(tuple(rows), len(designs), reasons, "" if rows else "no candidate has a score on both axes")
+    designed = any(row["method"] == words.DESIGNED for row in designs)
+    floor = floor_of(data, study.measures, axes) if designed else None
+    return Ahead(tuple(rows), len(designs), reasons, "" if rows else "no candidate has a score on both axes", floor)
 
 
 def _predicted(study: Study, data: Data, candidate: int, measures: Sequence[str]) -> Prediction:
@@ -141,15 +158,21 @@ def _oriented(axis: str, value: float | None) -> float | None:
 
 
 def draw_frontier(
-    study: Study, axes: tuple[str, str], found: Scored, chosen: int | None, ahead: Ahead | None = None
+    study: Study,
+    axes: tuple[str, str],
+    found: Scored,
+    chosen: int | None,
+    ahead: Ahead | None = None,
 ) -> chart.Figure:
-    """Draw the candidates of a study by risk and loss, with the predicted frontier where there is one."""
-    beside = shown_beside(study, axes, found)
+    """Draw the candidates of a study by risk and loss, with prediction and lower bound where there are such."""
+    beside = shown_beside(study, axes, found) or _n_rule_beside(study, axes, found)
     points = [
         {
             "risk": risk,
             "loss": loss,
-            "swap": row["swap"] or row["method"],
+            "swap": row["swap"]
+            or (words.swapped_by_default(row) if row["method"] == words.DESIGNED else row["method"]),
+            "method": words.method(row["method"]),
             "rate": row["rate"],
             "on_frontier": on,
             "chosen": row["id"] == chosen,
@@ -160,7 +183,16 @@ def draw_frontier(
     ]
     risk, loss = map(words.axis, axes)
     predicted = tidy(list(ahead.rows)) if ahead is not None and ahead.known else None
-    return chart.frontier(tidy(points), risk=risk, loss=loss, companion=beside, predicted=predicted)
+    floor = None if ahead is None or ahead.floor is None else ahead.floor.bound
+    bound = None if floor is None else floor.frame()
+    return chart.frontier(tidy(points), risk=risk, loss=loss, companion=beside, predicted=predicted, bound=bound)
+
+
+def _n_rule_beside(study: Study, axes: tuple[str, str], found: Scored) -> str | None:
+    """Return the n-rule for the second panel where designed swaps are judged by `exposed`."""
+    if not any(row["method"] == words.DESIGNED for row, *_ in found):
+        return None
+    return next((each for each in study.measures if n_rule.is_n_rule(each) and each not in axes), None)
 
 
 def shown_beside(study: Study, axes: tuple[str, str], found: Scored) -> str | None:

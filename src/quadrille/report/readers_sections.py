@@ -41,6 +41,12 @@ _FACTS = {
     "cost": "Total cost",
     "reasons": "Why targets have no partner",
     "greedy": "Beside the greedy search on the same targets",
+    "exposed_before": "Exposed records before",
+    "exposed_after": "Exposed records after",
+    "left": "Small cells left, and why",
+    "by_size": "Small cells by their size before",
+    "just_large": "Cells just large enough after the swap",
+    "design_loss": "Loss that was kept low",
 }
 _TITLES = {
     "r_ased": "Correlations, the largest change first",
@@ -113,7 +119,7 @@ def _beside(name: str, value: Mapping[str, object], facts: Mapping[str, object])
     """Lay a mapping out as rows; beside the facts of this swap where it is about the same ones."""
     if value and set(value) <= set(facts):
         return [{"": _told(key), "this swap": facts[key], name: each} for key, each in value.items()]
-    return [{"": key, "targets": each} for key, each in value.items()]
+    return [{"": key, "cells" if name == "left" else "targets": each} for key, each in value.items()]
 
 
 def pairs(material: Material) -> Row:

@@ -11,6 +11,7 @@ from quadrille.study.axes import kind_of
 
 SHARES = frozenset({"small_cells", "exposed", "confidence"})
 UNDEFINED = "undefined"
+DESIGNED, ALL_KEYS, OF_TABLES = "DesignedSwap", "all key variables", "the variables of its tables"
 _NOTICEABLE = 0.05
 _LITTLE_FALL = 0.1
 
@@ -76,13 +77,30 @@ def design(parameters: Mapping[str, object]) -> str:
     >>> design({"swap": "Edu + Race", "pairs": 488, "rate": 0.02, "same": "Sex", "different": "", "other": ""})
     'Edu + Race, 488 pairs, same Sex'
     """
+    designed = parameters.get("method") == DESIGNED
     pairs, rate = parameters.get("pairs"), parameters.get("rate")
     much = (
         f"{pairs:,} pairs" if isinstance(pairs, int) else f"rate {100 * rate:.4g} %" if isinstance(rate, float) else ""
     )
     kept = [f"{word} {parameters[word]}" for word in ("same", "different") if parameters.get(word)]
-    parts = [parameters.get("swap") or parameters.get("method"), much, *kept, parameters.get("other")]
+    swapped = parameters.get("swap") or swapped_by_default(parameters)
+    what = swapped if designed else parameters.get("swap") or parameters.get("method")
+    parts = [f"designed swap of {what}" if designed else what, much, *kept, parameters.get("other")]
     return ", ".join(str(part) for part in parts if part)
+
+
+def swapped_by_default(parameters: Mapping[str, object]) -> str:
+    """Name what a designed swap may move when it is not told."""
+    return OF_TABLES if "tables " in str(parameters.get("other") or "") else ALL_KEYS
+
+
+def method(name: object) -> str:
+    """Name a method in one word.
+
+    >>> method("DesignedSwap")
+    'designed'
+    """
+    return str(name).removesuffix("Swap").lower()
 
 
 def axis(address: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from typing import Any, cast
 
@@ -30,7 +30,7 @@ class Admission:
         """Take the candidates into account that a study has already."""
         for design in designs if self._following else ():
             parameters = cast("dict[str, Any]", json.loads(design))
-            self._compare(_moved(parameters.get("swap", ()), parameters.get("linked")))
+            self._compare(self._all_moved(parameters.get("swap", ()), parameters))
 
     def check(self, each: Recipe | Grid) -> None:
         """Refuse a recipe or a grid that this search cannot do."""
@@ -38,8 +38,10 @@ class Admission:
             each.require_columns(self._data)
             self._compare_steering(next(iter(each)).secret_columns)
             axes = dict(each.axes)
-            for swap, linked in product(axes["swap"], axes.get("linked", (None,))):
-                self._compare(_moved(swap, linked))
+            names = ("swap", "linked", "tables")
+            for values in product(*(axes.get(name, ((),)) for name in names)):
+                parameters = dict(zip(names, values, strict=True))
+                self._compare(self._all_moved(parameters["swap"], parameters))
             return
         self._compare_steering(each.secret_columns)
         parameters = each.parameters()
@@ -48,7 +50,7 @@ class Admission:
             if columns and (name, columns) not in self._seen:
                 require_columns(self._data, columns, f"'{name}' of {type(each).__name__}")
                 self._seen.add((name, columns))
-        self._compare(_moved(parameters["swap"], parameters.get("linked")))
+        self._compare(self._all_moved(parameters["swap"], parameters))
 
     def _compare_steering(self, aside: tuple[str, ...]) -> None:
         if self._free and self._aside not in (None, aside):
@@ -68,6 +70,7 @@ class Admission:
             )
         self._moved = moved
 
-
-def _moved(swap: object, linked: object) -> frozenset[str]:
-    return frozenset((*columns_in("swap", swap), *columns_in("linked", linked)))
+    def _all_moved(self, swap: object, parameters: Mapping[str, Any]) -> frozenset[str]:
+        """Return the columns that a design moves; of one that names none, those of its tables or all keys."""
+        moved = frozenset((*columns_in("swap", swap), *columns_in("linked", parameters.get("linked"))))
+        return moved or frozenset(columns_in("tables", parameters.get("tables", ())) or self._data.keys)

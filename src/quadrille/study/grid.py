@@ -75,8 +75,9 @@ def grid(method: type[Recipe], /, *, seeds: int | None = None, seed: object = No
     """Make a grid of recipes: every combination of the values given.
 
     A parameter takes one value or a list of values; one that is itself a list of columns, such as `swap`, takes a
-    list of lists. `seeds=10` draws ten secret seeds, the same for every design (their streams are unrelated all the
-    same); `seed=range(10)` is for tests and papers.
+    list of lists (`tables` and `together`, which are lists of lists, a list of those). `seeds=10` draws ten secret
+    seeds, the same for every design (their streams are unrelated all the same); `seed=range(10)` is for tests and
+    papers.
 
     Example
     -------
@@ -114,8 +115,17 @@ def _listed(value: object) -> list[object]:
 def _axis(owner: str, name: str, value: object) -> Values:
     """Return the values of one parameter; lists of columns become tuples."""
     values = _listed(value)
+    if name in ("tables", "together") and not any(_nested(each) for each in values):
+        return (tuple(values),)  # one list of sets of columns; several are a list of such lists
     if not values and name not in COLUMN_LISTS:
         raise bad_parameter(owner, name, "one value or more", value)
     if name in COLUMN_LISTS and all(isinstance(each, str) for each in values):
         return (tuple(values),)
     return tuple(tuple(_listed(each)) if name in COLUMN_LISTS else each for each in values)
+
+
+def _nested(value: object) -> bool:
+    """Whether a value is a list of lists."""
+    return isinstance(value, list | tuple) and any(
+        isinstance(part, list | tuple) for part in cast("list[object]", value)
+    )

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     import polars as pl
 
 Floats = NDArray[np.float64]
+ALL_KEYS, OF_TABLES = "all key variables", "the variables of its tables"
+"""What a method moves that knows it by itself."""
 _NEAR = 10
 """A candidate dominated by at most this many others is next to the frontier."""
 
@@ -108,6 +110,7 @@ class Study:
         parameters.pop("version")
         for name in ("swap", "same", "different"):
             shown[name] = _written(parameters.pop(name, []))
+        shown["swap"] = shown["swap"] or (OF_TABLES if "tables" in parameters else ALL_KEYS)
         shown["rate"] = _rate(parameters, self.header.records)
         shown["pairs"] = parameters.pop("pairs", None)
         if isinstance(parameters.get("rate"), float):
@@ -227,14 +230,15 @@ class Study:
 
     @property
     def source(self) -> dict[str, str | None]:
-        """The data file, codebook and weight that the study was made with, where it knows."""
+        """The data file, codebook, weight and levels of geography that the study was made with, where it knows."""
         with closing(Store.open(self.path)) as store:
             return store.source()
 
-    def remember(self, file: str, codebook: str | None, weight: str | None) -> None:
-        """Keep the names of data file, codebook and weight, so that a report finds them."""
+    def remember(self, file: str, codebook: str | None, weight: str | None, geography: Sequence[str] = ()) -> None:
+        """Keep the names of data file, codebook, weight and levels of geography, so that a report finds them."""
+        levels = json.dumps(list(geography)) if geography else None
         with closing(Store.open(self.path)) as store:
-            store.remember({"file": file, "codebook": codebook, "weight": weight})
+            store.remember({"file": file, "codebook": codebook, "weight": weight, "geography": levels})
 
     def note(self, candidate: int, text: str) -> None:
         """Pin a note to a candidate."""
@@ -264,7 +268,8 @@ def _rate(parameters: Mapping[str, Any], n: int) -> float | None:
 def _written(value: object) -> str:
     """Write a value for a table: lists with plus signs, what is linked by its parent."""
     if isinstance(value, list):
-        return " + ".join(map(str, cast("list[object]", value)))
+        listed = cast("list[object]", value)
+        return " + ".join("*".join(cast("list[str]", each)) if isinstance(each, list) else str(each) for each in listed)
     if isinstance(value, dict):
         links = cast("dict[str, object]", value)
         return "; ".join(f"{parent}: {_written(each)}" for parent, each in links.items())

@@ -10,12 +10,14 @@ from typing import cast
 from quadrille.data import Data
 from quadrille.errors import InputError, QuadrilleError
 from quadrille.randomness import fresh_seed
+from quadrille.rules import Rules
 from quadrille.study.axes import kind_of
 from quadrille.study.grid import Grid
 from quadrille.study.job.grids import GridTable
 from quadrille.study.job.table import Table, frozen
 from quadrille.study.score import Evaluator
 from quadrille.study.toml import know_sections, read_toml
+from quadrille.where import Where
 
 BUNDLED = "dataset:"
 MOST_WORKERS = 1024
@@ -56,6 +58,8 @@ class Job:
     out: Path
     workers: int | None
     grids: tuple[GridTable, ...]
+    rules: tuple[str, ...] = ()
+    geography: tuple[str, ...] = ()
 
     @classmethod
     def read(cls, path: str | Path) -> Job:
@@ -63,11 +67,12 @@ class Job:
         path = Path(path)
         document = _parsed(path)
         data, search = _section(path, document, "data"), _section(path, document, "search")
-        data.know(("file", "codebook", "weight"))
+        data.know(("file", "codebook", "weight", "geography", "rules"))
         search.know(("measures", "then", "out", "workers"))
         data.require("file", '"census.csv"')
         search.require("measures", '["small_cells", "exposed", "hellinger"]')
         file, codebook = data.text("file") or "", data.text("codebook")
+        rules = _rules(data)
         if file.startswith(BUNDLED) and codebook is not None:
             data.refuse("a bundled data set brings its own codebook. Leave it out.", "codebook")
         return cls(
@@ -79,7 +84,9 @@ class Job:
             then=_measures(search, "then", least=0),
             out=path.parent / (search.text("out") or "study"),
             workers=search.number("workers", MOST_WORKERS),
-            grids=tuple(map(GridTable.read, _grid_tables(path, document))),
+            grids=tuple(map(GridTable.read, _grid_tables(path, document, rules))),
+            rules=rules,
+            geography=data.texts("geography", "columns"),
         )
 
     def recipes(self, data: Data, *, seeds: int | None = None) -> list[Grid]:
@@ -94,6 +101,11 @@ class Job:
                     Evaluator(data, [address])
                 except QuadrilleError as error:
                     search.refuse(str(error), key, index)
+        for index, rule in enumerate(self.rules):
+            try:
+                Rules.of(data, [rule], "the job")
+            except QuadrilleError as error:
+                Table(f"{self.path}, [data]", {}).refuse(str(error), "rules", index)
         counts = [each.seeds if seeds is None else seeds for each in self.grids]
         secrets = [fresh_seed() for _ in range(max(counts))]
         return [each.grid(data, secrets[:count]) for each, count in zip(self.grids, counts, strict=True)]
@@ -120,15 +132,29 @@ def _table(place: str, values: Mapping[str, object]) -> Table:
     return Table(place, {key: frozen(value) for key, value in values.items()})
 
 
-def _grid_tables(path: Path, document: Mapping[str, object]) -> list[Table]:
-    """Return the [[grid]] tables, numbered when there are several; a single [grid] will do."""
+def _grid_tables(path: Path, document: Mapping[str, object], rules: tuple[str, ...]) -> list[Table]:
+    """Return the [[grid]] tables, numbered when there are several; a single [grid] will do.
+
+    The plausibility rules of the data hold in every grid that has none of its own.
+    """
     found = document["grid"]
     listed = cast("list[object]", found if isinstance(found, list) else [found])
     if not all(isinstance(each, dict) for each in listed):
         raise InputError(f"{path}: grid must be one section or more, each headed [[grid]].")
-    tables = cast("list[dict[str, object]]", listed)
+    shared: dict[str, object] = {"rules": rules} if rules else {}
+    tables = [shared | table for table in cast("list[dict[str, object]]", listed)]
     numbers = [""] if len(tables) == 1 else [f" {number + 1}" for number in range(len(tables))]
     return [_table(f"{path}, [grid{number}]", table) for number, table in zip(numbers, tables, strict=True)]
+
+
+def _rules(data: Table) -> tuple[str, ...]:
+    listed = data.texts("rules", "rules")
+    for index, rule in enumerate(listed):
+        try:
+            Where.parse(rule)
+        except QuadrilleError as error:
+            data.refuse(str(error), "rules", index)
+    return listed
 
 
 def _measures(search: Table, key: str, *, least: int) -> tuple[str, ...]:

@@ -22,6 +22,8 @@ SETS: dict[str, tuple[int, ...]] = {"singles": (1,), "pairs": (2,), "singles and
 """Words that `swap` understands, and how many variables they swap at a time."""
 
 _OURS = ("method", "seeds", "of")
+_TABLE_LISTS = ("tables", "together")
+"""Parameters that are lists of sets of columns: several values of one are lists of such lists."""
 _FAULT = re.compile(r"The '(\w+)' parameter of .*? (must be .*) Got (.*)", re.DOTALL)
 _STAND_IN = ("the variables that a word stands for",)
 
@@ -69,9 +71,13 @@ class GridTable:
         values = {key: value for key, value in self.table.values.items() if key not in left_out}
         if isinstance(values.get("swap"), str):
             values["swap"] = self._sets(data)
-        for key in (*COLUMN_LISTS, *COLUMN_NAMES, "linked"):
+        values.setdefault("swap", ((),))  # of a method that knows what to swap by itself
+        for key in (*COLUMN_LISTS, *COLUMN_NAMES, *_TABLE_LISTS, "linked"):
             for spot in _spots(key, values.get(key, ())):
                 self._check_columns(data, key, spot)
+        for key in _TABLE_LISTS:
+            sets = tuple(_column_sets(key, spot.value) for spot in _spots(key, values.pop(key, ())))
+            values |= {key: sets} if any(sets) else {}
         try:
             made = grid(self.method, **self._parameters(values))
         except ParameterError as error:
@@ -166,11 +172,22 @@ def _spots(key: str, value: object) -> list[Spot]:
     if not isinstance(value, tuple):
         return [Spot((value,) if key in COLUMN_LISTS and isinstance(value, str) else value, None)]
     listed = cast("tuple[object, ...]", value)
+    if key in _TABLE_LISTS and not any(isinstance(part, tuple) for each in listed for part in _parts(each)):
+        return [Spot(listed, None)]
     if key not in COLUMN_LISTS:
         return [Spot(each, index) for index, each in enumerate(listed)]
     if all(isinstance(each, str) for each in listed):
         return [Spot(listed, None)]
     return [Spot((each,) if isinstance(each, str) else each, index) for index, each in enumerate(listed)]
+
+
+def _parts(value: object) -> tuple[object, ...]:
+    return cast("tuple[object, ...]", value) if isinstance(value, tuple) else ()
+
+
+def _column_sets(key: str, value: object) -> tuple[tuple[str, ...], ...]:
+    """Return sets of columns, each of which may be written A*B."""
+    return tuple(columns_in(key, (each,)) for each in _parts(value))
 
 
 def _combinations(axes: Mapping[str, list[Spot]]) -> Iterator[dict[str, Spot]]:

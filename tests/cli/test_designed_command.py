@@ -1,0 +1,175 @@
+"""Designed swaps on the command line and in job files: options, diagnosis, located errors, one mixed study."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from cli_files import Run
+from typer.testing import Result
+
+import quadrille as qd
+from quadrille.cli.designs import Design
+from quadrille.swap.designed import DesignedSwap
+
+JOB = """
+[data]
+file = "dataset:cps8d"
+[search]
+measures = ["exposed", "small_cells", "hellinger"]
+out = "mixed.study"
+[[grid]]
+method = "RandomSwap"
+swap = [["Edu"], ["Race"]]
+pairs = [244, 2442]
+[[grid]]
+method = "DesignedSwap"
+{settings}
+"""
+
+
+def shown(result: Result) -> str:
+    assert result.exit_code == 0, result.output
+    return " ".join(result.stdout.split())
+
+
+def test_every_option_reaches_its_parameter() -> None:
+    words = {
+        "method": "designed",
+        "n": 4,
+        "share": 0.5,
+        "choose": "cheapest",
+        "treatment": "either",
+        "loss": ["hellinger=1,hellinger(Age*Sex)=5"],
+        "spread": 0.0,
+        "price": 0.0,
+        "no_improve": True,
+        "together": ["Age*MS"],
+        "tables": ["Age*MS*Sex,Edu*Race"],
+        "never": "out",
+        "max_pairs": 9,
+        "same": ["x,y"],
+        "seed": "3",
+    }
+    made = Design(words).recipe()
+    assert made == DesignedSwap(
+        n=4,
+        share=0.5,
+        choose="cheapest",
+        treatment="either",
+        loss={"hellinger": 1, "hellinger(Age*Sex)": 5},
+        spread=0,
+        price=0,
+        improve=False,
+        together=[["Age", "MS"]],
+        tables=[["Age", "MS", "Sex"], ["Edu", "Race"]],
+        never="out",
+        max_pairs=9,
+        same=["x", "y"],
+        seed=3,
+    )
+    assert Design({"method": "designed", "loss": ["total_variation(A*B)"]}).recipe().parameters()["loss"] == (
+        "total_variation(A*B)"
+    )
+
+
+def test_swap_shows_what_became_of_the_small_cells(run: Run) -> None:
+    text = shown(run("swap dataset:cps8d --method designed --seed 3"))
+    facts = qd.DesignedSwap(seed=3).plan(qd.datasets.cps8d()).report(qd.datasets.cps8d()).details
+    assert f"547 cells of 1 or 2 records: {facts['camouflaged']} camouflaged" in text
+    for reason, count in facts["left"].items():  # type: ignore[attr-defined]
+        assert f"left {count} cells: {reason}" in text
+    assert f"733 records before (1.501 %), {facts['exposed_after']} after" in text
+    near = facts["just_large"][0]  # type: ignore[index]
+    assert f"3 {near['cells_before']} {near['cells_after']} {near['unchanged']} " in text
+    assert "n-rule (small_cells) alone can be fooled" in text
+    assert "exposed risk lower 0.000" in text and "small_cells risk lower 0.000" in text
+    assert "asked" not in text, "nobody asked for a number of pairs"
+
+
+def test_json_has_the_diagnosis(run: Run) -> None:
+    found = json.loads(run("swap dataset:cps8d --method designed --seed 3 --share 0.5 --json").stdout)
+    assert found["recipe"] == {"method": "DesignedSwap", "share": 0.5, "version": 1}
+    details = found["account"]["details"]
+    assert {"small_cells", "camouflaged", "emptied", "left", "by_size", "just_large"} <= set(details)
+    assert found["scores"]["exposed"] and found["scores"]["small_cells"]
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ("--n 1", "'n' parameter of DesignedSwap must be a whole number of 2 or more"),
+        ("--loss foo=a", "'--loss' parameter of the command must be measures with their weights"),
+        ("--loss hellinger,hellinger", "'--loss' parameter of the command must be measures with their weights"),
+        ("--tables Age*Foo", "There is no column 'Foo' in 'tables'"),
+        ("--rate 0.1", "--rate belongs to --method random, and this is designed swapping"),
+        ("--targets 0.1", "--targets belongs to --method controlled"),
+        ("--spread 3", "'spread' parameter"),
+    ],
+)
+def test_bad_options_exit_with_one_message(options: str, says: str, run: Run) -> None:
+    result = run(f"swap dataset:cps8d --method designed --seed 1 {options}")
+    assert result.exit_code == 2 and result.stdout == ""
+    assert says in result.stderr and result.stderr.count("\n") == 1
+
+
+def test_other_methods_refuse_the_options_of_designed_swaps_and_need_swap(run: Run) -> None:
+    result = run("swap dataset:cps8d --swap Age --rate 0.1 --price 0.3")
+    assert result.exit_code == 2 and "--price belongs to --method designed, and this is random" in result.stderr
+    assert "Name the variables to swap" in run("swap dataset:cps8d --rate 0.1").stderr
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ('tables = [["Age", "Foo"]]', "tables: There is no column 'Foo'"),
+        ('tables = [[["Age", "Sex"]], ["Age*Foo"]]', "tables[2]: There is no column 'Foo'"),
+        ("tables = 3", "tables: must be a list of lists of column names"),
+        ("price = [0.1, -1]", "price[2]: must be a number of 0 or more"),
+        ("share = [0.5, 2]", "share[2]: must be a number in (0, 1]"),
+        ("loss = {hellinger = 0}", "loss: must be a measure such as"),
+        ('choose = ["random", "best"]', "choose[2]: must be one of 'random', 'cheapest'"),
+        ("rate = 0.1", "There is no setting 'rate'"),
+    ],
+)
+def test_a_fault_in_a_job_is_told_with_its_place(settings: str, says: str, run: Run, folder: Path) -> None:
+    (folder / "mixed.toml").write_text(JOB.format(settings=settings))
+    result = run("search mixed.toml")
+    assert result.exit_code == 2 and f"mixed.toml, [grid 2] {says}".replace("] There", "]: There") in result.stderr
+    assert not (folder / "mixed.study").exists()
+
+
+def test_tables_of_a_job_are_one_value_or_several(run: Run, folder: Path) -> None:
+    from quadrille.study.job import Job
+
+    data, path = qd.datasets.cps8d(), folder / "mixed.toml"
+    one = 'tables = [["Age", "Sex"], ["Age", "Race"]]\ntogether = [["Sex", "Race"]]'
+    several = 'tables = [[["Age", "Sex"]], ["Age*Edu", "MS*Sex"]]\nloss = { hellinger = 1 }'
+    for settings, tables in (
+        (one, [(("Age", "Sex"), ("Age", "Race"))]),
+        (several, [(("Age", "Sex"),), (("Age", "Edu"), ("MS", "Sex"))]),
+    ):
+        path.write_text(JOB.format(settings=settings))
+        assert [recipe.parameters()["tables"] for recipe in Job.read(path).recipes(data)[1]] == tables
+
+
+def test_designed_and_random_candidates_stand_in_one_study(run: Run, folder: Path) -> None:
+    (folder / "mixed.toml").write_text(JOB.format(settings="price = [0.03, 0.3, 0.6]"))
+    dry = shown(run("search mixed.toml --dry-run"))
+    assert "DesignedSwap has no closed form" in dry and "7: 7 designs" in dry
+    found = json.loads(run("search mixed.toml --json").stdout)
+    assert found["counts"]["done"] == 7 and found["knee"]["design"]["method"] == "DesignedSwap"
+    drawn = run("frontier mixed.study --chart new.png --json")
+    assert drawn.exit_code == 0, drawn.output
+    chart = json.loads(drawn.stdout)
+    assert (folder / "new.png").stat().st_size > 10_000
+    bound = chart["predicted"]["bound"]["points"]
+    assert {row["method"] for row in chart["frontier"]} == {"DesignedSwap"}
+    for row in chart["frontier"]:
+        least = [point["least_loss"] for point in bound if point["exposed"] >= row["scores"]["exposed"]]
+        assert row["scores"]["hellinger"] > max(least)
+    assert shown(run("pick mixed.study --max-risk 0.001")).startswith("Chosen Candidate")
+    done = json.loads(run("release dataset:cps8d --study mixed.study --pick --out new --readers --json").stdout)
+    assert done["account"]["details"]["camouflaged"] > 100
+    assert shown(run("score dataset:cps8d new/public/data.csv --measures exposed"))
