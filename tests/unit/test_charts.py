@@ -108,6 +108,21 @@ def changes() -> pl.DataFrame:
     return pl.DataFrame({"label": ["a", "b"], "bias": [-9.0, 9.0], "sd": [2.0, 2.0], "realised": [-8.0, 30.0]})
 
 
+def costs() -> pl.DataFrame:
+    return pl.DataFrame(
+        {
+            "treatment": ["empty", "camouflage", "empty", "camouflage"],
+            "size": [1, 1, 2, 2],
+            "cells": [361, 361, 186, 186],
+            "treatable": [342, 328, 186, 0],
+            "low": [0.5, 0.27, 0.5, None],
+            "cost": [0.51, 0.29, 0.51, None],
+            "high": [0.52, 0.33, 0.52, None],
+            "theory": [0.5, 0.27, 0.5, 0.03],
+        }
+    )
+
+
 DRAW: dict[str, tuple[Callable[[pl.DataFrame], Figure], pl.DataFrame]] = {
     "frontier": (lambda frame: chart.frontier(frame, risk="small_cells", loss="hellinger"), candidates()),
     "seed_cloud": (lambda frame: chart.seed_cloud(frame, risk="small_cells", loss="hellinger"), seeds()),
@@ -115,6 +130,7 @@ DRAW: dict[str, tuple[Callable[[pl.DataFrame], Figure], pl.DataFrame]] = {
     "distortion_heatmap": (lambda frame: chart.distortion_heatmap(frame, measure="hellinger"), pairs(0.1, 0.2, 0.3)),
     "small_cells": (chart.small_cells, cells()),
     "who_was_swapped": (chart.who_was_swapped, groups()),
+    "treatment_costs": (chart.treatment_costs, costs()),
     "error_by_size": (chart.error_by_size, sizes()),
     "predicted_realised": (chart.predicted_realised, changes()),
 }
@@ -332,7 +348,10 @@ def chart_functions() -> set[str]:
     return {name for name, parameters in drawn.items() if parameters and "DataFrame" in str(parameters[0].annotation)}
 
 
-TESTED_ELSEWHERE = {"after_before", "runs"}
+TESTED_ELSEWHERE = {
+    *("after_before", "correlation_matrix", "factor_distributions", "factor_effects", "flows", "metrics_by_rate"),
+    *("ranking", "runs"),
+}
 
 
 def test_the_tests_of_every_chart_know_every_chart() -> None:

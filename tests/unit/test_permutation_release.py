@@ -12,8 +12,8 @@ import pytest
 import quadrille as qd
 from quadrille.data import Column, Data, code_dtype
 from quadrille.io.bundle import GuessableSeedWarning, ReleaseWarning
-from quadrille.io.traces import traces
 from quadrille.recipe import Recipe
+from quadrille.traces import traces
 from strategies import column, numbers
 
 N = 120
@@ -127,6 +127,21 @@ def test_a_file_without_weight_or_stratum_leaves_no_trace_of_this_kind() -> None
     assert told(qd.PermutationSwap(["A"], rate=0.3, weight="moves"), data) == []
 
 
+def test_the_account_of_every_plan_says_which_traces_it_leaves() -> None:
+    data = survey()
+    for recipe in (
+        qd.RandomSwap(["S"], pairs=10, seed=1),
+        qd.ControlledSwap(["A", "S"], targets=0.1, seed=1),
+        qd.PermutationSwap(["S"], rate=0.3, seed=1),
+        qd.PermutationSwap(["A"], rate=0.3, weight="moves", seed=1),
+    ):
+        account = recipe.plan(data).report(data)
+        assert list(account.warnings) == told(recipe, data)
+        assert len(account.warnings) == 1
+        assert account.as_dict()["warnings"] == account.warnings
+    assert qd.RandomSwap(["A"], pairs=10, seed=1).plan(data).report(data).warnings == ()
+
+
 def test_a_column_that_is_not_released_leaves_no_trace() -> None:
     data = survey()
     plan = qd.RandomSwap(["S"], pairs=10, seed=1).plan(data)
@@ -145,3 +160,49 @@ def test_a_release_of_permutation_swapping_is_whole(tmp_path: Path) -> None:
     assert "rates" not in public
     assert made.account.details["records"] == made.account.records == 8 + 16 + 24
     assert "rates" not in "".join(path.read_text(encoding="utf-8") for path in made.public.iterdir())
+
+
+LIKE_A_STRATUM = (
+    r"Column 'R' tells the weight 'w', as a stratum does: .* Do not swap the column, or let the weight move"
+)
+
+
+def undeclared(weights: np.ndarray) -> Data:
+    """A column R of three values that nobody declares a stratum, one of many values, and a weight."""
+    return Data(
+        [column("R", np.arange(N) % 3), numbers("I", np.arange(N) // 2 * 1.0), numbers("w", weights, role="weight")]
+    )
+
+
+def by_region(noise: float = 0.0, odd: int = 0) -> np.ndarray:
+    rng = np.random.default_rng(5)
+    weights = np.round(OF_STRATUM[np.arange(N) % 3] * np.exp(noise * rng.standard_normal(N)), 4)
+    weights[:odd] = 100 + np.arange(odd)
+    return weights
+
+
+@pytest.mark.parametrize(
+    "weights", [by_region(), by_region(odd=6), by_region(noise=0.02)], ids=["one", "nearly", "near"]
+)
+def test_a_swapped_column_that_tells_the_weight_is_warned_of_though_no_stratum(weights: np.ndarray) -> None:
+    data = undeclared(weights)
+    for recipe in (qd.RandomSwap(["R"], pairs=10), qd.PermutationSwap(["R"], rate=0.3)):
+        (text,) = told(recipe, data)
+        assert re.match(LIKE_A_STRATUM, text)
+    assert told(qd.PermutationSwap(["R"], rate=0.3, weight="moves"), data) == []
+
+
+QUIET = {
+    "one weight": np.full(N, 2.5),
+    "all but one weight the same": np.where(np.arange(N) == 0, 9.0, 2.5),
+    "one in eight has another weight": np.where(np.arange(N) % 8 == 0, 9.0, 2.5),
+    "weights apart from the column": OF_STRATUM[np.arange(N) // 3 % 3],
+    "weights that overlap": by_region(noise=0.6),
+}
+
+
+@pytest.mark.parametrize("case", QUIET)
+def test_columns_that_do_not_tell_the_weight_are_not_warned_of(case: str) -> None:
+    data = undeclared(QUIET[case])
+    for swap in (["R"], ["I"]):
+        assert told(qd.RandomSwap(swap, pairs=10), data) == []
