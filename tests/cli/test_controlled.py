@@ -90,7 +90,7 @@ def test_the_table_tells_of_targets_and_partners(run: Run) -> None:
         ("swap good.csv --swap Sex --rate 0.1 --strict", "--strict belongs to --method controlled"),
         (
             "swap good.csv --swap Sex --rate 0.1 --method magic",
-            "random, controlled, permutation. Got 'magic'",
+            "random, controlled, permutation, designed. Got 'magic'",
         ),
         (f"{SWAP} --targets 0.1 --linked Age", "must be like Edu=Degree,Years. Got 'Age'"),
         (f"{SWAP} --targets 0.1 --variant odd", "must be one of 'standard', 'balanced'. Got 'odd'"),
