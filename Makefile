@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test bench lint types imports unit browser pins wheelhouse airgap clean
+.PHONY: demo test bench lint types imports unit browser docs pins wheelhouse airgap fuzz clean
 
 demo: $(READY)
 	@$(BIN)/quadrille demo --out demo
@@ -41,8 +41,14 @@ $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; $(PYTHON) is older."; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { echo "Cannot make a virtual environment: apt-get install python3-venv"; exit 1; }
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt uv
-	@$(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt --build-constraint constraints.txt --editable '.[dev]'
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt --build-constraint constraints.txt --editable '.[dev,docs]'
 	@touch $(READY)
+
+# The documentation site, in site/. Needs no network, neither here nor where it is read; a warning is an error, which is
+# why mkdocs is not told to be quiet: then it would count none.
+docs: $(READY)
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	@echo "Built site/. Open site/index.html in a browser."
 
 # Write the pins anew: the newest versions that fit pyproject.toml.
 pins: $(READY)
@@ -57,5 +63,12 @@ wheelhouse: $(READY)
 airgap: $(READY)
 	@$(BIN)/pytest -m airgap -rs tests/unit/test_wheelhouse.py
 
+# Hostile input for every reader, parser and command: 100,000 inputs or 30 minutes, whichever comes first; the next run
+# goes on where this one stopped. Coverage guides the parsers' inputs where atheris can be installed.
+FUZZ ?= --minutes 30 --inputs 100000
+fuzz: $(READY)
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python 'atheris>=3' 2>/dev/null || true
+	@$(BIN)/python -m fuzz $(FUZZ)
+
 clean:
-	rm -rf $(VENV) demo .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) demo site .fuzz .pytest_cache .ruff_cache .hypothesis .import_linter_cache

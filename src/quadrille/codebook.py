@@ -46,6 +46,11 @@ class Variable:
     in `missing_ranges` (both ends belong to it) is a missing code; `labelled` names values that are neither categories
     nor missing codes. `stored` keeps what the file of a statistics program said beyond that. None of these five is part
     of the fingerprint of data: words about a column do not change what is swapped.
+
+    Example
+    -------
+    >>> Variable("health", "ordinal", categories=("poor", "fair", "good"), missing=("refused",)).values
+    ('poor', 'fair', 'good', 'refused')
     """
 
     name: str
@@ -145,7 +150,17 @@ def _identity(value: Value) -> tuple[str, Value]:
 
 @dataclass(frozen=True)
 class Codebook:
-    """The variables of a file, in file order."""
+    """The variables of a file, in file order.
+
+    Example
+    -------
+    >>> health = Variable("health", "ordinal", categories=("poor", "good"))
+    >>> book = Codebook((Variable("id", "numeric", role="id"), health))
+    >>> book.names, book.keys, book["id"].role
+    (['id', 'health'], ('health',), 'id')
+    >>> Codebook.from_toml(book.to_toml()) == book
+    True
+    """
 
     variables: tuple[Variable, ...] = ()
 
@@ -226,8 +241,10 @@ class Codebook:
         """Read a codebook from TOML text."""
         try:
             document = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
-            raise InputError(f"{where} is not valid TOML: {error}.") from None
+        except (ValueError, RecursionError) as error:
+            known = isinstance(error, tomllib.TOMLDecodeError)
+            told = str(error) if known else "it nests too deeply or a number is too long"
+            raise InputError(f"{where} is not valid TOML: {told}.") from None
         columns = document.get("columns")
         if not isinstance(columns, dict) or set(document) != {"columns"}:
             raise InputError(f"{where} must hold one table per column, headed [columns.NAME], and nothing else.")

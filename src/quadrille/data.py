@@ -85,6 +85,15 @@ class Data:
 
     `ticks` are the weights in ticks where they are known already. `nested` tells that the levels of geography are
     known to be nested, so that they need not be checked again.
+
+    Example
+    -------
+    >>> import quadrille as qd
+    >>> data = qd.datasets.cps8d()
+    >>> data.n, data.columns[:3], data["Sex"].labels
+    (48842, ['Age', 'EmpTyp', 'Edu'], ('Male', 'Female'))
+    >>> data.take([0, 1, 2])
+    Data(3 records, 8 columns)
     """
 
     def __init__(

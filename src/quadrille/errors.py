@@ -7,7 +7,17 @@ from collections.abc import Iterable
 
 
 class QuadrilleError(Exception):
-    """Base of all errors raised on purpose; the command line turns it into exit code 2."""
+    """Base of all errors raised on purpose; the command line turns it into exit code 2.
+
+    Example
+    -------
+    >>> import quadrille as qd
+    >>> try:
+    ...     qd.RandomSwap(["Edu"], rate=3)
+    ... except qd.QuadrilleError as error:
+    ...     print(error)
+    The 'rate' parameter of RandomSwap must be a number in (0, 1]. Got 3.
+    """
 
 
 class ParameterError(QuadrilleError):
@@ -35,6 +45,15 @@ class InfeasibleError(QuadrilleError):
 
     `maximum` is the largest possible number of pairs, or an upper bound of it when `exact` is False. A method that
     looks for partners one after the other gives the number it found.
+
+    Example
+    -------
+    >>> import quadrille as qd
+    >>> try:
+    ...     qd.RandomSwap(["Race", "AnnSal"], pairs=7081, seed=1).plan(qd.datasets.cps8d())
+    ... except qd.InfeasibleError as error:
+    ...     print(error.asked, error.maximum)
+    7081 7080
     """
 
     def __init__(self, asked: int, maximum: int, *, exact: bool, where: str) -> None:

@@ -103,7 +103,7 @@ class Model:
 
 def quoted(name: str) -> str:
     """Write a name so that a model can hold it."""
-    return f"`{name}`" if _SIGNS.search(name) or name.strip().isdecimal() else name
+    return f"`{name}`" if _SIGNS.search(name) or name != name.strip() or name.isdecimal() else name
 
 
 def default_model(data: Data, outcome: str, moved: tuple[str, ...]) -> Model:

@@ -23,6 +23,7 @@ Layout = Literal["table", "pair", "each", "joint", "participation", "moved", "ma
 ALL_PAIRS = "2-way"
 NOTHING_CHANGED = "nothing changed"
 NO_DIFFERENCE = "no difference"
+_DIGITS = 9
 EMPTY = "no record, or no weight, in the table"
 MOST_COLUMNS = 500
 """A model of more columns is not fitted."""
@@ -85,8 +86,9 @@ class Measure:
         for name, value in call.options:
             if name not in self.options:
                 raise unknown_name("option", name, ["where", *self.options], where=f"the measure {call.text!r}")
-            if not value.isdecimal() or int(value) < 1:
-                raise bad_parameter(f"the measure {self.name}", name, "a whole number of 1 or more", value)
+            if not value.isdecimal() or len(value) > _DIGITS or int(value) < 1:
+                must = f"a whole number of 1 or more, with at most {_DIGITS} digits"
+                raise bad_parameter(f"the measure {self.name}", name, must, value)
             if self.options[name] == 0 and int(value) != 1:
                 raise bad_parameter(f"the measure {self.name}", name, "1, or left out", value)
         options = {**self.options, **{name: int(value) for name, value in call.options}}

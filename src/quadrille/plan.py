@@ -22,7 +22,15 @@ Pairs = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Move:
-    """After the move, `columns` at `rows` hold what `source` held. `pairs` lists exchanges, (m, 2), or is None."""
+    """After the move, `columns` at `rows` hold what `source` held. `pairs` lists exchanges, (m, 2), or is None.
+
+    Example
+    -------
+    >>> import numpy as np
+    >>> move = Move.exchange(["Edu"], np.array([[0, 5], [3, 1]]))
+    >>> move.rows.tolist(), move.source.tolist()
+    ([0, 1, 3, 5], [5, 3, 1, 0])
+    """
 
     columns: tuple[str, ...]
     given: tuple[Rows, Rows] = field(repr=False)
@@ -66,7 +74,19 @@ class Details:
 
 
 class Plan:
-    """A tuple of moves in which every column occurs at most once: one permutation per group of columns."""
+    """A tuple of moves in which every column occurs at most once: one permutation per group of columns.
+
+    Example
+    -------
+    >>> import quadrille as qd
+    >>> data = qd.datasets.cps8d()
+    >>> plan = qd.RandomSwap(["Edu"], rate=0.02, seed=7).plan(data)
+    >>> plan, len(plan.pairs), plan.report(data).changed
+    (Plan(976 records, columns Edu), 488, 976)
+    >>> swapped = plan.apply(data)
+    >>> plan.inverse().apply(swapped).fingerprint == data.fingerprint
+    True
+    """
 
     def __init__(
         self,

@@ -7,6 +7,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
+from math import inf, nan
 from operator import index
 from typing import Any, ClassVar, NamedTuple, SupportsFloat, SupportsIndex, cast
 
@@ -61,7 +62,15 @@ class Drawer:
 
 @dataclass(frozen=True)
 class Recipe(ABC):
-    """Base of all methods. A subclass is a frozen dataclass with a `seed` field and a `prepare` method."""
+    """Base of all methods. A subclass is a frozen dataclass with a `seed` field and a `prepare` method.
+
+    Example
+    -------
+    >>> import quadrille as qd
+    >>> recipe = qd.RandomSwap(["Edu"], rate=0.02, seed=7)
+    >>> isinstance(recipe, qd.Recipe), qd.Recipe.from_json(recipe.to_json()) == recipe
+    (True, True)
+    """
 
     version: ClassVar[int] = 1
     methods: ClassVar[dict[str, type[Recipe]]] = {}
@@ -124,6 +133,8 @@ class Recipe(ABC):
             parsed: object = json.loads(text)
         except json.JSONDecodeError as error:
             raise InputError(f"The recipe is not valid JSON: {error.msg} in line {error.lineno}.") from None
+        except (ValueError, RecursionError):  # what JSON allows and Python does not
+            raise InputError("The recipe is not valid JSON: it nests too deeply or a number is too long.") from None
         if not isinstance(parsed, dict) or "method" not in parsed:
             raise InputError('A recipe must be a JSON object with a "method".')
         document = cast("dict[str, Any]", parsed)
@@ -200,9 +211,18 @@ def whole(owner: str, parameter: str, value: object, *, least: int) -> int:
 
 def share(owner: str, parameter: str, value: object) -> float:
     """Check a parameter that is a share above 0 and up to 1."""
-    if isinstance(value, bool) or not isinstance(value, SupportsFloat) or not 0 < float(value) <= 1:
+    number = as_float(value)
+    if not 0 < number <= 1:
         raise bad_parameter(owner, parameter, "a number in (0, 1]", value)
-    return float(value)
+    return number
+
+
+def as_float(value: object) -> float:
+    """Return a number as a float: infinite when it is beyond all floats, NaN when it is none."""
+    try:
+        return float(value) if isinstance(value, SupportsFloat) and not isinstance(value, bool) else nan
+    except OverflowError:
+        return inf
 
 
 def random_order(n: int, stream: Stream) -> Rows:

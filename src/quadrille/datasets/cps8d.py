@@ -28,6 +28,11 @@ def cps8d() -> Data:
     Source: UCI Machine Learning Repository, "Adult" (Becker & Kohavi 1996), licence CC BY 4.0, recoded as in
     Gomatam & Karr (2003). Records of one cell are alike, so the counts are the whole file; records stand in
     the order of their cells.
+
+    Example
+    -------
+    >>> cps8d()
+    Data(48,842 records, 8 columns)
     """
     text = files("quadrille.datasets").joinpath("cps8d_counts.csv").read_text(encoding="utf-8")
     rows = list(csv.DictReader(text.splitlines()))

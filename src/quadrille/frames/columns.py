@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
 from typing import cast
@@ -78,6 +78,13 @@ def wants(variable: Variable | None) -> str:
     return "number" if values else "any"
 
 
+def no_patterns(names: Iterable[str], where: str) -> None:
+    """Refuse names that polars takes for patterns of names: it would work on other columns without a word."""
+    for name in names:
+        if name == "*" or (name.startswith("^") and name.endswith("$")):
+            raise InputError(f"The column name {name!r} of {where} stands for several columns. Rename the column.")
+
+
 def given_by(table: pl.DataFrame, codebook: Codebook | None, weight: str | None, where: str) -> dict[str, Variable]:
     """Return what the codebook and `weight` say about each column; a weight is always numeric."""
     given = {variable.name: variable for variable in codebook or ()}
@@ -86,6 +93,7 @@ def given_by(table: pl.DataFrame, codebook: Codebook | None, weight: str | None,
             raise unknown_name("column", name, table.columns, where=where)
     if "" in table.columns:
         raise InputError(f"A column of {where} has no name. Give each column a name.")
+    no_patterns(table.columns, where)
     if weight is not None:
         if weight not in given and not table[weight].dtype.is_numeric():
             raise InputError(not_numbers(f"Weight column {weight!r} of {where}", table[weight]))

@@ -14,7 +14,7 @@ from quadrille.codebook import Codebook, Variable
 from quadrille.data import Data
 from quadrille.errors import InputError
 from quadrille.frames import build, to_frame
-from quadrille.frames.columns import wants
+from quadrille.frames.columns import no_patterns, wants
 from quadrille.frames.dtypes import FORMATS
 from quadrille.frames.numeric import parse_numbers
 from quadrille.io.files import Buffer, contents
@@ -42,6 +42,7 @@ def read_csv(path: Path, separator: str, *, codebook: Codebook | None, weight: s
     start = len(_BOM) if raw[: len(_BOM)] == _BOM else 0
     check_quotes(raw, start, separator, where)
     names, body = _header(raw, start, separator, where)
+    no_patterns(names, f"the file {str(path)!r}")
     raw = _without_blank_end(raw) if len(names) > 1 else raw
     text = _Text(raw, raw if isinstance(raw, bytes) else path.absolute(), names, body, separator, where)
     given = {variable.name: variable for variable in codebook or ()}

@@ -6,6 +6,8 @@ import gzip
 import mmap
 import os
 import zlib
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 from quadrille.errors import InputError
@@ -23,9 +25,29 @@ def contents(path: Path) -> Buffer:
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
     except EOFError:
         raise InputError(f"The file {str(path)!r} is cut off: its gzip data end too early. Copy it again.") from None
+    except MemoryError:
+        raise InputError(f"The file {str(path)!r} does not fit into memory when it is unpacked.") from None
     except (gzip.BadGzipFile, zlib.error):
         raise InputError(f"The file {str(path)!r} is not intact gzip. Copy it again or check its name.") from None
     except OSError as error:
         raise InputError(
             f"Cannot read the file {str(path)!r}: {error.strerror or type(error).__name__}. Check the path."
         ) from None
+
+
+@contextmanager
+def no_panic_shown() -> Generator[None]:
+    """Keep stderr quiet: a library written in Rust prints its panics, data values and all, before they are caught."""
+    try:
+        kept = os.dup(2)
+    except OSError:  # there is no stderr
+        yield
+        return
+    try:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, 2)
+        os.close(nowhere)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)

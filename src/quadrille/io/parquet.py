@@ -13,7 +13,7 @@ from quadrille.data import Data
 from quadrille.errors import InputError
 from quadrille.frames import build, to_frame
 from quadrille.frames.stream import Batches, build_streamed
-from quadrille.io.files import contents
+from quadrille.io.files import contents, no_panic_shown
 
 BATCH = 1 << 18
 """Files with more rows than this are read in batches of as many, so that they are never whole in memory."""
@@ -39,7 +39,8 @@ def read_parquet(path: Path, *, codebook: Codebook | None, weight: str | None) -
 def _collected(scan: pl.LazyFrame, path: Path) -> pl.DataFrame:
     """Let polars read; its error texts hold data values and must not get out."""
     try:
-        return scan.collect()
+        with no_panic_shown():
+            return scan.collect()
     except (Exception, pl.exceptions.PanicException):
         raise InputError(f"The file {str(path)!r} is not intact Parquet. Copy it again or check its name.") from None
 

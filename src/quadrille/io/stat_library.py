@@ -17,6 +17,7 @@ from typing import Any, BinaryIO, cast
 import polars as pl
 
 from quadrille.errors import InputError
+from quadrille.frames.columns import no_patterns
 
 BATCH = 1 << 17
 """Rows that are read at a time: while they are read they are objects, afterwards compact columns."""
@@ -128,6 +129,7 @@ def _check_names(meta: Any, where: str) -> None:
     names = cast("list[str | None]", meta.column_names)
     if any(not name for name in names):
         raise InputError(f"{where} has a column without a name. Give each column a name.")
+    no_patterns(cast("list[str]", names), f"{where[0].lower()}{where[1:]}")
     twice = next((name for name in names if names.count(name) > 1), None) if len(set(names)) < len(names) else None
     if twice is not None:
         raise InputError(f"{where}: the column name {twice!r} occurs more than once. Give each its own name.")

@@ -40,8 +40,8 @@ class Admission:
             axes = dict(each.axes)
             names = ("swap", "linked", "tables")
             for values in product(*(axes.get(name, ((),)) for name in names)):
-                parameters = dict(zip(names, values, strict=True))
-                self._compare(self._all_moved(parameters["swap"], parameters))
+                given: dict[str, object] = dict(zip(names, values, strict=True))
+                self._compare(self._all_moved(given["swap"], given))
             return
         self._compare_steering(each.secret_columns)
         parameters = each.parameters()

@@ -38,6 +38,14 @@ def area_flows(data: Data, released: Plan | Data, by: str, *, swapped: ArrayLike
     A file must show that its rows are in order, as flows of rows out of order look like any others. `swapped`, true or
     false per row, says who was swapped: all others must be where they were. Without it, the columns that agree row by
     row, levels of geography aside, must tell at least 95 % of the records apart, as an identifier does.
+
+    Example
+    -------
+    >>> import quadrille as qd
+    >>> data = qd.datasets.state()
+    >>> flows = area_flows(data, qd.RandomSwap(["tract"], rate=0.02, seed=1).plan(data), "county")
+    >>> flows.columns, flows["records"].sum() <= 6400
+    (['level', 'origin', 'destination', 'records'], True)
     """
     require_data(data, "area_flows")
     levels = levels_of(by, data) if isinstance(by, str) else {}  # pyright: ignore[reportUnnecessaryIsInstance]

@@ -26,6 +26,15 @@ def scores_by_rate(
 
     `rate` is the share of the records that take part in the plan, both partners counted. Make the recipes with
     `grid`, as in `grid(RandomSwap, swap=[["tract"]], rate=[0.01, 0.03, 0.05], seeds=10)`.
+
+    Example
+    -------
+    >>> import quadrille as qd
+    >>> data = qd.datasets.cps8d()
+    >>> recipes = qd.grid(qd.RandomSwap, swap=[["Edu"]], rate=[0.01, 0.05], seed=range(2))
+    >>> found = scores_by_rate(data, recipes, ["hellinger"])
+    >>> found.columns, found.height
+    (['rate', 'run', 'measure', 'value', 'note'], 4)
     """
     listed = list(recipes)
     if not listed:

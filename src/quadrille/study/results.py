@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import cached_property
 from pathlib import Path
@@ -20,7 +20,7 @@ from quadrille.study.axes import kind_of, orient
 from quadrille.study.choose import Choice, choose, described
 from quadrille.study.clouds import Cloud, clouds
 from quadrille.study.frontier import dominated_by, linear_winners, non_dominated
-from quadrille.study.store import STATUS, Header, Store
+from quadrille.study.store import STATUS, Header, Store, intact
 from quadrille.swap import recipe_from_json
 
 if TYPE_CHECKING:
@@ -29,12 +29,24 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 ALL_KEYS, OF_TABLES = "all key variables", "the variables of its tables"
 """What a method moves that knows it by itself."""
+_STATUSES = (None, *range(len(STATUS)))
 _NEAR = 10
 """A candidate dominated by at most this many others is next to the frontier."""
 
 
 class Study:
-    """The results of a search. Reads its file; never holds the data."""
+    """The results of a search. Reads its file; never holds the data.
+
+    Example
+    -------
+    >>> import quadrille as qd, tempfile
+    >>> data = qd.datasets.cps8d()
+    >>> recipes = qd.grid(qd.RandomSwap, swap=[["Edu"], ["MS"]], pairs=[244, 488], seed=range(2))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     study = qd.search(data, recipes, ["exposed", "hellinger"], out=f"{folder}/study", progress=False)
+    ...     study.frame().height, study.measures
+    (8, ('exposed', 'hellinger'))
+    """
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
@@ -54,8 +66,13 @@ class Study:
 
     @cached_property
     def _loaded(self) -> tuple[list[tuple[Any, ...]], dict[int, str]]:
-        with closing(Store.open(self.path)) as store:
-            return list(store.rows()), store.designs()
+        with closing(Store.open(self.path)) as store, intact(self.path):
+            rows, designs = list(cast("Iterator[tuple[Any, ...]]", store.rows())), store.designs()
+            known = {number for number, text in designs.items() if {"method", "version"} <= set(json.loads(text))}
+            for _, design, _, status, _, _, _, *scores in rows:
+                if design not in known or status not in _STATUSES or not all(map(_is_score, scores)):
+                    raise ValueError
+            return rows, designs
 
     @property
     def _rows(self) -> list[tuple[Any, ...]]:
@@ -224,7 +241,7 @@ class Study:
 
     def recipe(self, candidate: int) -> Recipe:
         """Return the recipe of a candidate, with its seed."""
-        with closing(Store.open(self.path)) as store:
+        with closing(Store.open(self.path)) as store, intact(self.path):
             design, seed = store.recipe_parts(candidate)
         return recipe_from_json(json.dumps({**json.loads(design), "seed": seed}))
 
@@ -251,6 +268,10 @@ class Study:
         """Count the candidates by status."""
         found = [row[3] for row in self._rows]
         return {"pending": found.count(None), **{name: found.count(code) for code, name in enumerate(STATUS)}}
+
+
+def _is_score(value: object) -> bool:
+    return value is None or isinstance(value, float)
 
 
 def _rate(parameters: Mapping[str, Any], n: int) -> float | None:

@@ -37,6 +37,15 @@ def runs_table(study: Study, design: int | None = None) -> pl.DataFrame:
 
     Columns `family` ("HD", "pairwise", "regression", "other"), `measure` and `better` come first; rows are in the
     order of the families. Runs without any score are left out. A study of several designs needs `design`, its number.
+
+    Example
+    -------
+    >>> import quadrille as qd, tempfile
+    >>> recipes = qd.grid(qd.RandomSwap, swap=[["Edu"]], pairs=[244], seed=range(3))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     study = qd.search(qd.datasets.cps8d(), recipes, ["hellinger"], out=f"{folder}/study", progress=False)
+    ...     runs_table(study).columns
+    ['family', 'measure', 'better', 'run 1', 'run 2', 'run 3']
     """
     rows = study.frame().to_dicts()
     known = sorted({int(row["design"]) for row in rows})

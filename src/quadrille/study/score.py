@@ -226,7 +226,13 @@ def score(
 
 
 def measures() -> pl.DataFrame:
-    """Return every measure: name, side, which values are better, range, definition, reference."""
+    """Return every measure: name, side, which values are better, range, definition, reference.
+
+    Example
+    -------
+    >>> measures().filter(measures()["name"] == "hellinger")["side"].to_list()
+    ['loss']
+    """
     return frames.tidy(
         [
             {

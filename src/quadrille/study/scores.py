@@ -18,7 +18,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Scores(Mapping[str, float | None]):
-    """Scores by the measure's address as given: `scores["hellinger"]`, `scores.detail(...)`, `scores.frame()`."""
+    """Scores by the measure's address as given: `scores["hellinger"]`, `scores.detail(...)`, `scores.frame()`.
+
+    Example
+    -------
+    >>> import quadrille as qd
+    >>> data = qd.datasets.cps8d()
+    >>> scores = qd.score(data, qd.RandomSwap(["Edu"], rate=0.02, seed=7).plan(data), ["exposed", "hellinger"])
+    >>> round(scores["hellinger"], 4), list(scores)
+    (0.0222, ['exposed', 'hellinger'])
+    >>> scores.frame()["side"].to_list()
+    ['risk', 'loss']
+    """
 
     results: Mapping[str, tuple[Measure, Score]]
     split: Split = field(default_factory=Split)

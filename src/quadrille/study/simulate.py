@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from quadrille import frames, kernels
 from quadrille.errors import InfeasibleError, ParameterError, bad_parameter
 from quadrille.randomness import Seed, Stream, Words, checked_seed, draw_until_enough
-from quadrille.recipe import one_of, share, whole
+from quadrille.recipe import as_float, one_of, share, whole
 
 if TYPE_CHECKING:
     import polars as pl
@@ -268,13 +268,13 @@ def _frame(result: Floats) -> pl.DataFrame:
 def _sizes(areas: object) -> Ints:
     """Check the areas: two or more whole numbers of 1 or more."""
     listed = _listed("areas", areas, "a list of the number of records of two or more areas")
-    sizes = np.array([whole(_OWNER, "areas", size, least=1) for size in listed], dtype=np.int64)
-    if len(sizes) > _MOST_AREAS or int(sizes.sum()) >= _MOST_RECORDS:
+    sizes = [whole(_OWNER, "areas", size, least=1) for size in listed]
+    if len(sizes) > _MOST_AREAS or sum(sizes) >= _MOST_RECORDS:
         raise ParameterError(
             f"The 'areas' parameter of simulate must have at most {_MOST_AREAS:,} areas and fewer than "
-            f"{_MOST_RECORDS:,} records in all. Got {len(sizes):,} areas and {int(sizes.sum()):,} records."
+            f"{_MOST_RECORDS:,} records in all. Got {len(sizes):,} areas and {sum(sizes):,} records."
         )
-    return sizes
+    return np.array(sizes, dtype=np.int64)
 
 
 def _scaled(shares: object) -> Floats:
@@ -282,7 +282,7 @@ def _scaled(shares: object) -> Floats:
     must = "a list of two or more numbers of 0 or more with a sum above 0"
     listed = _listed("shares", shares, must)
     for value in listed:
-        if isinstance(value, bool) or not isinstance(value, SupportsFloat) or not 0 <= float(value) < float("inf"):
+        if not 0 <= as_float(value) < float("inf"):
             raise bad_parameter(_OWNER, "shares", must, value)
     values = np.array([float(cast("SupportsFloat", value)) for value in listed])
     with np.errstate(over="ignore"):  # a sum beyond all numbers is refused below

@@ -13,7 +13,7 @@ import sqlite3
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 from quadrille.errors import InputError, MismatchError, OutputError
 
@@ -315,13 +315,26 @@ def _empty(db: sqlite3.Connection) -> bool:
 
 def _header(path: Path, db: sqlite3.Connection) -> Header:
     try:
-        meta = {key: json.loads(value) for key, value in db.execute("SELECT key, value FROM meta")}
-    except sqlite3.Error:
+        found = dict(db.execute("SELECT key, value FROM meta"))
+    except (sqlite3.Error, ValueError):
         raise InputError(f"The file {str(path)!r} is not a study of Quadrille.") from None
-    if meta.get("format") != FORMAT:
-        raise InputError(f"The study {str(path)!r} was written by another version of Quadrille. Search again.")
-    measures, then = tuple(meta["measures"]), tuple(meta["then"])
-    return Header(meta["fingerprint"], meta["records"], measures, then)
+    with intact(path):
+        meta: dict[str, Any] = {key: json.loads(value) for key, value in found.items()}
+        if meta.get("format") != FORMAT:
+            raise InputError(f"The study {str(path)!r} was written by another version of Quadrille. Search again.")
+        measures, then = (tuple(map(str, cast("list[object]", meta[name]))) for name in ("measures", "then"))
+        return Header(str(meta["fingerprint"]), int(meta["records"]), measures, then)
+
+
+@contextmanager
+def intact(path: Path) -> Generator[None]:
+    """Refuse a study whose contents cannot be what a search has written."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        raise InputError(f"Cannot read the study {str(path)!r}: {error}.") from None
+    except (sqlite3.DatabaseError, ValueError, TypeError, LookupError, AttributeError):
+        raise InputError(f"The study {str(path)!r} is damaged. Copy it again, or search again.") from None
 
 
 def _cannot_write(path: Path, error: OSError) -> OutputError:

@@ -26,6 +26,8 @@ def read_toml(path: Path, what: str) -> dict[str, object]:
         told, line = (found[1], found[2]) if found else (str(error), None)
         place = line or f"line {len(text.splitlines())}"
         raise InputError(f"{path}, {place}: this is not valid TOML: {told}.") from None
+    except (ValueError, RecursionError):  # what TOML allows and Python does not
+        raise InputError(f"{path}: this is not valid TOML: it nests too deeply or a number is too long.") from None
 
 
 def know_sections(document: Mapping[str, object], known: Sequence[str], place: str) -> None:

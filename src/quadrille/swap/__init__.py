@@ -10,5 +10,12 @@ from quadrille.swap import random as random
 
 
 def recipe_from_json(text: str) -> Recipe:
-    """Read a recipe of any method from its canonical JSON."""
+    """Read a recipe of any method from its canonical JSON.
+
+    Example
+    -------
+    >>> import quadrille as qd
+    >>> recipe_from_json(qd.RandomSwap(["Edu"], rate=0.02, seed=7).to_json()).rate
+    0.02
+    """
     return Recipe.from_json(text)

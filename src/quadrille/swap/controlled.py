@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from math import inf
-from typing import Literal, SupportsFloat, cast
+from typing import Literal, cast
 
 from quadrille.data import Data
 from quadrille.errors import OverlapError, ParameterError, bad_parameter
 from quadrille.randomness import Seed, checked_seed
-from quadrille.recipe import Drawer, Recipe, names, one_of, settle
+from quadrille.recipe import Drawer, Recipe, as_float, names, one_of, settle
 from quadrille.rules import rule_texts
 from quadrille.swap.control import Control
 
@@ -144,9 +144,10 @@ class ControlledSwap(Recipe):
 def _share_or_column(targets: object) -> float | str:
     if isinstance(targets, str):
         return targets
-    if isinstance(targets, bool) or not isinstance(targets, SupportsFloat) or not 0 <= float(targets) < 0.5:
+    number = as_float(targets)
+    if not 0 <= number < 0.5:
         raise bad_parameter("ControlledSwap", "targets", "a number in [0, 0.5) or the name of a column", targets)
-    return float(targets)
+    return number
 
 
 def _linked(linked: object) -> dict[str, tuple[str, ...]] | None:
@@ -169,7 +170,7 @@ def _cost(cost: object, matching: str) -> dict[str, float] | None:
     must = "like {'distance': 1, 'weight': 1, 'bias': 1}: numbers of 0 or more, not all 0"
     made: dict[str, float] = {}
     for name, value in _mapping("cost", must, cost).items():
-        number = float(value) if isinstance(value, SupportsFloat) and not isinstance(value, bool) else -1.0
+        number = as_float(value)
         if name not in ("distance", "weight", "bias") or not 0 <= number < inf:
             raise bad_parameter("ControlledSwap", "cost", must, cost)
         made[name] = number

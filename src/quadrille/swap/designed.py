@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from math import inf
-from typing import Literal, SupportsFloat, cast
+from typing import Literal, cast
 
 from quadrille.data import Data
 from quadrille.errors import OverlapError, ParameterError, bad_parameter
 from quadrille.randomness import Seed, checked_seed
-from quadrille.recipe import Drawer, Recipe, names, one_of, settle, share, whole
+from quadrille.recipe import Drawer, Recipe, as_float, names, one_of, settle, share, whole
 from quadrille.rules import rule_texts
 from quadrille.swap.design import TREATMENTS, Design
 from quadrille.swap.task import ground_of
@@ -158,7 +158,7 @@ def _loss(loss: object) -> str | dict[str, float]:
 
 
 def _number(parameter: str, value: object, *, most: float = inf) -> float:
-    number = float(value) if isinstance(value, SupportsFloat) and not isinstance(value, bool) else -1.0
+    number = as_float(value)
     if not 0 <= number <= most or number == inf:
         limit = f"a number from 0 to {most:g}" if most < inf else "a number of 0 or more, not infinite"
         raise bad_parameter(_OWNER, parameter, limit, value)

@@ -31,6 +31,13 @@ class Point:
     `loss` is None where no table with these margins exposes so little. `price` is by how much loss^power falls per
     unit of exposure. `status`: "optimal" (the optimum of the programme), "lower" (a bound, and a better one may exist)
     or "unreachable".
+
+    Example
+    -------
+    >>> import quadrille as qd
+    >>> bound = qd.theory.least_loss(qd.datasets.cps8d(), [0.001], margins="total")
+    >>> round(bound.points[0].loss, 4), bound.points[0].status
+    (0.0441, 'optimal')
     """
 
     exposed: float
@@ -45,6 +52,13 @@ class Bound:
     """Inequalities `loss^power >= height - price * exposed` that hold for every table with the same one-way margins.
 
     `exposed` is what the file itself exposes. `table`, `n`, `loss` and `margins` say what the bound is about.
+
+    Example
+    -------
+    >>> import quadrille as qd
+    >>> bound = qd.theory.least_loss(qd.datasets.cps8d(), [0.001], margins="total")
+    >>> bound.n, bound.loss, round(bound.exposed, 4)
+    (3, 'hellinger', 0.015)
     """
 
     points: tuple[Point, ...]

@@ -23,7 +23,14 @@ _OWNER = "rate_for"
 
 @dataclass(frozen=True)
 class RateFor:
-    """The rate found and the records it moves; the cell that would break the budget next, None if none does."""
+    """The rate found and the records it moves; the cell that would break the budget next, None if none does.
+
+    Example
+    -------
+    >>> import quadrille as qd
+    >>> qd.theory.rate_for(qd.datasets.cps8d(), "Age*MS", swap=["Age"], budget=100).records
+    1518
+    """
 
     rate: float
     records: int

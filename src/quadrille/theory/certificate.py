@@ -120,6 +120,11 @@ class Certificate:
     """`loss^power >= height - price * exposed`, for every table with the same one-way margins.
 
     The multipliers, one per category that occurs, variable by variable, are the proof: `certify` checks them.
+
+    Example
+    -------
+    >>> Certificate(height=0.002, price=0.25).at(0.004)
+    0.001
     """
 
     height: float

@@ -36,7 +36,14 @@ Margins = tuple[ArrayLike, ArrayLike]
 
 @dataclass(frozen=True, eq=False)
 class Corrected:
-    """The corrected table and its standard errors, cell by cell; `negative` counts cells that came out below 0."""
+    """The corrected table and its standard errors, cell by cell; `negative` counts cells that came out below 0.
+
+    Example
+    -------
+    >>> found = correct([[30, 20], [20, 30]], f=0.2)
+    >>> found.negative, found.se.round(2).tolist()
+    (0, [[1.9, 1.9], [1.9, 1.9]])
+    """
 
     table: Floats
     se: Floats

@@ -12,6 +12,12 @@ class Error:
 
     `value` is the estimate before, X; `bias` is E X' - X; `variance` is Var X'. `idle` counts the classes that were
     to move one record only, where nothing can move.
+
+    Example
+    -------
+    >>> error = Error(value=100.0, bias=-3.0, variance=16.0)
+    >>> error.expected, error.sd, error.rmse
+    (97.0, 4.0, 5.0)
     """
 
     value: float

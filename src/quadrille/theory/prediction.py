@@ -39,6 +39,14 @@ class Predicted:
     `basis` is "exact", "mean field" (a sum over cells, each by its own distribution when pairs between levels take
     their expected numbers and records move independently), "approximate" (besides, a root or a ratio of such sums) or
     "rough": such a root or ratio where fewer than 100 records move.
+
+    Example
+    -------
+    >>> import quadrille as qd
+    >>> data = qd.datasets.cps8d()
+    >>> foreseen = qd.theory.predict(data, qd.RandomSwap(["Edu"], rate=0.05, seed=1), ["hellinger"])
+    >>> foreseen.detail("hellinger").basis
+    'approximate'
     """
 
     value: float | None
@@ -48,7 +56,16 @@ class Predicted:
 
 @dataclass(frozen=True)
 class Prediction:
-    """The expected measures of a design, by address, and the share of records that take part."""
+    """The expected measures of a design, by address, and the share of records that take part.
+
+    Example
+    -------
+    >>> import quadrille as qd
+    >>> data = qd.datasets.cps8d()
+    >>> foreseen = qd.theory.predict(data, qd.RandomSwap(["Edu"], rate=0.05, seed=1), ["exposed", "hellinger"])
+    >>> list(foreseen.found), round(foreseen.rate, 2)
+    (['exposed', 'hellinger'], 0.05)
+    """
 
     found: Mapping[str, Predicted]
     rate: float | None = None
@@ -114,6 +131,14 @@ def predictions(data: Data, recipes: Sequence[Recipe], measures: Sequence[str]) 
 
     `rate` is the expected share of records that take part. `reason` says why measures are missing. A recipe that the
     data do not allow has no measures either. `chart.frontier(..., predicted=)` draws the frame.
+
+    Example
+    -------
+    >>> import quadrille as qd
+    >>> data = qd.datasets.cps8d()
+    >>> designs = [qd.RandomSwap([name], rate=0.05, seed=1) for name in ("Edu", "MS")]
+    >>> predictions(data, designs, ["hellinger"])["swap"].to_list()
+    ['Edu', 'MS']
     """
     from quadrille.frames import tidy
 

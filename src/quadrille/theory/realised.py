@@ -62,7 +62,14 @@ def realised_of_counts(
     draws: int = 1,
     seed: int = 1,
 ) -> pl.DataFrame:
-    """Do the same for a two-way table of counts, spread out into records."""
+    """Do the same for a two-way table of counts, spread out into records.
+
+    Example
+    -------
+    >>> found = realised_of_counts([[30, 20], [20, 30]], rate=0.2, draws=50)
+    >>> found["realised"].round(1).to_list()
+    [-0.7, 0.7, 0.7, -0.7]
+    """
     given = labelled(table, _OWNER)
     n = int(given.values.sum())
     if n > MOST_RECORDS:

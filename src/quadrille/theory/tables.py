@@ -46,6 +46,14 @@ def expected_table(data: Data, recipe: Recipe, margin: str | Sequence[str]) -> p
     """Return the expected table after a planned swap: one row per cell, with the total before.
 
     Exact for `PermutationSwap`, mean field for true swaps (`RandomSwap`); see `table_error`.
+
+    Example
+    -------
+    >>> import quadrille as qd
+    >>> data = qd.datasets.cps8d()
+    >>> recipe = qd.PermutationSwap(["Age"], rate=0.05)
+    >>> expected_table(data, recipe, "Age*MS").columns
+    ['Age', 'MS', 'before', 'expected', 'note']
     """
     return _frame(planned(data, recipe, margin, "expected_table"), ("before", "expected"))
 
@@ -57,6 +65,14 @@ class ExpectedChiSquare:
     `distance` is E sum (T' - T)^2 / T over the cells that were not empty; `left_out` counts the empty ones that can be
     reached. `association` is E sum (T' - e)^2 / e with e = row * column / n, the chi-square between moved and stayed
     part, and `association_before` is its value before; None for weighted totals, whose margins change.
+
+    Example
+    -------
+    >>> import quadrille as qd
+    >>> data = qd.datasets.cps8d()
+    >>> recipe = qd.PermutationSwap(["Age"], rate=0.05)
+    >>> qd.theory.expected_chi_square(data, recipe, "Age*MS").left_out
+    0
     """
 
     distance: float
@@ -67,7 +83,17 @@ class ExpectedChiSquare:
 
 
 def expected_chi_square(data: Data, recipe: Recipe, margin: str | Sequence[str]) -> ExpectedChiSquare:
-    """Return the expected chi-square distance and association of a margin; exact where the variances are."""
+    """Return the expected chi-square distance and association of a margin; exact where the variances are.
+
+    Example
+    -------
+    >>> import quadrille as qd
+    >>> data = qd.datasets.cps8d()
+    >>> recipe = qd.PermutationSwap(["Age"], rate=0.05)
+    >>> found = expected_chi_square(data, recipe, "Age*MS")
+    >>> found.association < found.association_before
+    True
+    """
     found = planned(data, recipe, margin, "expected_chi_square")
     mse, before = found.variance + found.bias**2, found.before
     occupied = before > 0

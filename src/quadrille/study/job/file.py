@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import cast
 
 from quadrille.data import Data
-from quadrille.errors import InputError, QuadrilleError
+from quadrille.errors import InputError, QuadrilleError, bad_parameter
 from quadrille.randomness import fresh_seed
 from quadrille.rules import Rules
 from quadrille.study.axes import kind_of
 from quadrille.study.grid import Grid
-from quadrille.study.job.grids import GridTable
+from quadrille.study.job.grids import MOST_SEEDS, GridTable
 from quadrille.study.job.table import Table, frozen
 from quadrille.study.score import Evaluator
 from quadrille.study.toml import know_sections, read_toml
@@ -106,6 +106,8 @@ class Job:
                 Rules.of(data, [rule], "the job")
             except QuadrilleError as error:
                 Table(f"{self.path}, [data]", {}).refuse(str(error), "rules", index)
+        if seeds is not None and seeds > MOST_SEEDS:
+            raise bad_parameter("the job", "seeds", f"a whole number from 1 to {MOST_SEEDS:,}", seeds)
         counts = [each.seeds if seeds is None else seeds for each in self.grids]
         secrets = [fresh_seed() for _ in range(max(counts))]
         return [each.grid(data, secrets[:count]) for each, count in zip(self.grids, counts, strict=True)]

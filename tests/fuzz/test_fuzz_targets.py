@@ -1,0 +1,152 @@
+"""Every reader, parser and command takes or refuses whatever it is given: the seeds of the fuzzer, and damaged ones.
+
+`make fuzz` tries a hundred thousand inputs and more; this is the same on a small scale.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+
+import pytest
+from fuzz.__main__ import fuzz_target
+from fuzz.mutation import MOST_BYTES, mutate
+from fuzz.seeds import CORPUS, seeds_of
+from fuzz.store import MOST_KEPT, Store
+from fuzz.targets import STAT, TARGETS, BrokenLawError, Target, outcome
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+import quadrille as qd
+from quadrille.errors import InputError
+
+EXAMPLES = {"call": 12, "study": 5, "measure": 30, "recipe": 20}
+
+
+@pytest.fixture(autouse=True)
+def _isolation(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("quadrille.io.stat_parse.ISOLATED", True)  # the targets turn it off, here it comes back
+
+
+def test_every_target_has_seeds_and_every_folder_of_seeds_a_target() -> None:
+    assert {path.name for path in CORPUS.iterdir()} == set(TARGETS)
+    assert all(seeds_of(name) for name in TARGETS)
+
+
+@pytest.mark.parametrize("name", sorted(set(TARGETS) - {"call"}))
+def test_the_seeds_are_taken_or_refused(name: str, tmp_path: Path) -> None:
+    words = {outcome(TARGETS[name], raw, tmp_path) for raw in seeds_of(name)}
+    assert name == "sas7bdat" or [word for word in words if "Error" not in word], (
+        "some seed is fine, so that damage matters"
+    )
+
+
+@pytest.mark.parametrize("name", [name for name in TARGETS if name not in STAT])
+def test_damaged_seeds_are_taken_or_refused(name: str) -> None:
+    target, seeds = TARGETS[name], seeds_of(name)
+
+    @settings(max_examples=EXAMPLES.get(name, 60))
+    @given(st.randoms(use_true_random=False))
+    def law(random: Random) -> None:
+        with TemporaryDirectory() as folder:
+            outcome(target, mutate(seeds, random, target.words), Path(folder))
+
+    law()
+
+
+@pytest.mark.parametrize("name", sorted(name for name, target in TARGETS.items() if target.guided))
+def test_any_bytes_are_taken_or_refused(name: str) -> None:
+    @settings(max_examples=30)
+    @given(st.one_of(st.binary(max_size=200), st.text(max_size=200).map(lambda text: text.encode("utf-8", "ignore"))))
+    @example(b"")
+    @example(b"\xff\xfe\x00")
+    @example(b"[" * 5_000)
+    @example(b'{"a":' * 5_000)
+    @example(b"a=" + b"9" * 5_000)
+    def law(raw: bytes) -> None:
+        with TemporaryDirectory() as folder:
+            outcome(TARGETS[name], raw, Path(folder))
+
+    law()
+
+
+@pytest.mark.parametrize("name", ["sav", "dta"])
+def test_damaged_files_of_statistics_programs_are_taken_or_refused(name: str, tmp_path: Path) -> None:
+    """They can crash the library that reads them, so a worker tries them; a crash is tried again as users read."""
+    store = Store(tmp_path, name)
+    fuzz_target(store, seconds=60, inputs=60)
+    assert store.count() >= 60
+    assert store.findings() == []
+
+
+# The fuzzer itself
+
+
+def test_a_broken_law_and_a_foreign_error_are_no_refusal(tmp_path: Path) -> None:
+    def broken(_raw: bytes, _folder: Path) -> str:
+        raise ZeroDivisionError
+
+    def wordless(_raw: bytes, _folder: Path) -> str:
+        raise InputError(" ")
+
+    def endless(_raw: bytes, _folder: Path) -> str:
+        raise InputError("x" * 10_000)
+
+    with pytest.raises(ZeroDivisionError):
+        outcome(Target("x", broken), b"", tmp_path)
+    for run in (wordless, endless):
+        with pytest.raises(BrokenLawError):
+            outcome(Target("x", run), b"", tmp_path)
+
+
+def test_damage_is_the_same_for_the_same_number_and_bounded() -> None:
+    seeds = [b"Sex,Age\nZQm,1\n" * 3, bytes(MOST_BYTES)]
+    made = [mutate(seeds, Random(number)) for number in range(300)]
+    assert made == [mutate(seeds, Random(number)) for number in range(300)]
+    assert len(set(made)) > 200
+    assert max(map(len, made)) <= MOST_BYTES
+
+
+def test_a_run_remembers_what_it_learnt_and_found(tmp_path: Path) -> None:
+    store = Store(tmp_path, "where")
+    assert (store.count(), store.findings()) == (0, [])
+    store.counted(7)
+    store.keep(b"Sex=new")
+    store.find(b"raw", "what", "kind")
+    store.find(b"raw2", "what2", "kind")
+    again = Store(tmp_path, "where")
+    assert again.count() == 7
+    assert b"Sex=new" in again.seeds()
+    ((path, what),) = again.findings()
+    assert (path.read_bytes(), what) == (b"raw", "what")
+    for number in range(MOST_KEPT + 5):
+        store.keep(str(number).encode())
+    assert len(again.seeds()) == len(seeds_of("where")) + MOST_KEPT
+
+
+def test_a_worker_finds_what_is_wrong_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from fuzz import worker
+
+    def bad(raw: bytes, _folder: Path) -> str:
+        import os
+
+        if raw.startswith(b"Sex"):
+            raise KeyError("Sex")
+        if raw.startswith(b"Age"):
+            os.write(2, b"thread panicked")
+        return "fine"
+
+    monkeypatch.setitem(TARGETS, "where", Target("where", bad))
+    monkeypatch.setattr(worker, "_bound_memory", lambda: None)
+    store = Store(tmp_path, "where")
+    worker.work(store, 20.0, 60)
+    told = [what for _, what in store.findings()]
+    assert store.count() == 60
+    assert any("KeyError" in what for what in told) and any("panicked" in what for what in told)
+
+
+def test_the_survey_is_what_the_seeds_say() -> None:
+    from fuzz.seeds import survey
+
+    assert isinstance(survey(), qd.Data) and survey().n == 40 and survey().weight == "Weight"

@@ -1,0 +1,184 @@
+"""The documentation site: no network, no warning, no dead link, nothing from elsewhere, every name."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+import quadrille as qd
+from quadrille import chart, datasets, report, theory
+
+ROOT = Path(__file__).parents[2]
+FETCHED = {"script": "src", "link": "href", "img": "src", "iframe": "src", "source": "src", "video": "src"}
+NOWHERE = {"http_proxy": "http://127.0.0.1:9", "https_proxy": "http://127.0.0.1:9", "no_proxy": ""}
+"""Public names that have no example yet."""
+
+
+class Links(HTMLParser):
+    """What a page links to, what it fetches and which anchors it has."""
+
+    def __init__(self, page: Path) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.fetched: list[str] = []
+        self.anchors: set[str] = set()
+        self.feed(page.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        self.anchors.update(given[name] for name in ("id", "name") if name in given)
+        if tag == "a" and "href" in given:
+            self.links.append(given["href"])
+        if (value := given.get(FETCHED.get(tag, ""))) is not None and given.get("rel") not in (
+            "canonical",
+            "prev",
+            "next",
+        ):
+            self.fetched.append(value)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the site as `make docs` does, with every proxy pointing at nobody."""
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
+    environment = {**os.environ, **NOWHERE, "NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    printed = done.stdout + done.stderr
+    assert done.returncode == 0 and "WARNING" not in printed and "ERROR" not in printed, printed
+    return folder
+
+
+@pytest.fixture(scope="module")
+def pages(site: Path) -> dict[Path, Links]:
+    return {page: Links(page) for page in site.rglob("*.html") if page.name != "404.html"}
+
+
+def test_every_page_of_the_docs_is_a_page_of_the_site(pages: dict[Path, Links], site: Path) -> None:
+    written = {path.relative_to(ROOT / "docs").with_suffix("") for path in (ROOT / "docs").rglob("*.md")}
+    assert {page.relative_to(site).with_suffix("") for page in pages} == written
+    assert {Path("start"), Path("reproductions"), Path("glossary"), Path("api/recipes")} <= written
+
+
+def test_no_page_fetches_anything_from_elsewhere(pages: dict[Path, Links], site: Path) -> None:
+    assert all(links.fetched for links in pages.values())
+    for page, links in pages.items():
+        outside = [value for value in links.fetched if urlsplit(value).scheme not in ("", "data") or value[:2] == "//"]
+        assert not outside, (page.name, outside)
+    for style in site.rglob("*.css"):
+        assert not re.search(r"(?:url\(|@import)\s*['\"]?(?:https?:)?//", style.read_text(encoding="utf-8")), style.name
+
+
+def test_every_link_and_every_picture_leads_somewhere(pages: dict[Path, Links]) -> None:
+    dead = [
+        (page.name, value)
+        for page, links in pages.items()
+        for value in (*links.links, *links.fetched)
+        if not _leads(page, value, pages)
+    ]
+    assert not dead
+
+
+def _leads(page: Path, value: str, pages: dict[Path, Links]) -> bool:
+    """Say whether a link to a place within the site finds it; links to other sites are for the reader to follow."""
+    parts = urlsplit(value)
+    if parts.scheme or parts.netloc:
+        return True
+    target = (page.parent / unquote(parts.path)).resolve() if parts.path else page
+    target = target / "index.html" if target.is_dir() else target
+    if target not in pages:
+        return target.is_file() and not parts.fragment
+    return not parts.fragment or unquote(parts.fragment) in pages[target].anchors
+
+
+def test_the_tests_of_links_see_dead_ones(pages: dict[Path, Links], site: Path) -> None:
+    start = site / "start.html"
+    assert _leads(start, "glossary.html", pages) and _leads(start, "#6-choose", pages)
+    assert not any(_leads(start, value, pages) for value in ("nowhere.html", "#nowhere", "glossary.html#nowhere"))
+
+
+def test_a_reference_page_shows_the_function_and_not_the_file_of_its_name(site: Path) -> None:
+    assert "One row of <code>points</code> is a candidate" in (site / "gallery/frontier.html").read_text()
+    assert "MOST_RECORDS" not in (site / "api/theory.html").read_text()
+
+
+def test_sessions_are_marked_as_such_so_that_prompts_are_not_copied(site: Path) -> None:
+    page = (site / "index.html").read_text()
+    assert 'class="language-pycon highlight"' in page and '<span class="gp">&gt;&gt;&gt; </span>' in page
+
+
+def test_every_chart_has_a_page_in_the_gallery_that_says_what_to_do() -> None:
+    drawing = {name for name in chart.__all__ if _draws(getattr(chart, name))}
+    found = {page.stem.replace("-", "_"): page.read_text() for page in (ROOT / "docs/gallery").glob("*.md")}
+    assert found.keys() - {"index"} == drawing
+    for name in drawing:
+        parts = (
+            "![",
+            "**What you see.**",
+            "**How to read it.**",
+            "**What to do.**",
+            f"::: quadrille.chart.{name}.{name}",
+        )
+        assert all(part in found[name] for part in parts), name
+
+
+def _draws(value: object) -> bool:
+    return inspect.isfunction(value) and str(inspect.signature(value).return_annotation).endswith(("Chart", "Figure"))
+
+
+def _public() -> Iterator[tuple[str, object]]:
+    for module in (qd, chart, theory, datasets, report):
+        for name in module.__all__:
+            value = getattr(module, name)
+            if callable(value):  # neither a module nor the type of a chart
+                yield f"{module.__name__}.{name}", inspect.unwrap(value)
+
+
+def _callables(value: object) -> Iterator[object]:
+    if inspect.isfunction(value):
+        yield value
+    for name, member in vars(value).items() if inspect.isclass(value) else ():
+        inner = getattr(member, "fget", None) or getattr(member, "func", None) or getattr(member, "__func__", member)
+        if not name.startswith("_") and inspect.isfunction(inner):
+            yield inner
+
+
+def test_every_public_name_is_in_the_reference() -> None:
+    pages = [*(ROOT / "docs/api").glob("*.md"), *(ROOT / "docs/gallery").glob("*.md")]
+    shown = re.findall(r"^::: (\S+)$", "\n".join(page.read_text() for page in pages), re.MULTILINE)
+    shown = [re.sub(r"(\w+)\.\1$", r"\1", name) for name in shown]  # chart.frontier.frontier is a function in a file
+    assert sorted(shown) == sorted(name for name, _ in _public())
+
+
+@pytest.mark.parametrize(("name", "value"), list(_public()), ids=lambda value: value if isinstance(value, str) else "")
+def test_a_public_name_has_a_docstring_an_example_and_type_hints(name: str, value: object) -> None:
+    text = value.__doc__ or ""
+    assert text.strip() and ">>>" in text
+    for one in _callables(value):
+        assert (one.__doc__ or "").strip(), one
+        signature = inspect.signature(one)  # pyright: ignore[reportArgumentType]
+        hints = [each.annotation for each in signature.parameters.values() if each.name not in ("self", "cls")]
+        assert inspect.Parameter.empty not in (*hints, signature.return_annotation), one
+
+
+def test_a_docstring_becomes_markdown() -> None:
+    sys.path.insert(0, str(ROOT / "tools"))
+    try:
+        from site_docstrings import to_markdown
+    finally:
+        sys.path.pop(0)
+    parameters = "Parameters\n----------\na, b : numbers,\n    any."
+    text = f"Add.\n\n{parameters}\n\nExample\n-------\n>>> 1\n1\n\n>>> 2\n2\n\nReference: x."
+    assert to_markdown(text) == (
+        "Add.\n\n**Parameters**\n\n- `a`, `b`: numbers,\n    any.\n\n"
+        "**Example**\n\n```pycon\n>>> 1\n1\n\n>>> 2\n2\n```\n\nReference: x."
+    )
