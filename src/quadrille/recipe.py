@@ -259,9 +259,7 @@ def carried(data: Data, swap: Sequence[str], stay: Sequence[str] = ()) -> tuple[
     levels = data.codebook.geography
     if not set(levels) & set(swap):
         return ()
-    known = [i for i, name in enumerate(levels) if name in stay and bool((data[name].values < data[name].valid).all())]
-    fixed = max(known, default=-1)  # partners who agree on a level agree on all coarser ones
-    return tuple(name for i, name in enumerate(levels) if i > fixed and name not in swap and name not in stay)
+    return tuple(name for name in levels if name not in swap and name not in stay)
 
 
 def carried_fact(columns: Sequence[str]) -> dict[str, object]:
