@@ -6,18 +6,16 @@ proves the inequality that they stand for, in milliseconds.
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import quadrille as qd
-from quadrille.theory import Bound, Point, least_loss
+from bounds import stored_bound
+from quadrille.theory import Bound, least_loss
 from quadrille.theory.certificate import LOSSES, certify, counts_of
 
-STORED = Path(__file__).with_name("bound_cps8d.json")
 MEASURES = ["exposed", "hellinger"]
 
 
@@ -28,12 +26,7 @@ def data() -> qd.Data:
 
 @pytest.fixture(scope="module")
 def bound(data: qd.Data) -> Bound:
-    counts = counts_of(data, data.keys)
-    points: list[Point] = []
-    for each in json.loads(STORED.read_text()):
-        line, _ = certify(counts, LOSSES["hellinger"], 3, each["price"], np.array(each["multipliers"]))
-        points.append(Point(each["exposed"], line.at(each["exposed"]) ** 0.5, line.price, "optimal", line))
-    return Bound(tuple(points), data.keys, 3, "hellinger", "each", float(qd.score(data, data, ["exposed"])["exposed"]))
+    return stored_bound(data)
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import quadrille as qd
+from bounds import stored_bound
 from quadrille.study.score import Evaluator
 
 SEEDS = range(20)
@@ -120,7 +121,7 @@ def test_cells_chosen_at_random_cost_more_than_the_cheapest_and_trace_the_publis
         assert loss_at(at_random, exposed) == pytest.approx(published, rel=0.07)
 
 
-def test_every_random_candidate_of_the_frontier_paper_is_dominated(
+def test_every_random_candidate_of_the_frontier_paper_is_dominated_and_none_is_below_the_bound(
     cps8d: qd.Data, cheapest: Points, at_random: Points, default: Points
 ) -> None:
     keys = list(cps8d.keys)
@@ -134,6 +135,9 @@ def test_every_random_candidate_of_the_frontier_paper_is_dominated(
         own = cloud[frame["pairs"].to_numpy() == pairs, 0]
         # 108 candidates; the sd over swaps is below .0009, so four standard errors are below .0004
         assert own.mean() == pytest.approx(mean, abs=0.0004)
+    bound = stored_bound(cps8d)
+    for each in (cloud, cheapest, at_random, default):
+        assert (each[:, 1] >= bound.at(each[:, 0])).all(), "no candidate lies below the bound"
     for ours in (np.concatenate((cheapest, default)), np.concatenate((at_random, default))):
         better = (ours[None, :, 0] <= cloud[:, None, 0]) & (ours[None, :, 1] < cloud[:, None, 1])
         assert better.any(axis=1).all()

@@ -105,12 +105,13 @@ def show_foreseen(seen: Foreseen, designs: int) -> None:
         return
     missing, front = seen.missing, seen.frontier
     known = len(seen.designs) - len(missing)
-    show.title(f"Predicted frontier of {seen.axes[0]} and {seen.axes[1]}: nothing is drawn for it")
+    show.title(f"Predicted frontier of {seen.axes[0]} and {seen.axes[1]}, before any draw")
     if known:
         few = f", {designs:,} in all" if known < designs else ""
         best = f"{len(front):,} design{'s' * (len(front) > 1)}"
         show.note(f"  {best} that no other is expected to dominate, of {known:,} predicted{few}.")
         show.note("  Values are means over seeds: the luckiest of many draws do better.")
+        _picture(seen)
         _table(_few(front), list(seen.designs[0].values))
         if any("rough" in each.basis.values() for each in front):
             show.note("  Where fewer than 100 records move, roots such as hellinger are rough; --json says which.")
@@ -121,6 +122,24 @@ def show_foreseen(seen: Foreseen, designs: int) -> None:
         show.note(f"  No prediction for {len(missing):,} design{'s' * (len(missing) > 1)}:")
         reasons = Counter(each.reason for each in missing).most_common(MOST_REASONS)
         show.facts([(f"{count:,}", reason) for reason, count in reasons])
+
+
+def _picture(seen: Foreseen) -> None:
+    """Draw the predicted designs in text, where there are several."""
+    import numpy as np
+
+    from quadrille.cli.scatter import DOMINATED, FRONTIER, scatter
+    from quadrille.study.axes import orient
+
+    assert seen.axes is not None
+    known = [each for each in seen.designs if all(each.values[axis] is not None for axis in seen.axes)]
+    if len(known) > 1:
+        points = np.array([[orient(axis, each.values[axis] or 0.0) for axis in seen.axes] for each in known])
+        show.note("")
+        for line in scatter(points, np.array([each.on_frontier for each in known]), seen.axes).splitlines():
+            show.note(f"  {line}")
+        show.note(f"  {FRONTIER} expected frontier   {DOMINATED} expected to be dominated")
+        show.note("")
 
 
 def _table(front: Sequence[DesignAhead], measures: Sequence[str]) -> None:
