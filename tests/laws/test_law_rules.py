@@ -18,7 +18,7 @@ from quadrille.errors import InfeasibleError
 from quadrille.rules import Rules
 from quadrille.study.fastlane import FastLane
 from quadrille.study.score import Evaluator
-from rules_oracle import created, rule_sets, spoiling, test_of
+from rules_oracle import as_test, created, rule_sets, spoiling
 from strategies import files, recipes, seeds
 
 MEASURES = ["small_cells", "hellinger", "exposed"]
@@ -49,7 +49,7 @@ def test_the_most_pairs_under_rules_are_found_and_those_excluded_are_counted(dat
     rules = data.draw(rule_sets(file))
     recipe = replace(data.draw(recipes(file)), rules=[rule.text for rule in rules], order="together")
     possible = admissible(file, recipe, recipe.swap)
-    spoils = spoiling(file, [test_of(rule) for rule in rules], recipe.swap)
+    spoils = spoiling(file, [as_test(rule) for rule in rules], recipe.swap)
     most = largest(possible & ~spoils)
     with pytest.raises(InfeasibleError) as caught:
         replace(recipe, rate=None, pairs=most + 1).plan(file)
@@ -63,7 +63,7 @@ def test_the_most_pairs_under_rules_are_found_and_those_excluded_are_counted(dat
     assert facts.get("pairs_without_rules", int((possible & above).sum())) == int((possible & above).sum())
     for row in facts["rules"]:
         rule = next(rule for rule in rules if rule.text == row["rule"])
-        alone = spoiling(file, [test_of(rule)], recipe.swap)
+        alone = spoiling(file, [as_test(rule)], recipe.swap)
         assert row["pairs_excluded"] == int((possible & alone & above).sum())
 
 

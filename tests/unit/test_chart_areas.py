@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,24 +10,11 @@ import polars as pl
 import pytest
 
 import quadrille as qd
+from chart_specs import Spec, layers, panels
 from quadrille import chart
 from quadrille.chart.flows import OTHER
 from quadrille.errors import InputError, ParameterError
 from strategies import file_of
-
-Spec = dict[str, Any]
-
-
-def layers(spec: Spec) -> Iterator[Spec]:
-    parts = [part for key in ("layer", "hconcat", "vconcat") for part in spec.get(key, [])]
-    if not parts:
-        yield spec
-    for part in parts:
-        yield from layers(part)
-
-
-def panels(spec: Spec) -> list[Spec]:
-    return [panel for row in spec["vconcat"] for panel in row.get("hconcat", [row])]
 
 
 def values(spec: Spec, layer: Spec) -> list[dict[str, Any]]:

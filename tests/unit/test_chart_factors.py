@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 
+from chart_specs import Spec, layers
 from quadrille import chart
 from quadrille.errors import InputError
-
-Spec = dict[str, Any]
-
-
-def layers(spec: Spec) -> Iterator[Spec]:
-    parts = [part for key in ("layer", "hconcat", "vconcat") for part in spec.get(key, [])]
-    if not parts:
-        yield spec
-    for part in parts:
-        yield from layers(part)
 
 
 def rows(spec: Spec, mark: str) -> list[list[Spec]]:

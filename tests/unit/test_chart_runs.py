@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,24 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import quadrille as qd
+from chart_specs import Spec, layers, panels
 from quadrille import chart
 from quadrille.errors import InputError, ParameterError
 from quadrille.study.results import Study
 from quadrille.study.runs import family, runs_table
-
-Spec = dict[str, Any]
-
-
-def layers(spec: Spec) -> Iterator[Spec]:
-    parts = [part for key in ("layer", "hconcat", "vconcat") for part in spec.get(key, [])]
-    if not parts:
-        yield spec
-    for part in parts:
-        yield from layers(part)
-
-
-def panels(spec: Spec) -> list[Spec]:
-    return [panel for row in spec["vconcat"] for panel in row.get("hconcat", [row])]
 
 
 def rows(spec: Spec, panel: Spec, mark: str) -> list[list[Spec]]:

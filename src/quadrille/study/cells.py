@@ -103,7 +103,7 @@ def _priced(ground: Ground, treatment: str) -> Floats:
         still = ground.board
         board = still._replace(now=still.now.copy(), value=still.value.copy(), real=still.real.copy())
         board.real[board.at[At.SPREAD]] = 0
-        kernels.price_cells(price, TREATMENTS.index(treatment), board, dice)
+        kernels.price_cells(price, TREATMENTS[treatment], board, dice)
         return None if dice.cursor[1] else price
 
     return draw_until_enough(attempt, Stream.of(0, "cell costs"), guess=4096 + 8 * len(ground.small))

@@ -19,7 +19,8 @@ from quadrille.study.progress import Progress, reporting
 from quadrille.study.results import Study
 from quadrille.study.score import Evaluator
 from quadrille.study.store import Header, Pending, Result, Store, locked
-from quadrille.study.work import Bench, Chunk, workshop
+from quadrille.study.work import Bench, Chunk, begin, workshop
+from quadrille.study.work import run as run_chunk
 
 Recipes = Grid | Iterable[Recipe | Grid]
 
@@ -164,7 +165,7 @@ class _Search:
 
     def _together(self) -> None:
         """Keep every worker busy with three chunks at a time, and store results as they come."""
-        with workshop(self._workers, self._data, self._store.header.measures) as send:
+        with workshop(self._workers, begin, (self._data, self._store.header.measures), run_chunk) as send:
             flying = deque(send(chunk) for chunk in islice(self._chunks, 3 * self._workers))
             while flying:
                 results = flying.popleft()()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from quadrille.data import Data
 from quadrille.errors import InfeasibleError, QuadrilleError
@@ -17,6 +18,9 @@ from quadrille.study.fastlane import FastLane
 from quadrille.study.score import Evaluator
 from quadrille.study.store import DONE, FAILED, INFEASIBLE, Pending, Result, seed_of
 from quadrille.swap import recipe_from_json
+
+Task = TypeVar("Task")
+Done = TypeVar("Done")
 
 Chunk = tuple[Sequence[Pending], dict[int, str]]
 
@@ -56,21 +60,44 @@ class Bench:
         return Result(candidate.id, status, reason, time.perf_counter() - started, values)
 
 
-Send = Callable[[Chunk], Callable[[], list[Result]]]
-
-
 @contextmanager
-def workshop(workers: int, data: Data, measures: Sequence[str]) -> Generator[Send]:
-    """Start workers that hold the data; yield what sends them a chunk and returns how to get its results."""
+def workshop(
+    workers: int, begin: Callable[..., None], given: tuple[object, ...], run: Callable[[Task], Done]
+) -> Generator[Callable[[Task], Callable[[], Done]]]:
+    """Start workers, each prepared by `begin(parent, *given)`; yield what sends them a task and returns how to get it.
+
+    `begin` and `run` are functions of a module: workers import them.
+    """
     from loky import ProcessPoolExecutor  # pyright: ignore[reportUnknownVariableType]
 
-    pool: Any = ProcessPoolExecutor(workers, initializer=begin, initargs=(os.getpid(), data, measures))
+    pool: Any = ProcessPoolExecutor(workers, initializer=begin, initargs=(os.getpid(), *given))
     try:
-        yield lambda chunk: pool.submit(run, chunk).result
+        with undisturbed():
+            pool.submit(os.getpid)  # the first task starts all workers and the thread that can end them
+        yield lambda task: pool.submit(run, task).result
     except BaseException:
         pool.shutdown(wait=False, kill_workers=True)
         raise
     pool.shutdown(wait=True)
+
+
+@contextmanager
+def undisturbed() -> Generator[None]:
+    """Let a signal to stop wait for the end of the block: a half-started worker would wait for ever, and we for it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    heard: list[int] = []
+    usual = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number in usual:
+        signal.signal(number, lambda found, _: heard.append(found))
+    try:
+        yield
+    finally:
+        for number, handler in usual.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+    for number in heard:
+        signal.raise_signal(number)
 
 
 _bench: Bench | None = None

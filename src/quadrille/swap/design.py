@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from quadrille import kernels
 from quadrille.data import Data
 from quadrille.kernels import At, Board, read
+from quadrille.kernels.treat import CAMOUFLAGE_ONLY, CHEAPER, EITHER, EMPTY_ONLY
 from quadrille.plan import Details, Move, Pairs, Plan
 from quadrille.randomness import Stream, Words, draw_until_enough
 from quadrille.recipe import random_order
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 ROUNDS, FEW_ROUNDS, MANY_CELLS = 6, 1, 50_000
 """How often, at most, every treated cell is treated anew; fewer times where small cells are many."""
-TREATMENTS = ("cheaper", "camouflage", "empty", "either")
+TREATMENTS = {"cheaper": CHEAPER, "camouflage": CAMOUFLAGE_ONLY, "empty": EMPTY_ONLY, "either": EITHER}
 _UNBOUNDED = 1 << 40
 
 
@@ -61,7 +62,7 @@ class Design:
         """Treat the small cells with these words; None when they run out."""
         recipe, before, dice = self._recipe, self._ground.board, kernels.dice(words)
         board = before._replace(now=before.now.copy(), value=before.value.copy())
-        treatment = TREATMENTS.index(recipe.treatment)
+        treatment = TREATMENTS[recipe.treatment]
         chosen = self._chosen(board, treatment, stream, dice)
         price = inf if recipe.price is None else recipe.price / self._data.n
         most = _UNBOUNDED if recipe.max_pairs is None else recipe.max_pairs

@@ -78,7 +78,7 @@ class DesignedSwap(Recipe):
 
     def __post_init__(self) -> None:
         one_of(_OWNER, "choose", self.choose, ("random", "cheapest"))
-        one_of(_OWNER, "treatment", self.treatment, TREATMENTS)
+        one_of(_OWNER, "treatment", self.treatment, tuple(TREATMENTS))
         if not isinstance(cast("object", self.improve), bool):
             raise bad_parameter(_OWNER, "improve", "True or False", self.improve)
         if not isinstance(cast("object", self.never), str | None):

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from quadrille import kernels
 from quadrille.kernels import At, read
+from quadrille.kernels.treat import BUDGET, CAMOUFLAGED, EMPTIED, NO_NEIGHBOUR, NO_PARTNER, NOT_CHOSEN, TOO_DEAR
 from quadrille.recipe import carried_fact
 from quadrille.swap.groups import Ints
 from quadrille.swap.lattice import Ground
@@ -16,14 +17,14 @@ from quadrille.swap.lattice import Ground
 if TYPE_CHECKING:
     from quadrille.swap.design import Drawn
 
-CAMOUFLAGED, EMPTIED, SPOILT = 1, 2, 7
+SPOILT = BUDGET + 1
 REASONS = {
-    0: "not chosen",
-    3: "no neighbouring cell can give or take a record and stay large enough",
-    4: "no records can move the other way",
-    5: "dearer than the price",
-    6: "no pairs left",
-    7: "treated, and undone for the sake of a cell of another table",
+    NOT_CHOSEN: "not chosen",
+    NO_NEIGHBOUR: "no neighbouring cell can give or take a record and stay large enough",
+    NO_PARTNER: "no records can move the other way",
+    TOO_DEAR: "dearer than the price",
+    BUDGET: "no pairs left",
+    SPOILT: "treated, and undone for the sake of a cell of another table",
 }
 _NEAR = 3
 """Cells of n to n + 2 records are looked at: so many sizes."""

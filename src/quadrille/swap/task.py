@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from quadrille.data import Data, require_columns
 from quadrille.errors import InputError, ParameterError, infeasible
+from quadrille.kernels.lattice import CHI_SQUARE, HELLINGER, TOTAL_VARIATION
 from quadrille.measure_base import Call
 from quadrille.recipe import carried, refuse_fixed
 from quadrille.rules import Rules
@@ -19,7 +20,12 @@ from quadrille.swap.limits import Limits
 if TYPE_CHECKING:
     from quadrille.swap.designed import DesignedSwap
 
-LOSSES = {"hellinger": 1, "total_variation": 2, "effective_swap_rate": 2, "chi_square": 3}
+LOSSES = {
+    "hellinger": HELLINGER,
+    "total_variation": TOTAL_VARIATION,
+    "effective_swap_rate": TOTAL_VARIATION,
+    "chi_square": CHI_SQUARE,
+}
 """Losses that are a sum over cells, or its root, and the number by which the kernels know them."""
 Movers = tuple[tuple[str, ...], ...]
 

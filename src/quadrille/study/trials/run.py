@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +15,11 @@ from quadrille.randomness import Stream
 from quadrille.study.simulate import Swapping
 from quadrille.study.trials.design import Design
 from quadrille.study.trials.ledger import Ledger, Part
-from quadrille.study.work import end_with
+from quadrille.study.work import end_with, workshop
 
 Floats = NDArray[np.float64]
 Progress = Callable[[int, int], None]
 """Told of the replicates done and of all."""
-Send = Callable[[Part], Callable[[], Floats]]
 
 IN_PROCESS_SECONDS = 2.0
 """Work that takes less than this is done in the process itself: starting workers costs about 0.7 s."""
@@ -111,27 +107,13 @@ def _together(
 ) -> None:
     """Keep every worker busy with three parts at a time, and store results as they come."""
     queue = iter(left)
-    with _workshop(workers, design, seed) as send:
+    with workshop(workers, begin, (design, seed), run) as send:
         flying = deque((part, send(part)) for part in islice(queue, 3 * workers))
         while flying:
             part, result = flying.popleft()
             rows = result()
             flying.extend((each, send(each)) for each in islice(queue, 1))
             take(part, rows)
-
-
-@contextmanager
-def _workshop(workers: int, design: Design, seed: int | str) -> Generator[Send]:
-    """Start workers that hold the design; yield what sends them a part and returns how to get its rows."""
-    from loky import ProcessPoolExecutor  # pyright: ignore[reportUnknownVariableType]
-
-    pool: Any = ProcessPoolExecutor(workers, initializer=begin, initargs=(os.getpid(), design, seed))
-    try:
-        yield lambda part: pool.submit(run, part).result
-    except BaseException:
-        pool.shutdown(wait=False, kill_workers=True)
-        raise
-    pool.shutdown(wait=True)
 
 
 _desk: Desk | None = None
