@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from quadrille import datasets, theory
+    from quadrille import chart, datasets, report, theory
     from quadrille.checks import check_measure, check_recipe
     from quadrille.codebook import Codebook, Variable
     from quadrille.data import Data
@@ -74,6 +74,8 @@ _HOME = {
     "write_codebook": "io",
 }
 
+_MODULES = ("chart", "datasets", "report", "theory")
+
 __all__ = [  # sorted as in _HOME; a test keeps the two lists equal
     "Codebook",
     "ControlledSwap",
@@ -92,6 +94,7 @@ __all__ = [  # sorted as in _HOME; a test keeps the two lists equal
     "Variable",
     "area_flows",
     "before_after",
+    "chart",
     "check_measure",
     "check_policy",
     "check_recipe",
@@ -103,6 +106,7 @@ __all__ = [  # sorted as in _HOME; a test keeps the two lists equal
     "read",
     "recipe_from_json",
     "release",
+    "report",
     "runs_table",
     "score",
     "scores_by_rate",
@@ -117,7 +121,7 @@ __all__ = [  # sorted as in _HOME; a test keeps the two lists equal
 
 def __getattr__(name: str) -> object:
     """Import a public name when it is first used: `import quadrille` itself loads nothing heavy."""
-    if name in ("datasets", "theory"):
+    if name in _MODULES:
         return import_module(f"quadrille.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'quadrille' has no attribute {name!r}")

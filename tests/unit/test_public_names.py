@@ -17,7 +17,7 @@ def test_every_public_name_can_be_imported(name: str) -> None:
 
 
 def test_every_name_with_a_home_is_listed() -> None:
-    assert sorted({*qd._HOME, "datasets", "theory"}) == sorted(qd.__all__)
+    assert sorted({*qd._HOME, *qd._MODULES}) == sorted(qd.__all__)
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
