@@ -13,7 +13,10 @@ from quadrille.errors import InputError
 
 
 def matched(data: Data, other: Data, variables: tuple[str, ...]) -> tuple[Data, Data]:
-    """Return both files with the categories of `variables` matched by label; each keeps its weight."""
+    """Return both files with the categories of `variables` matched by label; each keeps its weight.
+
+    Where two categories of a file share a label, labels cannot tell them apart, and values are matched.
+    """
     require_columns(other, variables, "the second file")
     if (data.weight is None) != (other.weight is None):
         raise InputError("One of the two files has a weight and the other has none. Give both a weight, or neither.")
@@ -50,24 +53,24 @@ def _differs(mine: Column, theirs: Column) -> bool:
 def _match(mine: Column, theirs: Column) -> tuple[Column, Column]:
     if mine.variable == theirs.variable and mine.nullable == theirs.nullable:
         return mine, theirs
-    labels = _labels(mine.variable)
-    known = set(labels)
-    extra = [label for label in _labels(theirs.variable) if label not in known]
+    keys, their_keys = _keys(mine.variable, theirs.variable)
+    known = set(keys)
+    extra = [key for key in their_keys if key not in known]
     taken = set(map(str, mine.variable.values))
     variable = replace(
         mine.variable,
-        categories=tuple(map(str, mine.variable.categories)) + tuple(_free(label, taken) for label in extra),
-        labels=tuple(labels[: mine.valid] + extra),
+        categories=tuple(map(str, mine.variable.categories)) + tuple(_free(key, taken) for key in extra),
+        labels=mine.variable.names + tuple(extra),
         missing=tuple(map(str, mine.variable.missing)),
     )
     nullable = mine.nullable or theirs.nullable
-    place = {label: code for code, label in enumerate(labels[: mine.valid] + extra + labels[mine.valid :])}
-    return _recoded(mine, variable, place, nullable), _recoded(theirs, variable, place, nullable)
+    place = {key: code for code, key in enumerate(keys[: mine.valid] + extra + keys[mine.valid :])}
+    return _recoded(mine, keys, variable, place, nullable), _recoded(theirs, their_keys, variable, place, nullable)
 
 
-def _recoded(column: Column, variable: Variable, place: dict[str, int], nullable: bool) -> Column:
+def _recoded(column: Column, keys: list[str], variable: Variable, place: dict[str, int], nullable: bool) -> Column:
     size = len(place) + nullable
-    lookup: NDArray[np.int64] = np.array([*(place[label] for label in _labels(column.variable)), len(place)])
+    lookup: NDArray[np.int64] = np.array([*(place[key] for key in keys), len(place)])
     return Column(variable, lookup.astype(code_dtype(size))[column.values], column.dtype, nullable)
 
 
@@ -76,9 +79,12 @@ def _free(label: str, taken: set[str]) -> str:
     return label if label not in taken else f"{label} (second file)"
 
 
-def _labels(variable: Variable) -> list[str]:
+def _keys(mine: Variable, theirs: Variable) -> tuple[list[str], list[str]]:
     """Return what categories are matched by: the label if there is one, else the value as text."""
-    return [*variable.names, *map(str, variable.missing)]
+    labels, others = [[*variable.names, *map(str, variable.missing)] for variable in (mine, theirs)]
+    if len(set(labels)) == len(labels) and len(set(others)) == len(others):
+        return labels, others
+    return [*map(str, mine.values)], [*map(str, theirs.values)]
 
 
 def _with(data: Data, columns: dict[str, Column]) -> Data:

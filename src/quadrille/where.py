@@ -44,7 +44,7 @@ class Condition:
         column = data.coded(self.variable, purpose="where")
         if self.sign:
             return _beyond(column, self.sign, self.labels[0])
-        codes = [_code(column, label) for label in self.labels]
+        codes = [code for label in self.labels for code in _codes(column, label)]
         allowed = np.zeros(column.size, dtype=bool)
         allowed[codes] = True
         return ~allowed if self.negated else allowed
@@ -102,13 +102,14 @@ def _condition(text: str) -> Condition:
     return Condition(unquoted(match["name"]), labels, negated=match["sign"] == "!=")
 
 
-def _code(column: Column, label: str) -> int:
+def _codes(column: Column, label: str) -> list[int]:
+    """Return the codes that a word stands for: a value, else every category with this label."""
     variable = column.variable
     if column.nullable and label == "":
-        return len(variable.values)
+        return [len(variable.values)]
     for known in (tuple(map(str, variable.values)), variable.labels):
         if label in known:
-            return known.index(label)
+            return [code for code, name in enumerate(known) if name == label]
     raise InputError(_no_category(variable))
 
 
@@ -129,7 +130,12 @@ def _beyond(column: Column, sign: str, bound: str) -> Flags:
         limit = _number(bound, variable)
         beyond[: column.valid] = [_COMPARE[sign](float(value), limit) for value in variable.categories]
         return beyond
-    code = _code(column, bound)
+    code, *others = _codes(column, bound)
+    if others:
+        raise InputError(
+            f"A condition compares column {variable.name!r} with a label that {len(others) + 1} categories share. "
+            "Give the value of the one that is meant."
+        )
     if code >= column.valid:
         raise InputError(
             f"A condition compares column {variable.name!r} with a missing code, which is neither small nor large."

@@ -91,3 +91,14 @@ def test_a_mask_beside_a_plan_and_a_frame_in_the_place_of_data_are_refused(cps8d
     for call in (lambda data: qd.score(data, plan, ["hellinger"]), qd.RandomSwap(["MS"], pairs=10, seed=1).plan):
         with pytest.raises(InputError, match=r"Use qd\.read or qd\.from_frame first"):
             call(pl.DataFrame({"MS": ["a", "b"]}))
+
+
+def test_categories_that_share_a_label_stay_apart() -> None:
+    def book(*values: str) -> qd.Codebook:
+        names = {"a": "First", "o": "Other", "p": "Other", "z": "Last", "q": "New"}
+        return qd.Codebook((qd.Variable("A", categories=values, labels=tuple(names[value] for value in values)),))
+
+    before = qd.from_frame(frame(["a", "o", "p", "z"], [1, 1, 1, 1]), codebook=book("a", "o", "p", "z"))
+    after = qd.from_frame(frame(["z", "q", None, "p"], [1, 1, 1, 1]), codebook=book("z", "q", "p"))
+    assert qd.score(before, after, ["total_variation(A)"])["total_variation(A)"] == pytest.approx(0.5)
+    assert qd.score(after, before, ["total_variation(A)"])["total_variation(A)"] == pytest.approx(0.5)

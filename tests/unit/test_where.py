@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
+import polars as pl
 import pytest
 
 import quadrille as qd
@@ -61,3 +64,19 @@ def test_a_mask_of_the_wrong_length_or_type_is_refused(cps8d: qd.Data, mask: obj
     plan = qd.RandomSwap(["MS"], pairs=10, seed=1).plan(cps8d)
     with pytest.raises(InputError, match="true or false for each"):
         qd.score(cps8d, plan, ["hellinger"], where=mask)  # type: ignore[arg-type]
+
+
+def widowed_twice(kind: Literal["nominal", "ordinal"] = "nominal") -> qd.Data:
+    status = qd.Variable("MS", kind, categories=(1, 3, 4), labels=("single", "widowed", "widowed"))
+    return qd.from_frame(pl.DataFrame({"MS": [1, 3, 4, 4, 1]}), codebook=qd.Codebook((status,)))
+
+
+def test_a_label_that_two_categories_share_means_both() -> None:
+    assert Where.parse("MS=widowed").met(widowed_twice()).tolist() == [False, True, True, True, False]
+    assert Where.parse("MS!=widowed").met(widowed_twice()).tolist() == [True, False, False, False, True]
+    assert Where.parse("MS=3").met(widowed_twice()).tolist() == [False, True, False, False, False]
+
+
+def test_a_comparison_with_a_label_that_two_categories_share_is_refused() -> None:
+    with pytest.raises(InputError, match="2 categories share"):
+        Where.parse("MS>=widowed").met(widowed_twice("ordinal"))
