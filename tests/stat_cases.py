@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,14 @@ import polars as pl
 import pyreadstat
 
 LONG = "Łódź " + "x" * 300 + "."
-PLACES = ("Zürich", "Bâle", LONG)
+SHORT = "Łódź"
+READERS: dict[str, Any] = {
+    ".sav": pyreadstat.read_sav,
+    ".zsav": pyreadstat.read_sav,
+    ".por": pyreadstat.read_por,
+    ".dta": pyreadstat.read_dta,
+    ".xpt": pyreadstat.read_xport,
+}
 
 SPSS: dict[str, Any] = {
     "column_labels": {"Sex": "Geschlecht", "ageGrp": "Age, grouped", "Place": "Wohnort ü", "Born": "Date of birth"},
@@ -38,9 +46,10 @@ STATA: dict[str, Any] = {
 }
 
 
-def frame(rows: int, seed: int = 1) -> pl.DataFrame:
+@lru_cache(maxsize=8)
+def frame(rows: int, long: str = LONG) -> pl.DataFrame:
     """A survey: codes, amounts, texts with signs, dates, moments, times of day, fractions, empty fields."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(1)
     grades = np.array(["a", "b", "x"])
     table = pl.DataFrame(
         {
@@ -48,7 +57,7 @@ def frame(rows: int, seed: int = 1) -> pl.DataFrame:
             "Sex": rng.integers(1, 3, rows).astype(float),
             "ageGrp": np.where(rng.random(rows) < 0.05, 99.0, rng.integers(1, 7, rows)),
             "Income": np.where(rng.random(rows) < 0.1, -9.0, np.round(rng.lognormal(9, 1, rows), 2)),
-            "Place": np.array(PLACES)[rng.integers(0, 3, rows)],
+            "Place": np.array(["Zürich", "Bâle", long])[rng.integers(0, 3, rows)],
             "Grade": grades[rng.integers(0, 3, rows)],
             "Born": [dt.date(1950, 1, 1) + dt.timedelta(days=int(day)) for day in rng.integers(0, 90, rows)],
             "Seen": [dt.datetime(2020, 1, 1, 12) + dt.timedelta(minutes=int(m)) for m in rng.integers(0, 40, rows)],
@@ -79,11 +88,13 @@ def with_tags(table: pl.DataFrame, seed: int = 2) -> pl.DataFrame:
     )
 
 
-def write_case(path: Path, rows: int) -> None:
+def write_case(path: Path, rows: int, long: str = LONG) -> None:
     """Write the survey in the format that the ending names."""
-    table = frame(rows)
-    if path.suffix == ".sav":
-        pyreadstat.write_sav(table, path, **SPSS)
+    table = frame(rows, long)
+    if path.suffix in (".sav", ".zsav"):
+        pyreadstat.write_sav(table, path, compress=path.suffix == ".zsav", **SPSS)
+    elif path.suffix == ".por":
+        pyreadstat.write_por(as_portable(table), path, column_labels={"SEX": "Geschlecht", "AGEGRP": "Age, grouped"})
     elif path.suffix == ".dta":
         pyreadstat.write_dta(with_tags(table), path, **STATA)
     elif path.suffix == ".xpt":
@@ -93,6 +104,13 @@ def write_case(path: Path, rows: int) -> None:
         table.write_csv(path)
     else:
         table.write_parquet(path)
+
+
+def as_portable(table: pl.DataFrame) -> pl.DataFrame:
+    """Some of the same survey as a portable file holds it: names in capitals, plain letters. Reading it is slow."""
+    places = {"Zürich": "Zurich", "Bâle": "Bale", SHORT: "Lodz", LONG: "Lodz"}
+    kept = table.select("Sex", "ageGrp", "Place", "Half")
+    return kept.with_columns(pl.col("Place").replace(places)).rename(str.upper)
 
 
 def portable(path: Path) -> None:

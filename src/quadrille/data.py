@@ -75,6 +75,17 @@ class Column:
         return self.values if self.size == self.valid else np.minimum(self.values, self.valid)
 
 
+FIRST_MISSING = 0x7FF8_0000_0000_0001
+"""The bits of the NaN that stands for the first missing code of a column of numbers; the others follow it."""
+
+
+def missing_positions(values: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the position of each number's missing code in `Variable.missing`; negative when it has none."""
+    positions = values.view(np.int64) - FIRST_MISSING
+    positions[~np.isnan(values)] = -1
+    return positions
+
+
 def code_dtype(size: int) -> type[np.unsignedinteger[Any]]:
     """Return the smallest unsigned type that holds `size` codes."""
     return np.uint8 if size <= 1 << 8 else np.uint16 if size <= 1 << 16 else np.uint32
@@ -148,17 +159,34 @@ class Data:
 
     @property
     def columns(self) -> list[str]:
-        """Column names in file order."""
+        """Column names in file order.
+
+        >>> import quadrille as qd
+        >>> qd.datasets.cps8d().columns
+        ['Age', 'EmpTyp', 'Edu', 'MS', 'Race', 'Sex', 'AvgHrs', 'AnnSal']
+        """
         return list(self._by_name)
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The key variables of the codebook."""
+        """The key variables of the codebook.
+
+        >>> import quadrille as qd
+        >>> qd.datasets.adult().keys[:3]
+        ('workclass', 'education', 'marital-status')
+        """
         return self.codebook.keys
 
     @property
     def ticks(self) -> Ticks | None:
-        """The weights as integer ticks, or None when the file has no weight."""
+        """The weights as integer ticks, or None when the file has no weight.
+
+        >>> import polars as pl
+        >>> import quadrille as qd
+        >>> data = qd.from_frame(pl.DataFrame({"sex": ["m", "f"], "w": [1.5, 2.25]}), weight="w")
+        >>> data.ticks.values.tolist(), data.ticks.per_unit
+        ([150, 225], 100.0)
+        """
         return self._ticks
 
     def __getitem__(self, name: str) -> Column:
@@ -189,7 +217,15 @@ class Data:
     __hash__ = None  # pyright: ignore[reportAssignmentType]
 
     def coded(self, name: str, *, purpose: str) -> Column:
-        """Return a categorical column, or explain that this purpose needs one."""
+        """Return a categorical column, or explain that this purpose needs one.
+
+        >>> import quadrille as qd
+        >>> qd.datasets.cps8d().coded("Sex", purpose="a table").labels
+        ('Male', 'Female')
+        >>> qd.datasets.adult().coded("fnlwgt", purpose="a table")
+        Traceback (most recent call last):
+        quadrille.errors.InputError: Column 'fnlwgt' is numeric, and a table needs categories. ...
+        """
         column = self[name]
         if not column.variable.coded:
             raise InputError(
@@ -199,19 +235,39 @@ class Data:
         return column
 
     def frame(self) -> pl.DataFrame:
-        """Return the file as a polars frame, with its original values and types."""
+        """Return the file as a polars frame, with its original values and types.
+
+        >>> import quadrille as qd
+        >>> frame = qd.datasets.cps8d().frame()
+        >>> frame.shape, frame.select("Age", "Sex").row(0)
+        ((48842, 8), ('<25', 'Male'))
+        """
         from quadrille import frames
 
         return frames.to_frame(self)
 
     def take(self, rows: Rows) -> Data:
-        """Return some of the records, in this order; categories and ticks stay the same."""
+        """Return some of the records, in this order; categories and ticks stay the same.
+
+        >>> import quadrille as qd
+        >>> data = qd.datasets.cps8d()
+        >>> data.take([48_841, 0]).frame().select("Age", "Sex").rows()
+        [('>55', 'Female'), ('<25', 'Male')]
+        """
         columns = [replace(column, values=column.values[rows]) for column in self._columns]
         ticks = None if self._ticks is None else replace(self._ticks, values=self._ticks.values[rows])
         return Data(columns, weight=self.weight, ticks=ticks, nested=True, remarks=self.remarks)
 
     def with_values(self, changed: Mapping[str, tuple[Rows, Codes]]) -> Data:
-        """Return a copy in which `changed[name] = (rows, values)` holds; the fingerprint follows the change."""
+        """Return a copy in which `changed[name] = (rows, values)` holds; the fingerprint follows the change.
+
+        >>> import numpy as np
+        >>> import quadrille as qd
+        >>> data = qd.datasets.cps8d()
+        >>> other = data.with_values({"Sex": (np.array([0, 1]), np.array([1, 0]))})  # codes: positions in the codebook
+        >>> other["Sex"].values[:2].tolist(), other == data
+        ([1, 0], False)
+        """
         body = self._body_hash
         columns: list[Column] = []
         for column in self._columns:
@@ -248,11 +304,25 @@ class Data:
 
     @property
     def fingerprint(self) -> str:
-        """A hash of names, categories and every value; additive over cells, so that a plan can update it."""
+        """A hash of names, categories and every value; additive over cells, so that a plan can update it.
+
+        >>> import quadrille as qd
+        >>> data = qd.datasets.cps8d()
+        >>> data.fingerprint == qd.datasets.cps8d().fingerprint, data.fingerprint == data.take(range(100)).fingerprint
+        (True, False)
+        """
         return f"{self._head_hash}{self._body_hash:016x}"
 
     def fingerprint_after(self, changed: Mapping[str, tuple[Rows, Codes]]) -> str:
-        """Return the fingerprint that `with_values(changed)` has, without making it."""
+        """Return the fingerprint that `with_values(changed)` has, without making it.
+
+        >>> import numpy as np
+        >>> import quadrille as qd
+        >>> data = qd.datasets.cps8d()
+        >>> changed = {"Sex": (np.array([0, 1]), np.array([1, 0]))}
+        >>> data.fingerprint_after(changed) == data.with_values(changed).fingerprint
+        True
+        """
         body = self._body_hash
         for name, (rows, values) in changed.items():
             body += _hash(name, rows, values) - _hash(name, rows, self[name].values[rows])
@@ -272,8 +342,12 @@ class Data:
 
 
 def unequal(a: Codes, b: Codes) -> NDArray[np.bool_]:
-    """Compare values one by one; an empty number equals an empty number."""
-    return (a != b) & ~((a != a) & (b != b))  # noqa: PLR0124  # only NaN differs from itself
+    """Compare values one by one; an empty number equals an empty number, and a missing code equals itself only."""
+    differs = a != b
+    if a.dtype.kind == b.dtype.kind == "f":
+        both = np.isnan(a) & np.isnan(b)
+        differs[both] = np.maximum(missing_positions(a[both]), -1) != np.maximum(missing_positions(b[both]), -1)
+    return differs
 
 
 def require_data(data: object, where: str) -> Data:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quadrille.codebook import Variable
-from quadrille.data import Column, Data
+from quadrille.data import Column, Data, missing_positions
 from quadrille.errors import InputError
 
 _EQUALITY = re.compile(r"\s*(?P<name>`[^`]+`|[^=!`]+?)\s*(?P<sign>!?=)\s*(?P<labels>.+?)\s*", re.DOTALL)
@@ -54,10 +54,17 @@ class Condition:
         column = data[self.variable]
         if column.variable.coded:
             return self.allowed(data)[column.values]
-        bounds = [_number(label, column.variable) for label in self.labels]
+        marks = {str(value): position for position, value in enumerate(column.variable.missing)}
         if self.sign:
-            return cast("Flags", _COMPARE[self.sign](column.values, bounds[0]))
-        found = np.isin(column.values, bounds) | (np.isnan(column.values) & any(map(np.isnan, bounds)))
+            if self.labels[0] in marks:
+                raise InputError(_missing_bound(column.variable))
+            return cast("Flags", _COMPARE[self.sign](column.values, _number(self.labels[0], column.variable)))
+        found = np.isin(column.values, [_number(label, column.variable) for label in self.labels if label not in marks])
+        wanted = [marks[label] for label in self.labels if label in marks]
+        if wanted or "" in self.labels:
+            positions = missing_positions(column.values)
+            found |= np.isin(positions, wanted)
+            found |= np.isnan(column.values) & (positions < 0) & ("" in self.labels)
         return ~found if self.negated else found
 
 
@@ -71,6 +78,7 @@ class Where:
     def parse(cls, text: str) -> Where:
         """Read conditions joined by `&`; labels joined by `|`; names in backticks and labels in quotes if need be.
 
+        >>> from quadrille.where import Where
         >>> Where.parse("Sex=Male & Hours>=40").variables
         ('Sex', 'Hours')
         """
@@ -137,9 +145,7 @@ def _beyond(column: Column, sign: str, bound: str) -> Flags:
             "Give the value of the one that is meant."
         )
     if code >= column.valid:
-        raise InputError(
-            f"A condition compares column {variable.name!r} with a missing code, which is neither small nor large."
-        )
+        raise InputError(_missing_bound(variable))
     beyond[: column.valid] = _COMPARE[sign](np.arange(column.valid), code)
     return beyond
 
@@ -157,6 +163,10 @@ def _number(text: str, variable: Variable) -> float:
             f"A condition compares column {variable.name!r}, which holds numbers, with something that is none."
         )
     return found
+
+
+def _missing_bound(variable: Variable) -> str:
+    return f"A condition compares column {variable.name!r} with a missing code, which is neither small nor large."
 
 
 def _no_category(variable: Variable) -> str:

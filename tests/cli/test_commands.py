@@ -86,15 +86,16 @@ def test_inspect_counts_columns_missing_values_cells_and_weight(run: Run, folder
     found = document(run("inspect gaps.csv --weight W --json"))
     assert found["records"] == 4
     assert found["weight"] == {"column": "W", "total": 4.0, "exact": True}
-    assert found["keys"] == ["Id", "A", "B"]
-    assert found["cells"] == {"possible": 4 * 3 * 2, "occupied": 4, "ones": 4, "twos": 0}
+    assert found["keys"] == ["A", "B"]
+    assert found["cells"] == {"possible": 3 * 2, "occupied": 4, "ones": 4, "twos": 0}
     columns = {column["name"]: column for column in found["columns"]}  # type: ignore[index, attr-defined]
     assert columns["A"]["missing"] == 0.25
     assert columns["A"]["categories"] == 2
     assert columns["A"]["labels"] is None
     assert columns["W"]["role"] == "weight"
     hints = " ".join(found["hints"])  # type: ignore[arg-type]
-    assert "Column 'Id' looks like an identifier" in hints
+    assert columns["Id"]["role"] == "id"
+    assert "left out of releases: 'Id'. To release one on purpose" in hints
     assert "'A'" not in hints
 
 

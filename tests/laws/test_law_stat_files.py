@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 import polars as pl
+import pyreadstat
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -18,7 +20,7 @@ import quadrille as qd
 from quadrille.codebook import Codebook, Stored, Variable
 from quadrille.errors import OutputError
 from quadrille.frames import build, from_frame
-from quadrille.frames.missing import missing_positions
+from quadrille.data import missing_positions
 from quadrille.frames.stream import Batches, build_streamed
 from quadrille.io import parquet, stat_parse
 from quadrille.io.stat_dates import from_moments, moment_of, to_moments
@@ -183,6 +185,71 @@ def test_missing_values_a_to_z_move_and_come_back(values: list[float | str | Non
     numbers = [np.nan if isinstance(v, str | None) else v for v in values[::-1]]
     assert np.array_equal(back["x"].values, np.array(numbers), equal_nan=True)
     assert back.codebook["x"].value_labels == {".a": "refused"}
+
+
+NUMBERS = st.floats(allow_nan=False) | st.sampled_from([float("inf"), float("-inf")])
+
+
+@given(
+    rows=st.lists(st.tuples(st.none() | st.just("") | WORDS, st.none() | NUMBERS), min_size=1, max_size=12),
+    suffix=st.sampled_from([".csv", ".tsv", ".csv.gz"]),
+)
+def test_empty_texts_missing_values_and_infinite_numbers_come_back_from_text(
+    rows: list[tuple[str | None, float | None]], suffix: str
+) -> None:
+    table = pl.DataFrame(rows, schema={"t": pl.String, "x": pl.Float64}, orient="row")
+    data = from_frame(table, codebook=Codebook((Variable("t"), Variable("x", "numeric"))))
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / f"file{suffix}"
+        told = qd.write(data, path)
+        back = qd.read(path, codebook=data.codebook).frame()
+    assert back["t"].to_list() == table["t"].to_list()
+    assert back["x"].cast(pl.Float64).equals(table["x"])
+    assert any(line.startswith("t: an empty text") for line in told) == (table["t"] == "").any()
+    assert any(line.startswith("x: infinite") for line in told) == bool(table["x"].is_infinite().any())
+
+
+MOMENT_FORMATS = {
+    "spss": {"date": "EDATE10", "datetime": "DATETIME20", "time": "TIME8"},
+    "stata": {"date": "%td", "datetime": "%tc", "time": "%tcHH:MM:SS"},
+    "sas": {"date": "DATE9", "datetime": "DATETIME20", "time": "TIME8"},
+}
+SUFFIX = {"spss": ".sav", "stata": ".dta", "sas": ".xpt"}
+
+
+@given(
+    what=st.sampled_from([("date", "dates"), ("datetime", "moments"), ("time", "times")]),
+    program=st.sampled_from(sorted(SUFFIX)),
+    data=st.data(),
+)
+def test_dates_come_back_from_text_with_their_codes(what: tuple[str, str], program: str, data: st.DataObject) -> None:
+    """From a program to CSV with its codebook and back; codes are a value for SPSS and .a for Stata."""
+    values, dtype = VALUES[what[1]]
+    drawn = data.draw(st.lists(st.none() | values, min_size=1, max_size=12))
+    column = pl.Series("x", drawn, dtype=dtype)
+    numbers = from_moments(column, program)
+    coded = program == "spss" and numbers.count() and data.draw(st.booleans())
+    tagged = program == "stata" and data.draw(st.booleans())
+    options: dict[str, Any] = {"variable_format": {"x": MOMENT_FORMATS[program][what[0]]}}
+    if coded:
+        code = data.draw(st.sampled_from(numbers.drop_nulls().to_list()))
+        options |= {"missing_ranges": {"x": [code]}, "variable_value_labels": {"x": {code: "refused"}}}
+    if tagged:
+        numbers = pl.Series("x", [*numbers.to_list()[1:], "a"], dtype=pl.Object)
+        options["missing_user_values"] = {"x": ["a"]}
+    with TemporaryDirectory() as folder:
+        file, text, again = (
+            Path(folder) / f"{name}" for name in (f"in{SUFFIX[program]}", "x.csv", f"x{SUFFIX[program]}")
+        )
+        writers = {"spss": pyreadstat.write_sav, "stata": pyreadstat.write_dta, "sas": pyreadstat.write_xport}
+        writers[program](pl.DataFrame([numbers.alias("x"), pl.Series("k", [1.0] * len(numbers))]), file, **options)
+        read = qd.read(file)
+        assert read.codebook["x"].kind == "nominal"
+        qd.write(read, text)
+        assert qd.write(qd.read(text, codebook=read.codebook), again) == ()
+        assert qd.read(again) == read
+    if not coded and not tagged:
+        assert read.frame()["x"].to_list() == drawn
 
 
 @given(table=tables(most=30), size=st.integers(1, 7), listed=st.booleans())

@@ -17,6 +17,8 @@ from hypothesis import strategies as st
 from quadrille.codebook import Codebook, Variable
 from quadrille.errors import InputError
 from quadrille.frames import from_frame, tidy, to_frame
+from quadrille.frames.columns import build
+from quadrille.frames.stream import Batches, build_streamed
 
 SECRET = "Zebedee"
 WORDS = st.text(st.characters(codec="utf-8"), max_size=5)
@@ -430,3 +432,15 @@ def test_ordered_categories_of_pandas_are_ordinal_unless_the_codebook_says_other
     assert data["level"].variable.categories == ("lo", "mid", "hi")
     book = Codebook((Variable("level", "nominal"),))
     assert from_frame(frame, codebook=book)["level"].variable.kind == "nominal"
+
+
+@pytest.mark.parametrize("dtype", [pl.Categorical(), pl.Enum(["c", "b", "a"]), pl.String])
+@pytest.mark.parametrize("listed", [False, True])
+def test_text_of_any_type_is_the_same_in_batches(dtype: pl.DataType, listed: bool) -> None:
+    table = pl.DataFrame({"x": pl.Series(["b", None, "a", "c", "a", "b"], dtype=dtype)})
+    whole = build(table, codebook=None, weight=None, where="the table")
+    batches = Batches(
+        table.clear(), table.height, lambda name: iter([table[name][:2], table[name][2:5], table[name][5:]])
+    )
+    book = whole.codebook if listed else None
+    assert build_streamed(batches, codebook=book, weight=None, where="the table") == whole

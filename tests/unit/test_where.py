@@ -80,3 +80,36 @@ def test_a_label_that_two_categories_share_means_both() -> None:
 def test_a_comparison_with_a_label_that_two_categories_share_is_refused() -> None:
     with pytest.raises(InputError, match="2 categories share"):
         Where.parse("MS>=widowed").met(widowed_twice("ordinal"))
+
+
+AGES = qd.Codebook((qd.Variable("Age", "numeric", missing=(-9, 99)),))
+
+
+def ages() -> qd.Data:
+    return qd.from_frame(pl.DataFrame({"Age": [-9.0, 4.5, 99.0, None, 31.0]}), codebook=AGES)
+
+
+@pytest.mark.parametrize(
+    ("text", "met"),
+    [
+        ("Age=-9", [0]),
+        ("Age=-9|99", [0, 2]),
+        ("Age!=-9", [1, 2, 3, 4]),
+        ("Age=''", [3]),
+        ("Age=4.5|''", [1, 3]),
+        ("Age<16", [1]),
+        ("Age>=16", [4]),
+    ],
+)
+def test_missing_codes_of_numbers_can_be_named_and_lie_on_no_side_of_a_bound(text: str, met: list[int]) -> None:
+    assert np.flatnonzero(Where.parse(text).met(ages())).tolist() == met
+
+
+def test_a_comparison_with_a_missing_code_of_numbers_is_refused() -> None:
+    with pytest.raises(InputError, match="neither small nor large"):
+        Where.parse("Age>-9").met(ages())
+
+
+def test_missing_codes_of_numbers_that_are_exchanged_have_changed() -> None:
+    plan = qd.Plan.of_pairs(ages(), ["Age"], [[0, 2]])
+    assert plan.report(ages()).changed == 2

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Sequence
-from itertools import pairwise
 from typing import TYPE_CHECKING
+
+from quadrille.cli.advice_roles import geography, left_out, weights
 
 if TYPE_CHECKING:
     from quadrille.data import Column, Data
@@ -13,10 +13,6 @@ if TYPE_CHECKING:
 MANY_CATEGORIES = 1000
 FEW_RECORDS = 5
 _PROGRAM = {"spss": "SPSS", "stata": "Stata", "sas": "SAS"}
-_PLACE = re.compile(
-    r"region|state|province|canton|county|district|municip|commune|tract|block|ward|nuts|zip|plz|postal", re.IGNORECASE
-)
-_WEIGHT = re.compile(r"(?:^|[_ .-])(?:w|wt|wgt|wght|weight|gewicht|[a-z]?weight|finalwt|fnlwgt)[0-9]*$", re.IGNORECASE)
 
 
 def reason(column: Column, data: Data, declared: Collection[str]) -> str:
@@ -31,21 +27,37 @@ def reason(column: Column, data: Data, declared: Collection[str]) -> str:
     if variable.role == "id":
         return _why_identifier(column)
     stored = variable.stored
-    if stored is not None and stored.measure == variable.kind:
-        return f"{_PROGRAM[stored.program]} calls it {stored.measure}"
-    return _why_kind(column)
+    if stored is None or not stored.measure:
+        return _why_kind(column)
+    said = f"{_PROGRAM[stored.program]} calls it {stored.measure}"
+    same = "scale" if variable.kind == "numeric" else variable.kind
+    return said if stored.measure == same else f"{_why_kind(column)}; {said}"
 
 
 def _why_identifier(column: Column) -> str:
-    if column.dtype == "String":
-        return "text that is different in almost every record: an identifier, left out of releases"
-    return "numbers that tell records apart, by their name or size: an identifier, left out of releases"
+    from quadrille.frames.identifiers import sort_of
+
+    sort = sort_of(column.variable.name)
+    what = "text" if column.dtype == "String" else "numbers"
+    if sort == "direct":
+        why = "called like a name, an address or a number of a person"
+    elif sort is not None:
+        why = f"{what} with many different values, called like an identifier"
+    elif what == "text":
+        why = "text that is different in almost every record, or addresses of mail"
+    else:
+        why = "numbers that tell records apart, by their size or as nominal ones"
+    return f"{why}: left out of releases"
 
 
 def _why_kind(column: Column) -> str:
-    from quadrille.frames.columns import MOST_ORDINAL
+    from quadrille.frames.identifiers import MOST_ORDINAL, tally
 
     variable, count = column.variable, f"{column.valid:,}"
+    if not tally(column)[1]:
+        return "every field is missing" + ("" if variable.categories else ", so there is nothing to tell the kind by")
+    if unit := _counted_in(column):
+        return f"dates or times that are kept as numbers: {unit}"
     if not variable.coded:
         return f"numbers, more than {MOST_ORDINAL} different or with decimals"
     if _is_moment(column):
@@ -59,34 +71,39 @@ def _why_kind(column: Column) -> str:
     return f"whole numbers, {count} different: at most {MOST_ORDINAL} are taken for ordered categories"
 
 
-def checks(data: Data) -> list[str]:
-    """Return everything worth looking at before swapping, most urgent first."""
+def checks(data: Data, declared: Collection[str] = ()) -> list[str]:
+    """Return everything worth looking at before swapping; `declared` are the columns of the user's own codebook."""
     columns = [data[name] for name in data.columns]
-    found = [hint for column in columns for hint in _of_column(column, data)]
-    return [*found, *_order(columns), *_weights(data), *_geography(columns)]
+    found = [hint for column in columns for hint in (*_of_column(column, data), *_labels(column))]
+    return [*left_out(columns, declared), *found, *_order(columns), *weights(data), *geography(columns)]
 
 
 def _of_column(column: Column, data: Data) -> list[str]:
-    import numpy as np
-
-    from quadrille.frames.columns import names_identifier
+    from quadrille.frames.identifiers import suspicion, tally
 
     name, role = column.variable.name, column.variable.role
-    distinct = len(np.unique(column.values))
     free = role not in ("id", "geography") and name != data.weight
-    if free and 1 < data.n == distinct:
+    why, (distinct, present) = suspicion(column) if free else None, tally(column)
+    if why is not None:
         return [
-            f"Column {name!r} looks like an identifier: it has a different value in every record. "
-            'Give it the role "id" in the codebook if it is one.'
+            f'Column {name!r} looks like an identifier: it {why}. Give it the role "id" in the codebook if it is one.'
         ]
-    if distinct == 1 and data.n > 1 and free:
+    if free and not present:
+        return [f"Column {name!r} has no value in any record. It cannot be swapped and tells nothing apart."]
+    if free and distinct == 1 and present == data.n > 1:
         return [f"Column {name!r} has the same value in every record. It cannot be swapped and tells nothing apart."]
-    if role is None and free and names_identifier(name) and distinct > data.n // 10:
-        return [
-            f"Column {name!r} is called like an identifier, of a household perhaps. Give it the role "
-            '"id" or "unit" in the codebook: it is released otherwise.'
-        ]
     return _recoding(column, data) if name in data.keys and role != "geography" else []
+
+
+def _labels(column: Column) -> list[str]:
+    """Name columns in which categories have the same label, so that nobody can tell them apart in a table."""
+    labels = [label for label in column.variable.labels if label]
+    if len(set(labels)) == len(labels):
+        return []
+    return [
+        f"Categories of {column.variable.name!r} have the same label, so tables show them as one. "
+        "Give each its own label in the codebook, or merge them."
+    ]
 
 
 def _recoding(column: Column, data: Data) -> list[str]:
@@ -114,7 +131,21 @@ def _recoding(column: Column, data: Data) -> list[str]:
 
 
 def _is_moment(column: Column) -> bool:
-    return column.dtype.startswith(("Date", "Time"))
+    """Whether a column holds dates or times, also as text because missing codes stand among them."""
+    from quadrille.io.stat_moments import was_moment
+
+    if column.dtype.startswith(("Date", "Time")):
+        return True
+    texts = column.dtype == "String" and all(isinstance(value, str) for value in column.variable.categories)
+    return texts and column.variable.coded and was_moment(column.variable) is not None
+
+
+def _counted_in(column: Column) -> str:
+    """Say what a column of numbers counts that its program shows as dates or times; nothing for other columns."""
+    from quadrille.io.stat_dates import counted_in
+
+    stored = column.variable.stored
+    return "" if stored is None or _is_moment(column) else counted_in(stored.program, stored.format)
 
 
 def _order(columns: Sequence[Column]) -> list[str]:
@@ -126,51 +157,3 @@ def _order(columns: Sequence[Column]) -> list[str]:
         f"The order of the categories is missing for {', '.join(map(repr, names))}: ordinal, but in the order of the "
         "alphabet. List the categories in the codebook, lowest first."
     ]
-
-
-def _weights(data: Data) -> list[str]:
-    """Look at the sum of the weights, or for a weight that nobody named."""
-    if data.ticks is None or data.weight is None:
-        numbers = [v for v in data.codebook if v.role is None and not any(isinstance(c, str) for c in v.categories)]
-        named = [v.name for v in numbers if _WEIGHT.search(v.name)]
-        return [f"Column {named[0]!r} is called like a weight. If it is one, add: --weight {named[0]}"] if named else []
-    hints: list[str] = []
-    if not data.ticks.exact:
-        hints.append(
-            f"The weights in {data.weight!r} have more digits than fit and are rounded, "
-            "each by less than one part in 10^15 of their sum."
-        )
-    total = int(data.ticks.values.sum()) / data.ticks.per_unit
-    if abs(total - data.n) > 0.005 * data.n and total < data.n:
-        hints.append(
-            f"The weights in {data.weight!r} sum to less than the number of records. Weights that count persons sum to "
-            "the population, others to the number of records: check whether this is the right column."
-        )
-    elif abs(total - round(total)) > 1e-9 * total and abs(total - data.n) > 0.005 * data.n:
-        hints.append(
-            f"The weights in {data.weight!r} sum neither to the number of records nor to a whole number. "
-            "Check the sum against the published population: records or digits may be lost."
-        )
-    return hints
-
-
-def _geography(columns: Sequence[Column]) -> list[str]:
-    """Look for areas inside areas among columns that are called like places and have no role."""
-    import numpy as np
-
-    places = [c for c in columns if c.variable.coded and c.variable.role is None and _PLACE.search(c.variable.name)]
-    places = sorted((c for c in places if c.valid > 1), key=lambda c: c.valid)
-    hints: list[str] = []
-    for coarse, fine in pairwise(places):
-        pairs = np.unique(np.stack([fine.values.astype(np.int64), coarse.values.astype(np.int64)]), axis=1)
-        torn = int((np.bincount(pairs[0]) > 1).sum())
-        names = f"{coarse.variable.name!r} and {fine.variable.name!r}"
-        if not torn and coarse.valid < fine.valid:
-            levels = f"{coarse.variable.name},{fine.variable.name}"
-            hints.append(f"Columns {names} look like areas inside areas. If they are, add: --geography {levels}")
-        elif torn:
-            hints.append(
-                f"Columns {names} are called like areas but are not nested: {torn:,} areas of {fine.variable.name!r} "
-                f"lie in several of {coarse.variable.name!r}. Levels of geography must be nested."
-            )
-    return hints

@@ -89,7 +89,8 @@ def profile(data: Data, file: str, *, labels: bool = False, declared: Collection
     if data.weight is not None and data.ticks is not None:
         weight = WeightProfile(data.weight, int(data.ticks.values.sum()) / data.ticks.per_unit, data.ticks.exact)
     levels = tuple(_level(data[name]) for name in data.codebook.geography)
-    return Profile(file, data.n, columns, weight, data.keys, _cells(data), (*checks(data), *_empty(levels)), levels)
+    hints = (*checks(data, declared), *_empty(levels))
+    return Profile(file, data.n, columns, weight, data.keys, _cells(data), hints, levels)
 
 
 def _column(column: Column, data: Data, declared: Collection[str], *, labels: bool) -> ColumnProfile:

@@ -37,11 +37,15 @@ def from_frame(
 
     Text, booleans and dates are nominal in sorted order, an Enum in its own order; categories that pandas calls
     ordered are ordinal; integers with at most
-    50 distinct values are ordinal; other numbers are numeric. Whole numbers beyond 2^53, and text that is
-    different in every one of more than 50 rows, get the role id. A pandas index is not a column. `geography` names
-    nested levels of geography, the coarsest first.
+    50 distinct values are ordinal; other numbers are numeric. Identifiers get the role id and are not released:
+    columns that are called like a name, an address or a number of a person or a record and do not have few values,
+    text that is different in nearly every one of more than 50 rows, whole numbers beyond 2^53. A column that the
+    codebook describes is what the codebook says. A pandas index is not a column. `geography` names nested levels of
+    geography, the coarsest first.
 
-    >>> data = from_frame(pl.DataFrame({"sex": ["m", "f"], "age": [31, 47]}))
+    >>> import polars as pl
+    >>> import quadrille as qd
+    >>> data = qd.from_frame(pl.DataFrame({"sex": ["m", "f"], "age": [31, 47]}))
     >>> data["sex"].variable.categories, data["age"].variable.kind
     (('f', 'm'), 'ordinal')
     """

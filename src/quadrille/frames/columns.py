@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
@@ -11,22 +10,15 @@ from typing import cast
 import numpy as np
 import polars as pl
 
-from quadrille.codebook import Codebook, Value, Variable
+from quadrille.codebook import Codebook, Kind, Value, Variable
 from quadrille.data import Column, Data, code_dtype
 from quadrille.errors import InputError, unknown_name
 from quadrille.frames.dtypes import FORMATS, is_text, type_name
+from quadrille.frames.identifiers import MOST_ORDINAL, identifies, names_identifier, tells_apart
 from quadrille.frames.missing import Marks, with_found_codes, without_marks
 from quadrille.frames.numeric import canonical_integers, finite_floats, not_numbers, numeric_column, too_large
 
-MOST_ORDINAL = 50
-"""Integers with at most this many distinct values are guessed to be ordinal."""
-
-_IDENTIFIER = re.compile(
-    r"(?:^|[_ .-])(?i:id|pid|hid|hhid|uid|caseid|personid|respid|ident|identifier|serial|ssn|nr)$|[a-z](?:Id|ID|Nr)$"
-)
-_PERSONAL = re.compile(
-    r"(?:^|[_ .-])(?:(?:sur|last|first|full)?name|address|street|e-?mail|phone|telephone)$", re.IGNORECASE
-)
+_MAIL = r"^\S+@\S+\.\w+$"
 
 _CODE_TYPES: dict[object, type[pl.DataType]] = {
     np.uint8: pl.UInt8,
@@ -61,7 +53,7 @@ def build(
         Source(series, names[series.name], given.get(series.name), where, series.null_count())
         for series in table.get_columns()
     ]
-    return Data([code(source) for source in _encode_text(sources)], weight=weight)
+    return Data([code(source) for source in encode_text(sources)], weight=weight)
 
 
 def wants(variable: Variable | None) -> str:
@@ -104,7 +96,7 @@ def given_by(table: pl.DataFrame, codebook: Codebook | None, weight: str | None,
     }
 
 
-def _encode_text(sources: list[Source]) -> list[Source]:
+def encode_text(sources: list[Source]) -> list[Source]:
     """Turn every text column that will be coded into an Enum, in one call that polars runs in parallel."""
     texts = {s.series.name: s for s in sources if is_text(s.series) and wants(s.given) in ("any", "text")}
     if not texts:
@@ -130,10 +122,11 @@ def complete_text(source: Source, found: pl.Series | None, rows: int) -> Variabl
     given = source.given or Variable(series.name)
     if given.categories:
         return given
-    if found is None:
-        return replace(given, categories=_without(cast("pl.Enum", series.dtype).categories.to_list(), given.missing))
-    if source.given is None and _tells_apart(series.name, len(found), rows - source.empty):
+    listed = cast("pl.Enum", series.dtype).categories if found is None else found
+    if source.given is None and _identifying(series.name, listed, rows - source.empty, declared=found is None):
         given = replace(given, role="id")
+    if found is None:
+        return replace(given, categories=_without(listed.to_list(), given.missing))
     categories, ordered = _in_order(_without(found.to_list(), given.missing))
     return replace(given, categories=categories, ordered=ordered)
 
@@ -222,11 +215,11 @@ def _values(distinct: pl.Series) -> list[Value]:
 def _coded_column(source: Source, variable: Variable, codes: pl.Series) -> Column:
     """Check the codes (null: empty or unknown) and store them in the smallest type, empty fields last."""
     empty = codes.null_count()
-    if empty > source.empty:
+    if (odd := empty - source.empty) > 0:
         raise InputError(
             f"Column {source.series.name!r} of {source.where} holds a value that is neither a category nor a "
-            f"missing code of the codebook in {empty - source.empty:,} rows. "
-            "Add the value to the codebook or correct these rows."
+            f"missing code of the codebook in {odd:,} row{'' if odd == 1 else 's'}. "
+            "Add the value to the codebook, or correct the data."
         )
     last = len(variable.values)
     codes = codes.cast(_CODE_TYPES[code_dtype(last + (empty > 0))])
@@ -240,36 +233,47 @@ def guess(series: pl.Series) -> Variable:
     if not is_text(series):
         return _guess(series)
     present = series.drop_nulls()
-    few = present.head(10 * MOST_ORDINAL).n_unique() <= MOST_ORDINAL
-    alone = not few and _tells_apart(series.name, present.n_unique(), len(present))
+    alone = _identifying(series.name, present.unique().cast(pl.String), len(present))
     return Variable(series.name, role="id" if alone else None)
+
+
+def _identifying(name: str, distinct: pl.Series, present: int, *, declared: bool = False) -> bool:
+    """Whether text identifies: by its name, by being different nearly everywhere, or since it is addresses of mail.
+
+    The categories of an Enum are `declared`: they are many on purpose, so only the name speaks against them.
+    """
+    count = len(distinct)
+    if identifies(name, count, present):
+        return True
+    return not declared and (tells_apart(count, present) or _is_mail(distinct))
+
+
+def _is_mail(distinct: pl.Series) -> bool:
+    """Whether most values are addresses of electronic mail."""
+    return bool(2 * distinct.str.contains(_MAIL).sum() > len(distinct))
 
 
 def _guess(series: pl.Series) -> Variable:
     """Guess kind and role of a column that is not text."""
     name, dtype = series.name, series.dtype
-    if dtype.is_integer():
-        if too_large(series):
-            return Variable(name, role="id")
-        if _few_values(series.drop_nulls()):
-            return Variable(name, "ordinal")
-        alone = names_identifier(name) and series.n_unique() == len(series)
-        return Variable(name, "numeric", role="id" if alone else None)  # without a list of all its values
-    if dtype.is_decimal() and not series.cast(pl.Float64).cast(dtype, strict=False).equals(series):
+    if (dtype.is_integer() and too_large(series)) or (dtype.is_decimal() and _inexact(series)):
         return Variable(name, role="id")
-    return Variable(name, "numeric" if dtype.is_numeric() else "nominal")
+    kind: Kind = "numeric" if dtype.is_numeric() else "nominal"
+    if dtype.is_integer() and _few_values(series.drop_nulls()):
+        kind = "ordinal"
+    return Variable(name, kind, role="id" if names_identifier(name) and _numbers_identify(series) else None)
 
 
-def names_identifier(name: str) -> bool:
-    """Whether a name says that the column tells records apart: id, caseId, hh_nr, ssn and the like."""
-    return _IDENTIFIER.search(name) is not None
+def _numbers_identify(series: pl.Series) -> bool:
+    """Whether whole numbers, called like an identifier, are one; floats are whole where a column has empty fields."""
+    present = series.fill_nan(None).drop_nulls() if series.dtype.is_float() else series.drop_nulls()
+    whole = series.dtype.is_integer() or (series.dtype.is_numeric() and bool((present.cast(pl.Float64) % 1 == 0).all()))
+    return whole and identifies(series.name, present.n_unique(), len(present))
 
 
-def _tells_apart(name: str, distinct: int, present: int) -> bool:
-    """Whether text identifies records: different in every one of many, or in most when it is a name or an address."""
-    return distinct > MOST_ORDINAL and (
-        distinct == present or (bool(_PERSONAL.search(name)) and 2 * distinct > present)
-    )
+def _inexact(series: pl.Series) -> bool:
+    """Whether decimals have more digits than float64 holds."""
+    return not series.cast(pl.Float64).cast(series.dtype, strict=False).equals(series)
 
 
 def _few_values(series: pl.Series) -> bool:

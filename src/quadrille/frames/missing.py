@@ -9,8 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from quadrille.codebook import Value, Variable
-
-_NAN_BITS = 0x7FF8_0000_0000_0000
+from quadrille.data import FIRST_MISSING
 
 Marks = list[tuple[int, pl.Series]]
 """Positions of missing codes in `Variable.missing`, each with the rows that hold it."""
@@ -50,16 +49,9 @@ def mark_numbers(values: NDArray[np.float64], missing: tuple[Value, ...], marks:
         numbers, positions = np.array([code for code, _ in codes]), np.array([position for _, position in codes])
         nearest = np.minimum(np.searchsorted(numbers, values), len(numbers) - 1)
         at = np.flatnonzero(numbers[nearest] == values)
-        values[at] = (positions[nearest[at]] + (_NAN_BITS + 1)).astype(np.int64).view(np.float64)
+        values[at] = (positions[nearest[at]] + FIRST_MISSING).astype(np.int64).view(np.float64)
     for position, mark in marks:
-        values[mark.to_numpy()] = np.int64(_NAN_BITS + 1 + position).view(np.float64)
-
-
-def missing_positions(values: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the position of each number's missing code in `Variable.missing`; negative when it has none."""
-    positions = values.view(np.int64) - (_NAN_BITS + 1)
-    positions[~np.isnan(values)] = -1
-    return positions
+        values[mark.to_numpy()] = np.int64(FIRST_MISSING + position).view(np.float64)
 
 
 def text_of(value: Value) -> str:

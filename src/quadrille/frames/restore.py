@@ -7,9 +7,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from quadrille.codebook import Value
-from quadrille.data import Column
+from quadrille.data import Column, missing_positions
 from quadrille.frames.dtypes import FORMATS, type_of
-from quadrille.frames.missing import missing_positions, text_of
+from quadrille.frames.missing import text_of
 
 
 def restore(column: Column) -> pl.Series:

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from quadrille.codebook import Codebook, Variable
 from quadrille.data import Column, Data, code_dtype
-from quadrille.frames.columns import MOST_ORDINAL, Source, code, complete_text, given_by, names_identifier, wants
+from quadrille.frames.columns import Source, code, complete_text, encode_text, given_by, wants
 from quadrille.frames.dtypes import is_text, type_name
+from quadrille.frames.identifiers import MOST_ORDINAL, names_identifier
 from quadrille.frames.numeric import too_large
 
 Reader = Callable[[str], Iterator[pl.Series]]
@@ -55,13 +56,11 @@ def build_streamed(batches: Batches, *, codebook: Codebook | None, weight: str |
 
 def _column(batches: Batches, series: pl.Series, given: Mapping[str, Variable], where: str) -> Column:
     dtype, mine = type_name(series, where), given.get(series.name)
-    if _needs_the_whole(series, mine):
+    facts = None if _needs_the_whole(series, mine) else _first_pass(batches, series, mine)
+    if facts is None or facts.large:
         whole = batches.whole(series.name)
-        return code(Source(whole, dtype, mine, where, whole.null_count()))
-    facts = _first_pass(batches, series, mine)
-    if facts.large:
-        whole = batches.whole(series.name)
-        return code(Source(whole, dtype, mine, where, whole.null_count()))
+        (source,) = encode_text([Source(whole, dtype, mine, where, whole.null_count())])
+        return code(source)
     variable = _complete(series, mine, facts, dtype, where, batches.rows)
     return _second_pass(batches, variable, facts, dtype, where)
 
@@ -73,7 +72,7 @@ def _needs_the_whole(series: pl.Series, given: Variable | None) -> bool:
     if series.dtype.is_decimal() or series.dtype == pl.Null:
         return True
     if given is None:
-        return series.dtype.is_integer() and names_identifier(series.name)
+        return series.dtype.is_numeric() and names_identifier(series.name)
     return bool(given.missing_ranges) or any(isinstance(value, str) for value in given.missing)
 
 

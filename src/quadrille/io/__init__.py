@@ -10,16 +10,17 @@ from quadrille.codebook import Codebook
 from quadrille.data import Data
 from quadrille.errors import InputError, OutputError
 from quadrille.io.atomic import new_file
-from quadrille.io.csv import csv_bytes, csv_losses, read_csv
+from quadrille.io.csv import csv_bytes, read_csv
 from quadrille.io.parquet import parquet_bytes, read_parquet
+from quadrille.io.plain_losses import csv_losses, numbers_of_moments, words_left
 
 __all__ = ["SUFFIXES", "WRITABLE", "file_bytes", "left_to_codebook", "read", "write", "write_codebook"]
 
-_STAT = (".sav", ".zsav", ".por", ".dta", ".sas7bdat", ".xpt")
+_STAT = (".sav", ".zsav", ".por", ".dta", ".sas7bdat", ".xport", ".xpt")
 SUFFIXES = (".csv", ".csv.gz", ".tsv", ".parquet", *_STAT)
 """File names that `read` understands, by their ending."""
 
-WRITABLE = (".csv", ".csv.gz", ".tsv", ".parquet", ".sav", ".dta", ".xpt")
+WRITABLE = (".csv", ".csv.gz", ".tsv", ".parquet", ".sav", ".dta", ".xport", ".xpt")
 """File names that `write` understands, by their ending."""
 
 
@@ -40,12 +41,10 @@ def read(
 
     Example
     -------
-    >>> import tempfile
     >>> from pathlib import Path
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = Path(folder, "people.csv")
-    ...     _ = file.write_text("sex,health,w\\nf,good,1.5\\nm,poor,2\\n")
-    ...     read(file, weight="w")
+    >>> import quadrille as qd
+    >>> _ = Path("people.csv").write_text("sex,health,w\\nf,good,1.5\\nm,poor,2\\n")
+    >>> qd.read("people.csv", weight="w")
     Data(2 records, 3 columns, weight='w')
     """
     file = Path(path)
@@ -70,15 +69,14 @@ def write(data: Data, path: str | Path, *, private: bool = False) -> tuple[str, 
     """Write the records with their original values, in the format told by the ending of the name.
 
     The file appears whole or not at all; a private one is readable by its owner only. Returned is, line by line, what
-    the format cannot hold; values that it cannot hold are refused. In CSV a missing value and an empty text look alike.
+    the format cannot hold; values that it cannot hold are refused.
 
     Example
     -------
-    >>> import quadrille as qd, tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write(qd.datasets.cps8d(), f"{folder}/people.parquet")
-    ...     read(f"{folder}/people.parquet")
+    >>> import quadrille as qd
+    >>> qd.write(qd.datasets.cps8d(), "people.parquet")
     ()
+    >>> qd.read("people.parquet")
     Data(48,842 records, 8 columns)
     """
     file = Path(path)
@@ -89,12 +87,8 @@ def write(data: Data, path: str | Path, *, private: bool = False) -> tuple[str, 
 
 
 def left_to_codebook(data: Data, name: str) -> tuple[str, ...]:
-    """Name the columns of a statistics program whose words a plain table leaves to the codebook."""
-    if _suffix(Path(name)) in _STAT:
-        return ()
-    words = [v for v in data.codebook if v.stored and (v.label or v.value_labels or v.missing or v.missing_ranges)]
-    what = "labels and missing codes are not in the file; write the codebook too"
-    return (f"{', '.join(v.name for v in words)}: {what}.",) if words else ()
+    """Say which words and formats of a statistics program a plain table leaves to the codebook."""
+    return () if _suffix(Path(name)) in _STAT else words_left(data)
 
 
 def file_bytes(data: Data, name: str) -> tuple[bytes | memoryview, tuple[str, ...]]:
@@ -111,7 +105,8 @@ def file_bytes(data: Data, name: str) -> tuple[bytes | memoryview, tuple[str, ..
     contents = parquet_bytes(data) if suffix == ".parquet" else csv_bytes(data, _separator(suffix))
     if suffix.endswith(".gz"):
         contents = gzip.compress(contents, mtime=0)  # no time stamp, so that equal data make equal files
-    return contents, (*data.remarks, *(csv_losses(data) if suffix != ".parquet" else ()))
+    losses = csv_losses(data) if suffix != ".parquet" else ()
+    return contents, (*data.remarks, *numbers_of_moments(data), *losses)
 
 
 def write_codebook(source: Data | Codebook, path: str | Path) -> None:
@@ -119,10 +114,9 @@ def write_codebook(source: Data | Codebook, path: str | Path) -> None:
 
     Example
     -------
-    >>> import quadrille as qd, tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_codebook(qd.datasets.cps8d(), f"{folder}/people.toml")
-    ...     qd.Codebook.read(f"{folder}/people.toml")["Age"].categories
+    >>> import quadrille as qd
+    >>> qd.write_codebook(qd.datasets.cps8d(), "people.toml")
+    >>> qd.Codebook.read("people.toml")["Age"].categories
     ('<25', '25-55', '>55')
     """
     book = source if isinstance(source, Codebook) else source.codebook
@@ -131,7 +125,8 @@ def write_codebook(source: Data | Codebook, path: str | Path) -> None:
 
 
 def _suffix(path: Path) -> str | None:
-    return next((suffix for suffix in SUFFIXES if path.name.lower().endswith(suffix)), None)
+    found = next((suffix for suffix in SUFFIXES if path.name.lower().endswith(suffix)), None)
+    return ".xpt" if found == ".xport" else found
 
 
 def _separator(suffix: str) -> str:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from quadrille.data import Data
+from quadrille.data import Column, Data
+from quadrille.frames.identifiers import suspicion
 from quadrille.plan import Plan
 from quadrille.randomness import is_secret
 from quadrille.recipe import Recipe
@@ -31,10 +30,15 @@ def cautions(public: Data, recipe: Recipe, data: Data, plan: Plan) -> list[Relea
         )
     alone = plan.details.rows.get("without partner", ()) if plan.details else ()
     if len(alone):
+        stand = (
+            "1 target has no partner and stands"
+            if len(alone) == 1
+            else f"{len(alone):,} targets have no partner and stand"
+        )
         found.append(
             ReleaseWarning(
-                f"{len(alone):,} targets have no partner and stand in the public file as they were. "
-                "The dossier lists them; a coarser boundary or other targets may help."
+                f"{stand} in the public file as in the original. "
+                "The dossier tells more; a coarser boundary or other targets may help."
             )
         )
     size = recipe.parameters().get("size")
@@ -45,12 +49,13 @@ def cautions(public: Data, recipe: Recipe, data: Data, plan: Plan) -> list[Relea
                 "If it is a score of risk, give it the role id in the codebook, so that it is left out."
             )
         )
-    for name in public.columns:
-        if public.n > 1 and len(np.unique(public[name].values)) == public.n:
-            found.append(
-                ReleaseWarning(
-                    f"Column {name!r} of the public file has a different value in every record, so records "
-                    "can be matched with other files. Give it the role id in the codebook, or recode it."
-                )
-            )
+    found += [_identifying(public[name]) for name in public.columns if suspicion(public[name])]
     return found + [ReleaseWarning(text) for text in traces(data, plan, public.columns)]
+
+
+def _identifying(column: Column) -> ReleaseWarning:
+    """Warn of a column that was not taken for an identifier, and might be one."""
+    return ReleaseWarning(
+        f"Column {column.variable.name!r} of the public file {suspicion(column)}, so records can be matched with "
+        "other files. Give it the role id in the codebook, so that it is left out, or recode it."
+    )

@@ -16,7 +16,7 @@ from quadrille.errors import InputError
 from quadrille.frames import build, to_frame
 from quadrille.frames.columns import no_patterns, wants
 from quadrille.frames.dtypes import FORMATS
-from quadrille.frames.numeric import parse_numbers
+from quadrille.frames.numeric import parse_numbers, too_large
 from quadrille.io.files import Buffer, contents
 from quadrille.io.rows import check_quotes, check_widths, line_at
 
@@ -36,7 +36,10 @@ class _Text(NamedTuple):
 
 
 def read_csv(path: Path, separator: str, *, codebook: Codebook | None, weight: str | None) -> Data:
-    """Read delimited UTF-8 text with a header line; an empty field, quoted or not, is missing."""
+    """Read delimited UTF-8 text with a header line; an empty field is missing.
+
+    A quoted empty field is missing too, unless the codebook lists the empty text among the categories.
+    """
     where = f"File {str(path)!r}"
     raw = contents(path)
     start = len(_BOM) if raw[: len(_BOM)] == _BOM else 0
@@ -51,7 +54,9 @@ def read_csv(path: Path, separator: str, *, codebook: Codebook | None, weight: s
         # polars fills short rows with nulls; they can hide only where the last column is empty.
         check_widths(raw, body, len(names), separator, where)
     if raw.find(b'"') >= 0:
-        table = table.with_columns(pl.col(pl.String).replace({"": None}))
+        kept = {name for name, variable in given.items() if "" in variable.categories}
+        texts = [name for name, dtype in table.schema.items() if dtype == pl.String and name not in kept]
+        table = table.with_columns(pl.col(texts).replace({"": None}))
     table = table.with_columns(_parsed(series, given.get(series.name)) for series in table.get_columns())
     return build(
         table,
@@ -63,7 +68,7 @@ def read_csv(path: Path, separator: str, *, codebook: Codebook | None, weight: s
 
 
 def csv_bytes(data: Data, separator: str) -> memoryview:
-    """Return the records as delimited text; missing numbers and empty fields are written as nothing."""
+    """Return the records as delimited text; what is missing is written as nothing, an empty text as two quotes."""
     buffer = io.BytesIO()
     table = to_frame(data)
     table.with_columns(map(_moments_as_text, table.get_columns())).write_csv(buffer, separator=separator)
@@ -78,14 +83,6 @@ def _moments_as_text(series: pl.Series) -> pl.Series:
     if isinstance(series.dtype, pl.Datetime) and series.dtype.time_zone:
         series = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
     return series.dt.strftime(form)
-
-
-def csv_losses(data: Data) -> list[str]:
-    """Say what delimited text does not keep, beyond what the codebook keeps."""
-    zoned = [
-        name for name in data.columns if data[name].dtype.startswith("Datetime[") and "null" not in data[name].dtype
-    ]
-    return [f"{', '.join(zoned)}: the time zone is not kept; the moments are in UTC."] if zoned else []
 
 
 def _without_blank_end(raw: Buffer) -> Buffer:
@@ -182,9 +179,22 @@ def _diagnose(text: _Text) -> pl.DataFrame:
 
 
 def _parsed(series: pl.Series, variable: Variable | None) -> pl.Series:
-    """Parse numbers where the codebook leaves the type open; an empty text it lists is the empty field."""
+    """Parse numbers where the codebook leaves the type open; an empty missing code is the empty field."""
     if series.dtype != pl.String:
         return series
-    if variable is not None and "" in variable.values:
+    if variable is not None and "" in variable.missing:
         return series.fill_null("")
+    if wants(variable) == "number":
+        return _with_infinite(series)
     return parse_numbers(series) if wants(variable) == "any" else series
+
+
+def _with_infinite(text: pl.Series) -> pl.Series:
+    """Return declared numbers as such when some of them are infinite, else the text, which is checked later."""
+    infinite = text.is_in(["inf", "-inf"]).fill_null(value=False)
+    if not infinite.any():
+        return text
+    rest = text.filter(~infinite).drop_nulls()
+    numbers = parse_numbers(rest)
+    plain = rest.is_empty() or numbers.dtype.is_float() or (numbers.dtype.is_integer() and not too_large(numbers))
+    return text.cast(pl.Float64) if plain else text

@@ -11,6 +11,8 @@ from typing import Literal
 
 import polars as pl
 
+from quadrille.frames.dtypes import FORMATS
+
 Moment = Literal["date", "datetime", "time"]
 
 _EPOCH = {"spss": date(1582, 10, 14), "stata": date(1960, 1, 1), "sas": date(1960, 1, 1)}
@@ -50,6 +52,38 @@ def moment_of(program: str, format: str) -> Moment | None:
     return found  # pyright: ignore[reportReturnType]  # the tables hold these words only
 
 
+def is_coarse(format: str) -> bool:
+    """Whether a format shows months, quarters or weeks of what are full dates."""
+    return format.upper().startswith(("QYR", "MOYR", "WKYR", "MONYY"))
+
+
+_STATA_UNITS = {
+    "tc": "milliseconds since 1 January 1960",
+    "tC": "milliseconds since 1 January 1960, leap seconds counted",
+    "td": "days since 1 January 1960",
+    "tw": "weeks since the start of 1960",
+    "tm": "months since January 1960",
+    "tq": "quarters since the start of 1960",
+    "th": "half-years since the start of 1960",
+    "d": "days since 1 January 1960",
+}
+
+
+def counted_in(program: str, format: str) -> str:
+    """Say what the numbers count in a column that its program shows as dates or times; nothing for other columns."""
+    if program == "stata":
+        bare = format.lstrip("%-")
+        return next((unit for start, unit in _STATA_UNITS.items() if bare.startswith(start)), "")
+    what = moment_of(program, format)
+    if what == "time" or format.upper().startswith("DTIME"):
+        return "seconds"
+    if what is None:
+        return ""
+    if program == "spss":
+        return "seconds since 14 October 1582"
+    return f"{'days' if what == 'date' else 'seconds'} since 1 January 1960"
+
+
 def to_moments(numbers: pl.Series, what: Moment, program: str) -> pl.Series | None:
     """Return numbers as dates, moments or times of day; None when some of them are none exactly."""
     floats = numbers.cast(pl.Float64)
@@ -83,6 +117,20 @@ def from_moments(moments: pl.Series, program: str) -> pl.Series:
     if moments.dtype == pl.Time:
         return _from_micros(moments.cast(pl.Int64) // 1000, program)
     return _from_micros(moments.dt.cast_time_unit("us").cast(pl.Int64) - days * _DAY * 1_000_000, program)
+
+
+def to_texts(moments: pl.Series) -> pl.Series:
+    """Write dates, moments or times of day as a codebook lists them."""
+    return moments.dt.strftime(FORMATS[moments.dtype.base_type()])
+
+
+def from_texts(text: pl.Series, what: Moment) -> pl.Series:
+    """Read dates, moments or times of day as a codebook lists them; null where a text is none."""
+    if what == "date":
+        return text.str.to_date(FORMATS[pl.Date], strict=False)
+    if what == "time":
+        return text.str.to_time(FORMATS[pl.Time], strict=False)
+    return text.str.to_datetime(FORMATS[pl.Datetime], time_unit="us", strict=False)
 
 
 def kind_of_moment(dtype: pl.DataType) -> Moment | None:

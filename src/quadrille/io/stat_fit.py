@@ -13,12 +13,17 @@ from quadrille.data import Column
 from quadrille.errors import OutputError
 from quadrille.frames.dtypes import is_text
 from quadrille.frames.numeric import EXACT, too_large
-from quadrille.frames.restore import split
-from quadrille.io.stat_dates import DEFAULT, from_moments, kind_of_moment
-from quadrille.io.stat_targets import Losses, Target, cut, format_for
+from quadrille.frames.restore import restore, split
+from quadrille.io.stat_dates import DEFAULT, counted_in, from_moments, is_coarse, kind_of_moment, moment_of
+from quadrille.io.stat_moments import is_tag, moments_in, number_of, was_moment
+from quadrille.io.stat_targets import Losses, Target, cut, format_for, text_format_for
 
 _LONG = (-2_147_483_647, 2_147_483_620)
 """What a Stata long holds; the numbers above are its missing values."""
+
+
+_USUAL_WIDTH = 8
+"""How wide SPSS shows a column where nobody chose a width."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,10 +48,12 @@ class Outgoing:
 def outgoing(column: Column, target: Target, losses: Losses) -> Outgoing:
     """Fit one column to a format: refuse values that it cannot hold, note everything else that it cannot."""
     variable = column.variable
-    values, tags = split(column)
+    values, tags = (restore(column), None) if _only_texts(variable) else split(column)
+    if is_text(values):
+        values, tags = _moments_in(values.cast(pl.String), variable, losses)
     format = _format(variable, values, target, losses)
     if is_text(values):
-        series, tags = _text(values.cast(pl.String), variable, target, losses), None
+        series, tags = _text(values, variable, target, losses), None
     else:
         series = _numbers(values, variable, target, losses)
         tags = _tags(tags, variable, target, losses)
@@ -55,19 +62,47 @@ def outgoing(column: Column, target: Target, losses: Losses) -> Outgoing:
         losses.add(variable.name, f"the label is cut to what {target.name} holds")
     labels = _labels(variable, values, target, losses)
     codes = _codes(variable, values, target, losses)
-    measure = _measure(variable) if target.program == "spss" else ""
-    display = variable.stored.display if variable.stored and variable.stored.program == "spss" else 0
+    measure, display = _on_screen(variable, target, losses)
     return Outgoing(series.alias(variable.name), tags, label, labels, codes, format, measure, display)
 
 
+def _only_texts(variable: Variable) -> bool:
+    """Whether a column that holds nothing but missing codes is one of texts, not of numbers with .a to .z."""
+    was_text = variable.stored is not None and variable.stored.type == "string"
+    texts = any(isinstance(code, str) and not is_tag(code) for code in variable.missing)
+    return variable.coded and not variable.categories and (was_text or texts)
+
+
+def _moments_in(text: pl.Series, variable: Variable, losses: Losses) -> tuple[pl.Series, pl.Series | None]:
+    """Return text that was dates or times in a statistics program as such; other text as it is."""
+    found = moments_in(text, variable)
+    if found is None and was_moment(variable):
+        losses.add(
+            variable.name, "dates or times are written as text, since some of them are not in the form of ISO 8601"
+        )
+    return (text, None) if found is None else found
+
+
 def _format(variable: Variable, values: pl.Series, target: Target, losses: Losses) -> str:
+    """Return the display format of a column; what a program shows differently is noted."""
     stored, moment = variable.stored, kind_of_moment(values.dtype)
-    if is_text(values):
-        return stored.format if stored and stored.program == target.program == "stata" else ""
-    if moment is not None:
-        same = stored is not None and stored.program == target.program and bool(stored.format)
-        return stored.format if same and stored is not None else DEFAULT[target.program][moment]
-    found = format_for(stored, target.program) if stored else ""
+    same = stored is not None and stored.program == target.program
+    if stored is None or not stored.format:
+        found = DEFAULT[target.program][moment] if moment else ""
+    elif is_text(values):
+        found = text_format_for(stored, target.program)
+    elif moment is None:
+        found = format_for(stored, target.program)
+        unit = "" if same else counted_in(stored.program, stored.format)
+        if unit:
+            losses.add(variable.name, f"dates or times are written as numbers: {unit}")
+    elif same and moment_of(stored.program, stored.format) == moment:
+        found = stored.format
+    else:
+        found = DEFAULT[target.program][moment]
+        shown = "in full, where the original shows months, quarters or weeks" if is_coarse(stored.format) else ""
+        shown = shown or f"in the usual form of {target.name}, not in that of the original"
+        losses.add(variable.name, f"dates or times are shown {shown}")
     if found is None:
         losses.add(variable.name, f"the display format has no counterpart in {target.name}")
     if not found and target.program == "spss" and values.dtype.is_integer():
@@ -75,10 +110,17 @@ def _format(variable: Variable, values: pl.Series, target: Target, losses: Losse
     return found or ""
 
 
-def _measure(variable: Variable) -> str:
-    if variable.stored is not None and variable.stored.program == "spss":
-        return variable.stored.measure
-    return {"nominal": "nominal", "ordinal": "ordinal"}.get(variable.kind, "scale")
+def _on_screen(variable: Variable, target: Target, losses: Losses) -> tuple[str, int]:
+    """Return the level of measurement and the width on the screen, which SPSS alone has."""
+    stored = variable.stored if variable.stored and variable.stored.program == "spss" else None
+    if target.program == "spss":
+        guessed = {"nominal": "nominal", "ordinal": "ordinal"}.get(variable.kind, "scale")
+        return (guessed, 0) if stored is None else (stored.measure, stored.display)
+    if stored and stored.measure:
+        losses.add(variable.name, f"{target.name} holds no level of measurement")
+    if stored and stored.display not in (0, _USUAL_WIDTH):
+        losses.add(variable.name, f"{target.name} holds no width of a column on the screen")
+    return "", 0
 
 
 def _text(text: pl.Series, variable: Variable, target: Target, losses: Losses) -> pl.Series:
@@ -144,7 +186,7 @@ def _moments(values: pl.Series, variable: Variable, target: Target, losses: Loss
         numbers = numbers.round() if target.program == "stata" else numbers
     if target.program == "spss" and (numbers.drop_nulls() < 0).any():
         raise _unfit(variable, target, "dates before 1582")
-    return numbers
+    return _stata_storage(numbers, numbers, variable, losses) if target.program == "stata" else numbers
 
 
 def _whole_units(moments: pl.Series, per_second: int) -> bool:
@@ -169,13 +211,13 @@ def _tags(tags: pl.Series | None, variable: Variable, target: Target, losses: Lo
 
 def _labels(variable: Variable, values: pl.Series, target: Target, losses: Losses) -> dict[Value, str]:
     """Return the value labels that a format holds."""
-    given = variable.value_labels
-    if not given:
+    if not variable.value_labels:
         return {}
     if target.labels == "none" or (target.labels == "whole numbers" and is_text(values)):
         losses.add(variable.name, f"{target.name} holds no value labels{' for text' if is_text(values) else ''}")
         return {}
-    kept = {plain_number(v): label for v, label in given.items() if _can_be_labelled(v, values, target)}
+    given = [(_number(v, values, target), label) for v, label in variable.value_labels.items()]
+    kept = {plain_number(v): label for v, label in given if v is not None and _can_be_labelled(v, values, target)}
     if len(kept) < len(given):
         losses.add(variable.name, "some value labels belong to values that cannot have one")
     short = {value: cut(label, target, target.value_label) for value, label in kept.items()}
@@ -187,11 +229,15 @@ def _labels(variable: Variable, values: pl.Series, target: Target, losses: Losse
 def _can_be_labelled(value: Value, values: pl.Series, target: Target) -> bool:
     if is_text(values):
         return isinstance(value, str)
-    if kind_of_moment(values.dtype) is not None:
-        return False
     if isinstance(value, str):
         return target.codes == "tags" and len(value) == 2 and value[0] == "." and value[1].islower()
     return target.labels == "all" or (float(value).is_integer() and _LONG[0] <= value <= _LONG[1])
+
+
+def _number(value: Value, values: pl.Series, target: Target) -> Value | None:
+    """Return a value as the file has it: the text of a date or time is a number there."""
+    moment = kind_of_moment(values.dtype)
+    return value if moment is None else number_of(value, moment, target.program)
 
 
 def plain_number(value: Value) -> Value:
@@ -201,14 +247,15 @@ def plain_number(value: Value) -> Value:
 
 def _codes(variable: Variable, values: pl.Series, target: Target, losses: Losses) -> tuple[Any, ...]:
     """Return the missing codes that SPSS can declare: three codes, or a range and a code."""
-    single = [code for code in variable.missing if isinstance(code, str) == is_text(values)]
+    given = [_number(code, values, target) for code in variable.missing]
+    single = [code for code in given if code is not None and isinstance(code, str) == is_text(values)]
     single = [code for code in single if isinstance(code, str) or not _inside(float(code), variable.missing_ranges)]
     if not single and not variable.missing_ranges:
         return ()
-    if target.codes != "declared" or kind_of_moment(values.dtype) is not None:
+    if target.codes != "declared":
         losses.add(variable.name, f"{target.name} declares no missing codes; they are written as plain values")
         return ()
-    ranges = variable.missing_ranges[:1]
+    ranges = () if is_text(values) else variable.missing_ranges[:1]
     fit = [code for code in single if not isinstance(code, str) or len(code.encode()) <= 8]
     kept = fit[: 1 if ranges else 3]
     if len(kept) < len(single) or len(ranges) < len(variable.missing_ranges):

@@ -7,6 +7,7 @@ its own, and a crash there is an error message here. What goes over the pipe is 
 from __future__ import annotations
 
 import json
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -25,6 +26,9 @@ BATCH = 1 << 17
 TAG = "\0"
 """Stands before the letter of a missing value that came between numbers."""
 
+TABLE = "DATASET"
+"""What the table inside a transport file is called when nobody gives it a name."""
+
 Facts = dict[str, Any]
 
 
@@ -35,7 +39,7 @@ def batches(path: Path, word: str, named: str, catalog: Path | None) -> Iterator
     while meta is None or height == BATCH:
         found, meta = _read(path, word, where, named, offset=rows)
         _check_names(meta, where)
-        table = pl.DataFrame(_series(name, found[name]) for name in meta.column_names)
+        table = pl.DataFrame([_series(name, found[name]) for name in meta.column_names])
         height = table.height
         rows += height
         yield table
@@ -44,10 +48,10 @@ def batches(path: Path, word: str, named: str, catalog: Path | None) -> Iterator
     labels: dict[str, dict[Any, str]] = dict(meta.variable_value_labels)
     if catalog is not None:
         labels |= _catalog(catalog, meta)
-    yield _facts(meta, labels)
+    yield _facts(meta, labels, word)
 
 
-def _facts(meta: Any, labels: dict[str, dict[Any, str]]) -> Facts:
+def _facts(meta: Any, labels: dict[str, dict[Any, str]], word: str) -> Facts:
     """Return what a file says about its columns as plain values."""
     return {
         "names": meta.column_names,
@@ -60,9 +64,21 @@ def _facts(meta: Any, labels: dict[str, dict[Any, str]]) -> Facts:
         "displays": meta.variable_display_width,
         "measures": meta.variable_measure,
         "label": bool(meta.file_label),
+        "table": (meta.table_name or "") not in ("", TABLE),
+        "label_sets": word == "dta"
+        and any(not re.fullmatch(re.escape(name) + "[0-9]+", given) for name, given in meta.variable_to_label.items()),
+        "aligned": [name for name in meta.column_names if word != "dta" and _is_turned(name, meta)],
+        "informats": [name for name, informat in meta.original_variable_informats.items() if informat],
+        "empty_labels": [name for name, each in labels.items() if not all(each.values())],
         "notes": len(meta.notes),
         "sets": len(meta.mr_sets),
     }
+
+
+def _is_turned(name: str, meta: Any) -> bool:
+    """Whether a column is aligned in another way than usual: text to the left, numbers to the right."""
+    usual, other = ("left", "right") if meta.readstat_variable_types[name] == "string" else ("right", "left")
+    return meta.variable_alignment.get(name, usual) in (other, "center")
 
 
 def _read(path: Path, word: str, where: str, named: str, *, offset: int) -> tuple[dict[str, list[object]], Any]:

@@ -19,6 +19,7 @@ from quadrille.errors import InputError
 from quadrille.frames.numeric import EXACT
 from quadrille.io import stat_library
 from quadrille.io.stat_library import TAG, Facts
+from quadrille.io.stat_targets import Losses
 
 ISOLATED = True
 """Whether files are read by a process of its own, which may crash over a damaged one."""
@@ -85,7 +86,7 @@ def parse(path: Path, suffix: str, *, catalog: Path | None = None, own: bool = F
 
 def _isolated(path: Path, word: str, named: str, catalog: Path | None) -> Iterator[pl.DataFrame | Facts]:
     """Let a process of its own read the file; when it dies, the file is to blame."""
-    call = [sys.executable, "-m", stat_library.__name__, str(path), word, named, str(catalog or "")]
+    call = [sys.executable, "-P", "-m", stat_library.__name__, str(path), word, named, str(catalog or "")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONFAULTHANDLER": ""}
     with subprocess.Popen(
         [*call, str(stat_library.BATCH)],
@@ -179,6 +180,19 @@ def _remarks(facts: Facts) -> tuple[str, ...]:
     found = [
         "The file's own label is not copied." if facts["label"] else "",
         f"Notes attached to the file are not copied (lines: {facts['notes']:,})." if facts["notes"] else "",
+        "Names of sets of value labels are not copied: each column has its own set." if facts["label_sets"] else "",
+        "The name of the table inside the file is not copied." if facts["table"] else "",
         f"Sets of multiple responses are not copied ({facts['sets']:,})." if facts["sets"] else "",
     ]
-    return tuple(filter(None, found))
+    losses = Losses()
+    for fact, reason in _OF_COLUMNS.items():
+        for name in facts[fact]:
+            losses.add(name, reason)
+    return (*filter(None, found), *losses.lines())
+
+
+_OF_COLUMNS = {
+    "empty_labels": "value labels that are empty are not copied",
+    "aligned": "the alignment on the screen is not copied",
+    "informats": "the informat, by which SAS reads the column from text, is not copied",
+}

@@ -12,9 +12,10 @@ from quadrille.codebook import Codebook, Kind, Value, Variable
 from quadrille.data import Data
 from quadrille.errors import InputError
 from quadrille.frames import build
-from quadrille.frames.columns import MOST_ORDINAL, guess, names_identifier
+from quadrille.frames.columns import guess
+from quadrille.frames.identifiers import MOST_ORDINAL, identifies, names_identifier, tells_apart
 from quadrille.io.files import contents
-from quadrille.io.stat_dates import moment_of, to_moments
+from quadrille.io.stat_moments import moments_of
 from quadrille.io.stat_parse import Raw, parse
 
 MOST_DECLARED = 100_000
@@ -54,7 +55,7 @@ def _column(raw: Raw, given: Variable | None) -> tuple[pl.Series, Variable]:
 
 def _text(raw: Raw, given: Variable | None) -> tuple[pl.Series, Variable]:
     """Describe a text column; where it has value labels, labelled values are categories even if none occurs."""
-    base = given or guess(raw.series)
+    base = given or _guess_text(raw)
     missing = base.missing or tuple(low for low, _ in raw.ranges)
     base = _with_missing(base, missing, raw.value_labels)
     if not base.coded or not raw.value_labels:
@@ -68,12 +69,21 @@ def _text(raw: Raw, given: Variable | None) -> tuple[pl.Series, Variable]:
 
 
 def _moments(raw: Raw, given: Variable | None) -> tuple[pl.Series, Variable] | None:
-    """Read numbers as dates or times when their format says so and nothing is lost by it."""
-    what = moment_of(raw.stored.program, raw.stored.format)
-    plain = not raw.value_labels and not raw.ranges and raw.tags is None
+    """Read numbers as dates or times when their format says so, unless the codebook lists numbers."""
     listed = given is not None and (not given.coded or any(not isinstance(v, str) for v in given.values))
-    moments = to_moments(raw.series, what, raw.stored.program) if what and plain and not listed else None
-    return None if moments is None else (moments, given or guess(moments))
+    found = None if listed else moments_of(raw)
+    if found is None:
+        return None
+    moments, texts = found
+    base = given or guess(moments)
+    if not texts.ranges and not texts.value_labels:
+        return moments, base
+    _, variable = _text(texts, base)
+    if not variable.categories:
+        values: list[Value] = texts.series.drop_nulls().unique().sort().to_list()
+        variable = replace(variable, categories=tuple(v for v in values if v not in variable.missing))
+    variable = replace(variable, missing_ranges=variable.missing_ranges or _ranges(raw), ordered=True)
+    return moments if raw.tags is None else texts.series, variable
 
 
 def _numbers(raw: Raw, given: Variable | None) -> tuple[pl.Series, Variable]:
@@ -105,11 +115,11 @@ def _valid(numbers: pl.Series, missing: tuple[Value, ...], ranges: tuple[tuple[f
 
 
 def _guess(raw: Raw, valid: pl.Series) -> Variable:
-    """Guess from the level of measurement, the labels, and the values, in this order."""
+    """Guess from the name, the level of measurement, the labels, and the values, in this order."""
     whole, measure = raw.series.dtype.is_integer(), raw.stored.measure
-    alone = whole and MOST_ORDINAL < len(valid) == len(raw.series)
-    if alone and (measure == "nominal" or names_identifier(raw.name)):
-        return Variable(raw.name, "numeric", role="id")
+    alone = whole and _identifying(raw, valid)
+    if alone and len(valid) > MOST_ORDINAL:
+        return Variable(raw.name, "numeric", role="id")  # without a list of all its values
     kind: Kind = "numeric"
     if measure in ("nominal", "ordinal") and len(valid) <= MOST_DECLARED:
         kind = "ordinal" if measure == "ordinal" else "nominal"
@@ -117,7 +127,23 @@ def _guess(raw: Raw, valid: pl.Series) -> Variable:
         kind = "ordinal" if whole and len(valid) <= MOST_ORDINAL else "nominal"
     elif whole and 0 < len(valid) <= MOST_ORDINAL:
         kind = "ordinal"
-    return Variable(raw.name, kind)
+    return Variable(raw.name, kind, role="id" if alone else None)
+
+
+def _identifying(raw: Raw, valid: pl.Series) -> bool:
+    """Whether whole numbers identify: by their name, or as nominal ones that are different nearly everywhere."""
+    named, nominal = names_identifier(raw.name), raw.stored.measure == "nominal"
+    if not named and not nominal:
+        return False
+    present = int(raw.series.is_in(valid.implode()).sum())
+    return (named and identifies(raw.name, len(valid), present)) or (nominal and tells_apart(len(valid), present))
+
+
+def _guess_text(raw: Raw) -> Variable:
+    """Guess from the values; a text that its program calls ordinal is so, though nobody knows in which order."""
+    found = guess(raw.series)
+    ordinal = raw.stored.measure == "ordinal" and found.role is None
+    return replace(found, kind="ordinal") if ordinal else found
 
 
 def _ranges(raw: Raw) -> tuple[tuple[float, float], ...]:

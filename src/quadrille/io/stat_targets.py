@@ -152,3 +152,16 @@ def format_for(stored: Stored, program: str) -> str | None:
         return None
     width, decimals = int(match[1]), int(match[2] or 0)
     return f"%{width}.{decimals}f" if program == "stata" else f"F{width}.{decimals}"
+
+
+_PLAIN_TEXT = {"spss": r"A[0-9]+", "stata": r"%-?[0-9]+s", "sas": r"\$[0-9]*\.?"}
+
+
+def text_format_for(stored: Stored, program: str) -> str | None:
+    """Return the display format of a text column; None when it says more than a width and is not kept.
+
+    SPSS makes the format from the width of the column, in which the writer leaves no choice.
+    """
+    if stored.program == program != "spss":
+        return stored.format
+    return "" if re.fullmatch(_PLAIN_TEXT[stored.program], stored.format) else None

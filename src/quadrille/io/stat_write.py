@@ -28,22 +28,29 @@ def stat_bytes(data: Data, suffix: str) -> tuple[bytes, tuple[str, ...]]:
     target, losses = TARGETS[suffix], Losses()
     check_names(data.columns, target)
     columns = [outgoing(data[name], target, losses) for name in data.columns]
-    if suffix == ".xpt" and _version(columns) > 5:
-        losses.whole(_VERSION_8)
+    if long := _too_long(columns) if suffix == ".xpt" else []:
+        losses.whole(_VERSION_8.format(columns=", ".join(long)))
     with _place(suffix) as path:
         _write(columns, suffix, path)
         _verify(columns, parse(path, suffix, own=True).columns, target)
         return path.read_bytes(), losses.lines()
 
 
-_VERSION_8 = "The file is of version 8 of the transport format: names, labels or texts are too long for version 5."
+_VERSION_8 = (
+    "The file is of version 8 of the transport format: pandas and old SAS read version 5 only. For version 5 use names "
+    "of at most 8 letters, labels of 40 bytes and texts of 200 bytes in: {columns}."
+)
 
 
-def _version(columns: list[Outgoing]) -> int:
-    """Return the version of the transport format: 5, which every program reads, unless something is too long for it."""
-    texts = [column.series for column in columns if is_text(column.series)]
-    fits = all(len(column.name) <= 8 and len(column.label.encode()) <= 40 for column in columns)
-    return 5 if fits and all(not (text.str.len_bytes() > 200).any() for text in texts) else 8
+def _too_long(columns: list[Outgoing]) -> list[str]:
+    """Name the columns whose name, label or texts are too long for version 5, which every program reads."""
+    return [
+        column.name
+        for column in columns
+        if len(column.name) > 8
+        or len(column.label.encode()) > 40
+        or (is_text(column.series) and (column.series.str.len_bytes() > 200).any())
+    ]
 
 
 @contextmanager
@@ -96,7 +103,7 @@ def _write(columns: list[Outgoing], suffix: str, path: Path) -> None:
                     **common,
                 )
             else:
-                functions.write_xport(table, str(path), file_format_version=_version(columns), **common)
+                functions.write_xport(table, str(path), file_format_version=8 if _too_long(columns) else 5, **common)
     except OSError as error:
         raise OutputError(f"Cannot write the file: {error.strerror or type(error).__name__}.") from None
     except Exception:  # its text can hold data values

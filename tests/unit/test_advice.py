@@ -1,0 +1,134 @@
+"""What `inspect` says about a file: reasons that are true, and hints that can be acted on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pyreadstat
+import pytest
+
+import quadrille as qd
+from quadrille.cli.advice import checks, reason
+from quadrille.cli.advice_roles import called_area, called_weight
+from quadrille.codebook import Codebook, Variable
+from quadrille.frames import from_frame
+
+N = 100
+
+
+def hints(columns: dict[str, object], *book: Variable) -> str:
+    return "\n".join(checks(from_frame(pl.DataFrame(columns), codebook=Codebook(book))))
+
+
+def why(column: pl.Series) -> str:
+    data = from_frame(pl.DataFrame([column]))
+    return reason(data[column.name], data, ())
+
+
+@pytest.mark.parametrize("dtype", [pl.String, pl.Int64, pl.Float64, pl.Date])
+def test_a_column_without_any_value_is_called_so(dtype: type[pl.DataType]) -> None:
+    empty = pl.Series("x", [None] * N, dtype=dtype)
+    assert why(empty) == "every field is missing, so there is nothing to tell the kind by"
+    assert "Column 'x' has no value in any record." in hints({"x": empty})
+
+
+def test_a_column_of_one_value_and_gaps_is_not_called_constant() -> None:
+    assert "the same value in every record" not in hints({"x": ["a", None] * 50})
+    assert "the same value in every record" in hints({"x": ["a"] * N})
+
+
+@pytest.mark.parametrize("name", ["email", "SSN_text", "surname"])
+def test_nobody_is_advised_to_group_identifiers(name: str) -> None:
+    text = hints({name: [f"v{i // 2}" for i in range(N)], "x": [0, 1] * 50})
+    assert f"left out of releases: {name!r}. To release one on purpose" in text
+    assert "Group" not in text
+    assert "Recode" not in text
+
+
+def test_what_the_user_declares_is_not_told_again() -> None:
+    data = from_frame(pl.DataFrame({"id": range(N)}), codebook=Codebook((Variable("id", "numeric", role="id"),)))
+    assert checks(data, ["id"]) == []
+    assert len(checks(data)) == 1
+
+
+@pytest.mark.parametrize("labels", [("same", "same", "other"), ("same", "other", "same")])
+def test_two_categories_with_one_label_are_pointed_out(labels: tuple[str, ...]) -> None:
+    cells = [1, 2, 3] * 20
+    text = hints({"x": cells}, Variable("x", "ordinal", (1, 2, 3), labels))
+    assert "Categories of 'x' have the same label" in text
+    assert "same label" not in hints({"x": cells}, Variable("x", "ordinal", (1, 2, 3), ("same", "", "")))
+
+
+@pytest.mark.parametrize(
+    "name", ["weight", "hhweight", "wgt_final", "Gewicht", "poids", "peso", "W", "w1", "finalwt", "fnlwgt", "pWeight"]
+)
+def test_weights_are_suggested_in_several_languages(name: str) -> None:
+    text = hints({name: np.arange(N) * 0.37, "x": [0, 1] * 50})
+    assert f"Column {name!r} is called like a weight." in text
+    assert 'role = "weight"' in text
+
+
+@pytest.mark.parametrize("name", ["birth_weight", "weight_kg", "Körpergewicht", "overweight", "wage", "two", "growth"])
+def test_other_things_are_not_called_weights(name: str) -> None:
+    assert not called_weight(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["Bundesland", "Kreis", "canton", "Kanton", "provincia", "province", "region", "county", "plz", "home_state"],
+)
+def test_areas_are_suggested_in_several_languages(name: str) -> None:
+    assert called_area(name)
+    assert f"Column {name!r} is called like areas." in hints({name: [f"a{i % 4}" for i in range(N)]})
+
+
+@pytest.mark.parametrize("name", ["reward", "status", "estate", "statement", "blocked", "native-country", "forward"])
+def test_other_things_are_not_called_areas(name: str) -> None:
+    assert not called_area(name)
+
+
+@pytest.mark.parametrize("role", [None, "geography"])
+def test_areas_that_are_not_nested_are_pointed_out_with_and_without_the_role(role: str | None) -> None:
+    coarse = ["a", "b"] * 50
+    fine = [f"{area}{i % 5 // 2}" for i, area in enumerate(coarse)]
+    book = [Variable(name, role="geography") for name in ("region", "county")] if role else []
+    assert "add: --geography region,county" in hints({"region": coarse, "county": fine}, *book)
+    fine[0] = fine[1]
+    assert "are not nested: 1 area of 'county' lies in several of 'region'" in hints(
+        {"region": coarse, "county": fine}, *book
+    )
+    fine[2], fine[5] = fine[3], fine[4]
+    assert "areas of 'county' lie in several" in hints({"region": coarse, "county": fine}, *book)
+
+
+def test_the_measure_of_spss_is_kept_for_text_and_named_when_it_is_not_followed(tmp_path: Path) -> None:
+    path, table = tmp_path / "in.sav", pl.DataFrame({"size": ["L", "M", "S", "S"] * 20, "age": [1.0, 2.0] * 40})
+    table = table.with_columns(pay=np.arange(80) * 1.5)
+    measures = {"size": "ordinal", "age": "scale", "pay": "scale"}
+    pyreadstat.write_sav(table.to_pandas(), str(path), variable_measure=measures)  # pyright: ignore[reportArgumentType]
+    data = qd.read(path)
+    reasons = {name: reason(data[name], data, ()) for name in data.columns}
+    assert data["size"].variable.kind == "ordinal"
+    assert reasons["size"] == "SPSS calls it ordinal"
+    assert "The order of the categories is missing for 'size'" in "\n".join(checks(data))
+    assert reasons["age"].startswith("whole numbers, 2 different")
+    assert reasons["age"].endswith("; SPSS calls it scale")
+    assert reasons["pay"] == "SPSS calls it scale"
+
+
+@pytest.mark.parametrize(
+    ("name", "cells", "expected"),
+    [
+        ("ssn", list(range(N)), "called like a name, an address or a number of a person: left out of releases"),
+        ("caseid", list(range(N)), "numbers with many different values, called like an identifier: left out"),
+        ("caseid", [f"c{i}" for i in range(N)], "text with many different values, called like an identifier"),
+        ("x", [f"c{i}" for i in range(N)], "text that is different in almost every record"),
+        ("x", [2**60 + i for i in range(N)], "numbers that tell records apart, by their size"),
+    ],
+)
+def test_the_reason_for_an_identifier_is_the_one_it_was_taken_for(
+    name: str, cells: list[object], expected: str
+) -> None:
+    assert why(pl.Series(name, cells)).startswith(expected)
