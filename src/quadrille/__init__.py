@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from quadrille.study.grid import grid
     from quadrille.study.rates import scores_by_rate
     from quadrille.study.results import Study
+    from quadrille.study.rules_cost import rules_cost
     from quadrille.study.run import search
     from quadrille.study.runs import runs_table
     from quadrille.study.score import Scores, measures, score
@@ -64,6 +65,7 @@ _HOME = {
     "read": "io",
     "recipe_from_json": "swap",
     "release": "io.bundle",
+    "rules_cost": "study.rules_cost",
     "runs_table": "study.runs",
     "score": "study.score",
     "scores_by_rate": "study.rates",
@@ -107,6 +109,7 @@ __all__ = [  # sorted as in _HOME; a test keeps the two lists equal
     "recipe_from_json",
     "release",
     "report",
+    "rules_cost",
     "runs_table",
     "score",
     "scores_by_rate",

@@ -110,3 +110,26 @@ def test_bad_rules_of_a_job_are_told_with_their_place(
 ) -> None:
     assert message in told(run, job(folder, rules, more))
     assert not (folder / "new.study").exists()
+
+
+def test_the_cost_of_rules_is_told(run: Run) -> None:
+    call = [
+        "rules",
+        "good.csv",
+        "--codebook",
+        "book.toml",
+        "--swap",
+        "Sex",
+        "--seed",
+        "3",
+        "--rate",
+        "0.3",
+        "--draws",
+        "2",
+    ]
+    document = json.loads(run([*call, "--rule", RULE, "--json"]).stdout)
+    assert document["pairs_excluded"] == document["rules"][0]["pairs_excluded"] > 0
+    assert [row["measure"] for row in document["measures"]][:2] == ["pairs", "hellinger"]
+    shown = run([*call, "--rule", RULE]).stdout
+    assert "What the rules exclude" in shown and "its s.e." in shown
+    assert "--rule" in told(run, call)

@@ -155,3 +155,15 @@ def test_trade_offs_cover_every_trade_off_and_agree_with_the_linear_rule(study: 
         middle = row["from"] + 1 if row["to"] == float("inf") else (row["from"] + row["to"]) / 2
         choice = study.pick(trade=middle)
         assert (choice.risk, choice.loss) == (row["risk"], row["loss"])
+
+
+def test_a_measure_that_is_better_when_higher_is_told_with_its_own_sign(cps8d: qd.Data, tmp_path: Path) -> None:
+    recipes = qd.grid(qd.RandomSwap, swap=[["Edu"]], rate=[0.01, 0.02, 0.05], seed=range(2))
+    measures = ["conditional_entropy", "hellinger"]
+    study = qd.search(cps8d, recipes, measures, out=tmp_path / "study", progress=False)
+    choice = study.pick()
+    value = qd.score(cps8d, choice.recipe.plan(cps8d), measures)["conditional_entropy"]
+    text = choice.explain()
+    assert f"Candidate {choice.candidate}: conditional_entropy {value:.6g}, hellinger" in text
+    assert "raises hellinger" not in text and "(1 - conditional_entropy) + t * hellinger" in text
+    assert "lowers conditional_entropy by" in text.split("gentler")[1]

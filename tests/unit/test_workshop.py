@@ -5,10 +5,15 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import subprocess
+import sys
 import time
+from pathlib import Path
 
+import polars as pl
 import pytest
 
+import quadrille as qd
 from quadrille.study.work import undisturbed, workshop
 
 
@@ -48,3 +53,20 @@ def test_a_signal_waits_for_the_end_of_the_block_and_comes_then() -> None:
         reached = True
     assert reached
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_scripts_in_the_current_folder_are_not_taken_for_modules(tmp_path: Path) -> None:
+    """Nor does a person's own `json.py` beside the data make a sound file look damaged."""
+    qd.write(qd.from_frame(pl.DataFrame({"a": [1, 2] * 50})), tmp_path / "file.sav")
+    for name in ("json", "argparse", "pickle", "polars", "struct"):
+        (tmp_path / f"{name}.py").write_text("open('RAN', 'w').close()\nraise SystemExit(1)\n")
+    script = (
+        "import os, quadrille as qd\n"
+        "from quadrille.study.work import end_with, workshop\n"
+        "with workshop(2, end_with, (), abs) as send:\n"
+        "    print(send(-3)(), qd.read('file.sav').n)\n"
+    )
+    call = [sys.executable, "-P", "-c", script]
+    done = subprocess.run(call, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.stdout, done.stderr) == ("3 100\n", "")
+    assert not (tmp_path / "RAN").exists()

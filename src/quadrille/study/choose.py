@@ -55,8 +55,9 @@ class Choice:
     def explain(self) -> str:
         """Say in plain words why this one, what it dominates, and what the next ones would cost."""
         risk, loss = self.axes
+        minimised = " + t * ".join(f"(1 - {axis})" if _is_turned(axis) else axis for axis in self.axes)
         lines = [
-            f"Candidate {self.candidate}: {risk} {self.risk:.6g}, {loss} {self.loss:.6g}{self._beside()}.",
+            f"Candidate {self.candidate}: {_told(risk, self.risk)}, {_told(loss, self.loss)}{self._beside()}.",
             f"Why: {self.reason}.",
             f"It dominates {self.dominates:,} of the other {self.candidates - 1:,} candidates; "
             f"the frontier has {self.frontier:,}.",
@@ -65,7 +66,7 @@ class Choice:
         if self.trades:
             low, high = self.trades
             span = f"from {low:.3g} to {high:.3g}" if np.isfinite(high) else f"of {low:.3g} or more"
-            lines.append(f"It minimises {risk} + t * {loss} for every t {span}.")
+            lines.append(f"It minimises {minimised} for every t {span}.")
         if self.left_out:
             lines.append(f"{self.left_out:,} candidates without both scores were left out.")
         return "\n".join(lines)
@@ -77,8 +78,8 @@ class Choice:
         assert self.better is not None
         risk, loss = self.axes
         return (
-            f"It is dominated: candidate {self.better.candidate} has {risk} {self.better.risk:.6g} and {loss} "
-            f"{self.better.loss:.6g}."
+            f"It is dominated: candidate {self.better.candidate} has {_told(risk, self.better.risk)} and "
+            f"{_told(loss, self.better.loss)}."
         )
 
     def _safer(self) -> str:
@@ -88,14 +89,16 @@ class Choice:
             return "No candidate is safer." if is_risk else f"No candidate has less {risk}."
         less, more = self.risk - self.safer.risk, self.safer.loss - self.loss
         other = "The next safer one" if is_risk else f"The next one with less {risk}"
-        return f"{other}, {self.safer.candidate}, lowers {risk} by {less:.3g} and costs {more:.3g} in {loss}."
+        does = "raises" if _is_turned(risk) else "lowers"
+        return f"{other}, {self.safer.candidate}, {does} {risk} by {less:.3g} and costs {more:.3g} in {loss}."
 
     def _gentler(self) -> str:
         if self.gentler is None:
             return "No candidate is gentler."
         less, more = self.loss - self.gentler.loss, self.gentler.risk - self.risk
         risk, loss, other = *self.axes, self.gentler.candidate
-        return f"The next gentler one, {other}, saves {less:.3g} in {loss} and raises {risk} by {more:.3g}."
+        does = "lowers" if _is_turned(risk) else "raises"
+        return f"The next gentler one, {other}, saves {less:.3g} in {loss} and {does} {risk} by {more:.3g}."
 
     def as_dict(self) -> dict[str, object]:
         """Return plain values, for JSON; the seed stays out."""
@@ -105,6 +108,16 @@ class Choice:
             values[name] = None if values[name] is None else dict(values[name].__dict__)
         trades = None if self.trades is None else [t if np.isfinite(t) else None for t in self.trades]
         return {**values, "design": self.recipe.identity(), "trades": trades, "explanation": self.explain()}
+
+
+def _is_turned(address: str) -> bool:
+    """Tell whether a measure is better when higher, so that its axis holds it with the sign turned."""
+    return kind_of(address).direction == "higher"
+
+
+def _told(address: str, value: float) -> str:
+    """Name a measure with its value as scores have it, not as the axis does."""
+    return f"{address} {-value if _is_turned(address) else value:.6g}"
 
 
 def choose(

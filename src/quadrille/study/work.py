@@ -70,13 +70,15 @@ def workshop(
     """
     from loky import ProcessPoolExecutor  # pyright: ignore[reportUnknownVariableType]
 
-    pool: Any = ProcessPoolExecutor(workers, initializer=begin, initargs=(os.getpid(), *given))
+    pool: Any = None
     try:
-        with undisturbed():
+        with undisturbed(), _safe_path():
+            pool = ProcessPoolExecutor(workers, initializer=begin, initargs=(os.getpid(), *given))
             pool.submit(os.getpid)  # the first task starts all workers and the thread that can end them
         yield lambda task: pool.submit(run, task).result
     except BaseException:
-        pool.shutdown(wait=False, kill_workers=True)
+        if pool is not None:
+            pool.shutdown(wait=False, kill_workers=True)
         raise
     pool.shutdown(wait=True)
 
@@ -98,6 +100,20 @@ def undisturbed() -> Generator[None]:
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
     for number in heard:
         signal.raise_signal(number)
+
+
+@contextmanager
+def _safe_path() -> Generator[None]:
+    """Keep new processes from taking a script in the current folder, such as json.py, for a module of Python."""
+    before = os.environ.get("PYTHONSAFEPATH")
+    os.environ["PYTHONSAFEPATH"] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["PYTHONSAFEPATH"]
+        else:
+            os.environ["PYTHONSAFEPATH"] = before
 
 
 _bench: Bench | None = None
