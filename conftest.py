@@ -7,13 +7,16 @@ import os
 import re
 import subprocess
 import sys
+from bisect import bisect
 from collections.abc import Iterable
+from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from sybil import Document, Example, Region, Sybil
 from sybil.document import PythonDocStringDocument
+from sybil.example import NotEvaluated
 from sybil.parsers.markdown import PythonCodeBlockParser
 from sybil.parsers.rest import DocTestParser
 
@@ -61,6 +64,26 @@ def leave_the_folder(namespace: dict[str, Any]) -> None:
     namespace["_folder"].cleanup()
 
 
+class Docstrings(PythonDocStringDocument):
+    """Docstrings as a reader copies them: each starts in an empty session and in a folder of its own."""
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """Where each docstring of the file starts."""
+        return sorted(start for start, _, _ in self.extract_docstrings(self.text))
+
+    def import_document(self, example: Example) -> None:
+        """Forget what earlier docstrings made, and give nothing of the module that the docstring stands in."""
+        docstring = bisect(self.starts, example.region.start)
+        if self.namespace.get("_docstring") != docstring:
+            if self.namespace:
+                leave_the_folder(self.namespace)
+            self.namespace.clear()
+            self.namespace.update(__name__="__main__", _docstring=docstring)
+            in_a_folder_of_its_own(self.namespace)
+        raise NotEvaluated
+
+
 pages = Sybil(
     parsers=[PythonCodeBlockParser(doctest_optionflags=OPTIONS), console_blocks],
     patterns=["*.md"],
@@ -71,6 +94,7 @@ docstrings = Sybil(
     path="src",
     parsers=[DocTestParser(OPTIONS)],
     patterns=["*.py"],
-    document_types={".py": PythonDocStringDocument},
+    document_types={".py": Docstrings},
+    teardown=lambda namespace: leave_the_folder(namespace) if namespace else None,
 )
 pytest_collect_file = (pages + docstrings).pytest()

@@ -40,7 +40,7 @@ def check_recipe(recipe: Recipe, data: Data) -> Plan:
     -------
     >>> import quadrille as qd
     >>> data = qd.datasets.cps8d().take(range(0, 48842, 100))
-    >>> check_recipe(qd.RandomSwap(["Edu"], pairs=5, seed=1), data)
+    >>> qd.check_recipe(qd.RandomSwap(["Edu"], pairs=5, seed=1), data)
     Plan(10 records, columns Edu)
     """
     plan = recipe.plan(data)
@@ -84,7 +84,7 @@ def check_measure(kind: str | Measure, data: Data, plan: Plan) -> Scores:
     >>> import quadrille as qd
     >>> data = qd.datasets.cps8d().take(range(0, 48842, 100))
     >>> plan = qd.RandomSwap(["Edu"], pairs=5, seed=1).plan(data)
-    >>> list(check_measure("hellinger", data, plan))
+    >>> list(qd.check_measure("hellinger", data, plan))
     ['hellinger']
     """
     address = kind if isinstance(kind, str) else kind.name

@@ -49,7 +49,9 @@ class Variable:
 
     Example
     -------
-    >>> Variable("health", "ordinal", categories=("poor", "fair", "good"), missing=("refused",)).values
+    >>> import quadrille as qd
+    >>> health = qd.Variable("health", "ordinal", categories=("poor", "fair", "good"), missing=("refused",))
+    >>> health.values
     ('poor', 'fair', 'good', 'refused')
     """
 
@@ -118,7 +120,12 @@ class Variable:
 
     @property
     def coded(self) -> bool:
-        """Whether values are categories rather than numbers."""
+        """Whether values are categories rather than numbers.
+
+        >>> import quadrille as qd
+        >>> qd.Variable("health", "ordinal").coded, qd.Variable("income", "numeric").coded
+        (True, False)
+        """
         return self.kind != "numeric"
 
     @property
@@ -128,14 +135,25 @@ class Variable:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What each category is called: its label, else the value as text."""
+        """What each category is called: its label, else the value as text.
+
+        >>> import quadrille as qd
+        >>> qd.Variable("health", "ordinal", categories=(1, 2), labels=("poor", "good"), missing=(9,)).names
+        ('poor', 'good')
+        """
         if not self.labels:
             return tuple(map(str, self.categories))
         return tuple(label or str(value) for label, value in zip(self.labels, self.categories, strict=True))
 
     @property
     def value_labels(self) -> dict[Value, str]:
-        """The label of every value that has one: categories, missing codes and others."""
+        """The label of every value that has one: categories, missing codes and others.
+
+        >>> import quadrille as qd
+        >>> sex = qd.Variable("sex", categories=(1, 2), labels=("f", "m"), missing=(9,), missing_labels=("refused",))
+        >>> sex.value_labels
+        {1: 'f', 2: 'm', 9: 'refused'}
+        """
         pairs = (
             *zip(self.categories, self.labels or (), strict=False),
             *zip(self.missing, self.missing_labels or (), strict=False),
@@ -154,11 +172,12 @@ class Codebook:
 
     Example
     -------
-    >>> health = Variable("health", "ordinal", categories=("poor", "good"))
-    >>> book = Codebook((Variable("id", "numeric", role="id"), health))
+    >>> import quadrille as qd
+    >>> health = qd.Variable("health", "ordinal", categories=("poor", "good"))
+    >>> book = qd.Codebook((qd.Variable("id", "numeric", role="id"), health))
     >>> book.names, book.keys, book["id"].role
     (['id', 'health'], ('health',), 'id')
-    >>> Codebook.from_toml(book.to_toml()) == book
+    >>> qd.Codebook.from_toml(book.to_toml()) == book
     True
     """
 
@@ -205,12 +224,23 @@ class Codebook:
 
     @property
     def geography(self) -> tuple[str, ...]:
-        """The nested levels of geography, the coarsest first. A geography column without a level stands alone."""
+        """The nested levels of geography, the coarsest first. A geography column without a level stands alone.
+
+        >>> import quadrille as qd
+        >>> qd.datasets.state(records=3_200).codebook.geography
+        ('county', 'tract')
+        """
         levels = sorted((v.level, v.name) for v in self.variables if v.level is not None)
         return tuple(name for _, name in levels)
 
     def with_geography(self, levels: Sequence[str]) -> Codebook:
-        """Return the codebook in which these columns are the levels of geography, the coarsest first."""
+        """Return the codebook in which these columns are the levels of geography, the coarsest first.
+
+        >>> import quadrille as qd
+        >>> book = qd.Codebook((qd.Variable("tract"), qd.Variable("sex"))).with_geography(["county", "tract"])
+        >>> [(variable.name, variable.level) for variable in book]
+        [('tract', 2), ('sex', None), ('county', 1)]
+        """
         named = [levels] if isinstance(levels, str) else list(levels)
         if len(set(named)) != len(named):
             raise InputError(
@@ -231,7 +261,18 @@ class Codebook:
         return Codebook(tuple(declared.values()))
 
     def to_toml(self) -> str:
-        """Write the codebook as TOML text, defaults left out."""
+        """Write the codebook as TOML text, defaults left out.
+
+        >>> import quadrille as qd
+        >>> print(qd.Codebook((qd.Variable("sex", categories=("f", "m"), role="key"),)).to_toml())
+        [columns.sex]
+        kind = "nominal"
+        role = "key"
+        categories = [
+            "f",
+            "m",
+        ]
+        """
         import tomli_w
 
         return tomli_w.dumps({"columns": {v.name: _plain(v) for v in self.variables}})
@@ -253,7 +294,14 @@ class Codebook:
 
     @classmethod
     def read(cls, path: str | Path) -> Codebook:
-        """Read a codebook from a TOML file."""
+        """Read a codebook from a TOML file.
+
+        >>> import quadrille as qd
+        >>> qd.write_codebook(qd.datasets.cps8d(), "people.toml")
+        >>> book = qd.Codebook.read("people.toml")
+        >>> len(book), book["Sex"].categories
+        (8, ('Male', 'Female'))
+        """
         try:
             text = Path(path).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:

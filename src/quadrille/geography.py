@@ -36,6 +36,7 @@ def areas_within(finer: Column, coarser: Column) -> Ints:
     All missing codes of the coarser level count as one, the first after its areas.
 
     >>> import quadrille as qd
+    >>> from quadrille.geography import areas_within
     >>> data = qd.datasets.state(records=3_200)
     >>> lies_in = areas_within(data["tract"], data["county"])
     >>> data["tract"].labels[60], data["county"].labels[lies_in[60]]

@@ -27,7 +27,8 @@ class Move:
     Example
     -------
     >>> import numpy as np
-    >>> move = Move.exchange(["Edu"], np.array([[0, 5], [3, 1]]))
+    >>> import quadrille as qd
+    >>> move = qd.Move.exchange(["Edu"], np.array([[0, 5], [3, 1]]))
     >>> move.rows.tolist(), move.source.tolist()
     ([0, 1, 3, 5], [5, 3, 1, 0])
     """
@@ -38,7 +39,13 @@ class Move:
 
     @classmethod
     def exchange(cls, columns: Iterable[str], pairs: Pairs) -> Move:
-        """Make the move in which the two records of every pair exchange their values."""
+        """Make the move in which the two records of every pair exchange their values.
+
+        >>> import numpy as np
+        >>> import quadrille as qd
+        >>> qd.Move.exchange(["Edu"], np.array([[0, 5]])).source.tolist()
+        [5, 0]
+        """
         first, second = pairs[:, 0], pairs[:, 1]
         return cls(tuple(columns), (np.concatenate((first, second)), np.concatenate((second, first))), pairs)
 
@@ -48,16 +55,36 @@ class Move:
 
     @cached_property
     def rows(self) -> Rows:
-        """Rows that receive values, in ascending order."""
+        """Rows that receive values, in ascending order.
+
+        >>> import quadrille as qd
+        >>> data = qd.datasets.cps8d()
+        >>> (move,) = qd.RandomSwap(["Edu"], pairs=2, seed=7).plan(data).moves
+        >>> move.columns, len(move.rows), sorted(move.source) == move.rows.tolist()
+        (('Edu',), 4, True)
+        """
         return self.given[0][self._order]
 
     @cached_property
     def source(self) -> Rows:
-        """Row that each of `rows` receives its values from."""
+        """Row that each of `rows` receives its values from.
+
+        >>> import numpy as np
+        >>> import quadrille as qd
+        >>> qd.Move(("Edu",), (np.array([7, 3, 5]), np.array([3, 5, 7]))).source.tolist()  # to rows 3, 5 and 7
+        [5, 7, 3]
+        """
         return self.given[1][self._order]
 
     def inverse(self) -> Move:
-        """Return the move that puts everything back."""
+        """Return the move that puts everything back.
+
+        >>> import numpy as np
+        >>> import quadrille as qd
+        >>> cycle = qd.Move(("Edu",), (np.array([0, 1, 2]), np.array([1, 2, 0])))
+        >>> cycle.source.tolist(), cycle.inverse().source.tolist()
+        ([1, 2, 0], [2, 0, 1])
+        """
         return Move(self.columns, (self.given[1], self.given[0]), self.pairs)
 
 
@@ -110,7 +137,14 @@ class Plan:
 
     @classmethod
     def of_pairs(cls, data: Data, columns: Sequence[str], pairs: Pairs, *, asked: int | None = None) -> Plan:
-        """Make a plan in which the records of each pair exchange `columns`; checks the pairs."""
+        """Make a plan in which the records of each pair exchange `columns`; checks the pairs.
+
+        >>> import numpy as np
+        >>> import quadrille as qd
+        >>> data = qd.datasets.cps8d()
+        >>> qd.Plan.of_pairs(data, ["Edu", "MS"], np.array([[0, 5], [3, 1]]))
+        Plan(4 records, columns Edu, MS)
+        """
         require_columns(data, columns, "the plan")
         pairs = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
         if pairs.size and (pairs.min() < 0 or pairs.max() >= data.n):
@@ -121,19 +155,41 @@ class Plan:
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
-        """The columns that move."""
+        """The columns that move.
+
+        >>> import quadrille as qd
+        >>> data = qd.datasets.state(records=3_200)
+        >>> qd.RandomSwap(["tract"], rate=0.1, seed=7).plan(data).columns  # the county travels with its tract
+        ('tract', 'county')
+        """
         return tuple(name for move in self.moves for name in move.columns)
 
     @cached_property
     def rows(self) -> Rows:
-        """Rows that take part in any move, in ascending order."""
+        """Rows that take part in any move, in ascending order.
+
+        >>> import quadrille as qd
+        >>> data = qd.datasets.cps8d()
+        >>> plan = qd.RandomSwap(["Edu"], rate=0.02, seed=7).plan(data)
+        >>> len(plan.rows), round(len(plan.rows) / data.n, 4)
+        (976, 0.02)
+        """
         if len(self.moves) == 1:
             return self.moves[0].rows
         return np.unique(np.concatenate([np.empty(0, np.int64), *(move.given[0] for move in self.moves)]))
 
     @cached_property
     def pairs(self) -> Pairs | None:
-        """All pairs, (m, 2), or None when some record is in two pairs or a move is no exchange of pairs."""
+        """All pairs, (m, 2), or None when some record is in two pairs or a move is no exchange of pairs.
+
+        >>> import quadrille as qd
+        >>> data = qd.datasets.cps8d()
+        >>> plan = qd.RandomSwap(["Edu"], rate=0.02, seed=7).plan(data)
+        >>> plan.pairs.shape
+        (488, 2)
+        >>> print(qd.PermutationSwap(["Edu"], rate=0.02, kind="cycles", seed=7).plan(data).pairs)
+        None
+        """
         listed = [move.pairs for move in self.moves if move.pairs is not None]
         if len(listed) != len(self.moves):
             return None
@@ -144,14 +200,28 @@ class Plan:
 
     @property
     def before(self) -> str:
-        """Fingerprint of the data that the plan is for."""
+        """Fingerprint of the data that the plan is for.
+
+        >>> import quadrille as qd
+        >>> data = qd.datasets.cps8d()
+        >>> plan = qd.RandomSwap(["Edu"], rate=0.02, seed=7).plan(data)
+        >>> plan.before == data.fingerprint
+        True
+        """
         if self._before is None:
             self._before = self._known_data.fingerprint
         return self._before
 
     @property
     def after(self) -> str:
-        """Fingerprint of the data that the plan makes."""
+        """Fingerprint of the data that the plan makes.
+
+        >>> import quadrille as qd
+        >>> data = qd.datasets.cps8d()
+        >>> plan = qd.RandomSwap(["Edu"], rate=0.02, seed=7).plan(data)
+        >>> plan.after == plan.apply(data).fingerprint
+        True
+        """
         if self._after is None:
             self._after = self._known_data.fingerprint_after(self._changed(self._known_data))
         return self._after
@@ -163,7 +233,16 @@ class Plan:
         return self._data
 
     def check(self, data: Data) -> None:
-        """Refuse data other than those the plan was made for."""
+        """Refuse data other than those the plan was made for.
+
+        >>> import quadrille as qd
+        >>> data = qd.datasets.cps8d()
+        >>> plan = qd.RandomSwap(["Edu"], rate=0.02, seed=7).plan(data)
+        >>> plan.check(data)
+        >>> plan.check(plan.apply(data))
+        Traceback (most recent call last):
+        quadrille.errors.MismatchError: This plan was made for other data: the fingerprints differ. ...
+        """
         if data is not self._data and data.fingerprint != self.before:
             raise MismatchError(
                 "This plan was made for other data: the fingerprints differ. "
@@ -171,7 +250,15 @@ class Plan:
             )
 
     def apply(self, data: Data) -> Data:
-        """Return the swapped data."""
+        """Return the swapped data.
+
+        >>> import quadrille as qd
+        >>> data = qd.datasets.cps8d()
+        >>> plan = qd.RandomSwap(["Edu"], rate=0.02, seed=7).plan(data)
+        >>> swapped = plan.apply(data)
+        >>> int((swapped["Edu"].values != data["Edu"].values).sum())
+        976
+        """
         self.check(data)
         return data.with_values(self._changed(data))
 
@@ -179,12 +266,29 @@ class Plan:
         return {name: (move.given[0], data[name].values[move.given[1]]) for move in self.moves for name in move.columns}
 
     def inverse(self) -> Plan:
-        """Return the plan that undoes this one."""
+        """Return the plan that undoes this one.
+
+        >>> import quadrille as qd
+        >>> data = qd.datasets.cps8d()
+        >>> plan = qd.RandomSwap(["Edu"], rate=0.02, seed=7).plan(data)
+        >>> plan.inverse().apply(plan.apply(data)) == data
+        True
+        """
         moves = [move.inverse() for move in self.moves]
         return Plan(moves, before=self.after, after=self.before, asked=self.asked)
 
     def then(self, other: Plan) -> Plan:
-        """Return the plan that does this one first and `other`, drawn on its result, second."""
+        """Return the plan that does this one first and `other`, drawn on its result, second.
+
+        >>> import quadrille as qd
+        >>> data = qd.datasets.cps8d()
+        >>> first = qd.RandomSwap(["Edu"], rate=0.02, seed=7).plan(data)
+        >>> swapped = first.apply(data)
+        >>> second = qd.RandomSwap(["MS"], rate=0.02, seed=8).plan(swapped)
+        >>> both = first.then(second)
+        >>> both.columns, both.apply(data) == second.apply(swapped)
+        (('Edu', 'MS'), True)
+        """
         if other.before != self.after:
             raise MismatchError(
                 "The second plan was not made for what the first one makes. Draw it on the swapped data."
@@ -230,7 +334,15 @@ class Plan:
         }
 
     def report(self, data: Data) -> Account:
-        """Account for the plan: asked, paired, really changed per variable; false and compensating swaps."""
+        """Account for the plan: asked, paired, really changed per variable; false and compensating swaps.
+
+        >>> import quadrille as qd
+        >>> data = qd.datasets.cps8d()
+        >>> plan = qd.RandomSwap(["Edu"], rate=0.02, seed=7).plan(data)
+        >>> account = plan.report(data)
+        >>> account.asked, account.pairs, account.changed, account.compensating
+        (488, 488, 976, 22)
+        """
         from quadrille.account import account
 
         return account(self, data)

@@ -88,7 +88,16 @@ class Recipe(ABC):
         return ()
 
     def plan(self, data: Data) -> Plan:
-        """Return what this recipe does to these data: always the same plan."""
+        """Return what this recipe does to these data: always the same plan.
+
+        >>> import quadrille as qd
+        >>> data = qd.datasets.cps8d()
+        >>> recipe = qd.RandomSwap(["Edu"], rate=0.02, seed=7)
+        >>> recipe.plan(data)
+        Plan(976 records, columns Edu)
+        >>> recipe.plan(data) == recipe.plan(data)
+        True
+        """
         return self.drawer(data).draw(self.stream())
 
     def drawer(self, data: Data) -> Drawer:
@@ -107,7 +116,13 @@ class Recipe(ABC):
         return Stream.of(cast("int | str", self.parameters()["seed"]), self.identity())
 
     def parameters(self) -> dict[str, Any]:
-        """Return all parameters by name."""
+        """Return all parameters by name.
+
+        >>> import quadrille as qd
+        >>> given = qd.RandomSwap(["Edu"], rate=0.02, seed=7).parameters()
+        >>> given["rate"], given["differ"]
+        (0.02, 'all')
+        """
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def identity(self) -> str:
@@ -115,7 +130,12 @@ class Recipe(ABC):
         return self._json(without=("seed",))
 
     def to_json(self) -> str:
-        """Return the canonical JSON: sorted keys, defaults left out."""
+        """Return the canonical JSON: sorted keys, defaults left out.
+
+        >>> import quadrille as qd
+        >>> print(qd.RandomSwap(["Edu"], rate=0.02, seed=7).to_json())
+        {"method":"RandomSwap","rate":0.02,"seed":7,"swap":["Edu"],"version":1}
+        """
         return self._json(without=())
 
     def _json(self, without: tuple[str, ...]) -> str:
@@ -128,7 +148,13 @@ class Recipe(ABC):
 
     @staticmethod
     def from_json(text: str) -> Recipe:
-        """Read a recipe back. Its method must have been imported."""
+        """Read a recipe back. Its method must have been imported.
+
+        >>> import quadrille as qd
+        >>> text = '{"method":"RandomSwap","rate":0.02,"seed":7,"swap":["Edu"],"version":1}'
+        >>> qd.RandomSwap.from_json(text).rate
+        0.02
+        """
         try:
             parsed: object = json.loads(text)
         except json.JSONDecodeError as error:
@@ -252,6 +278,7 @@ def carried(data: Data, swap: Sequence[str], stay: Sequence[str] = ()) -> tuple[
     nothing about who is paired with whom. Levels in `stay` need not travel: partners agree on them.
 
     >>> import quadrille as qd
+    >>> from quadrille.recipe import carried
     >>> data = qd.datasets.state(records=3_200)
     >>> carried(data, ["tract"]), carried(data, ["tract"], stay=["county"]), carried(data, ["tenure"])
     (('county',), (), ())

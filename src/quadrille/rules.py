@@ -61,6 +61,7 @@ class Rules:
         """Read rules; refuse unknown columns and categories, and a rule that all records break.
 
         >>> import quadrille as qd
+        >>> from quadrille.rules import Rules
         >>> rules = Rules.of(qd.datasets.cps8d(), ["Age=<25 & MS=Married"], "RandomSwap")
         >>> rules.before
         (779,)
@@ -132,6 +133,7 @@ class Rules:
 def rules_told(facts: Mapping[str, object]) -> list[tuple[str, str]]:
     """Tell what a plan remembers of its rules, as names and words: in all, then rule by rule; nothing without rules.
 
+    >>> from quadrille.rules import rules_told
     >>> rows = [{"rule": "Age<16 & MS=Widowed", "broken_before": 2, "moved": "MS", "pairs_excluded": 50}]
     >>> for line in rules_told({"rules": rows, "pairs_excluded": 50, "pairs_without_rules": 4000}):
     ...     print(": ".join(line))

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import ast
+import builtins
+import doctest
 import inspect
 import os
 import re
+import runpy
 import subprocess
 import sys
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
+from types import FunctionType
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from sybil.example import SybilFailure
+from sybil.parsers.rest import DocTestParser
 
 import quadrille as qd
 from quadrille import chart, datasets, report, theory
@@ -20,7 +27,20 @@ from quadrille import chart, datasets, report, theory
 ROOT = Path(__file__).parents[2]
 FETCHED = {"script": "src", "link": "href", "img": "src", "iframe": "src", "source": "src", "video": "src"}
 NOWHERE = {"http_proxy": "http://127.0.0.1:9", "https_proxy": "http://127.0.0.1:9", "no_proxy": ""}
-"""Public names that have no example yet."""
+PLUMBING = {
+    "Recipe.prepare": "for the author of a recipe, who writes it: CONTRIBUTING.md says how",
+    "Recipe.secret_columns": "for the author of a recipe, who may write it; a release asks for it",
+    "Recipe.drawer": "how a plan and a search share the work of one design",
+    "Recipe.stream": "the random words of a plan; whoever draws them by hand may draw them twice",
+    "Recipe.identity": "how a study and a drawer tell designs apart",
+    "Study.axis": "how frontier, pick and reports find their two measures",
+    "Study.objectives": "the points behind frontier, pick and clouds",
+    "Study.designs_of": "a count for the page of the command line",
+    "Study.near_frontier": "how a search knows for whom to score the costly measures",
+    "Study.remember": "how the command line keeps the names of the files for its report",
+    "Study.source": "how the report of the command line finds the files again",
+}
+"""Members that users need not call: neither in the reference nor with an example; each with the reason."""
 
 
 class Links(HTMLParser):
@@ -143,13 +163,47 @@ def _public() -> Iterator[tuple[str, object]]:
                 yield f"{module.__name__}.{name}", inspect.unwrap(value)
 
 
-def _callables(value: object) -> Iterator[object]:
-    if inspect.isfunction(value):
-        yield value
-    for name, member in vars(value).items() if inspect.isclass(value) else ():
+def _members(owner: object) -> Iterator[tuple[str, FunctionType]]:
+    """The public methods and properties of a class, inherited ones too, but for plumbing and the standard library's."""
+    for name in dir(owner) if inspect.isclass(owner) else ():
+        member = inspect.getattr_static(owner, name)
         inner = getattr(member, "fget", None) or getattr(member, "func", None) or getattr(member, "__func__", member)
-        if not name.startswith("_") and inspect.isfunction(inner):
-            yield inner
+        if name.startswith("_") or not inspect.isfunction(inner) or not inner.__module__.startswith("quadrille"):
+            continue
+        if not any(f"{base.__name__}.{name}" in PLUMBING for base in owner.__mro__):
+            yield name, inner
+
+
+def _public_members() -> Iterator[tuple[str, object, FunctionType]]:
+    for path, owner in _public():
+        for name, inner in _members(owner):
+            yield f"{path}.{name}", owner, inner
+
+
+def _example(value: object) -> str:
+    """The code of the example in a docstring, without what it prints."""
+    return "".join(each.source for each in doctest.DocTestParser().get_examples(inspect.getdoc(value) or ""))
+
+
+def _not_made(code: str) -> set[str]:
+    """The names that a piece of code uses and neither makes nor imports."""
+    nodes = list(ast.walk(ast.parse(code)))
+    names = [node for node in nodes if isinstance(node, ast.Name)]
+    made = {node.id for node in names if not isinstance(node.ctx, ast.Load)} | set(dir(builtins))
+    for node in nodes:
+        if isinstance(node, ast.alias):
+            made.add((node.asname or node.name).split(".")[0])
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef | ast.ExceptHandler):
+            made.add(node.name or "")
+        elif isinstance(node, ast.arg):
+            made.add(node.arg)
+    return {node.id for node in names} - made
+
+
+def _assert_hints(function: FunctionType) -> None:
+    signature = inspect.signature(function)
+    hints = [each.annotation for each in signature.parameters.values() if each.name not in ("self", "cls")]
+    assert inspect.Parameter.empty not in (*hints, signature.return_annotation), function
 
 
 def test_every_public_name_is_in_the_reference() -> None:
@@ -159,15 +213,91 @@ def test_every_public_name_is_in_the_reference() -> None:
     assert sorted(shown) == sorted(name for name, _ in _public())
 
 
-@pytest.mark.parametrize(("name", "value"), list(_public()), ids=lambda value: value if isinstance(value, str) else "")
-def test_a_public_name_has_a_docstring_an_example_and_type_hints(name: str, value: object) -> None:
-    text = value.__doc__ or ""
-    assert text.strip() and ">>>" in text
-    for one in _callables(value):
-        assert (one.__doc__ or "").strip(), one
-        signature = inspect.signature(one)  # pyright: ignore[reportArgumentType]
-        hints = [each.annotation for each in signature.parameters.values() if each.name not in ("self", "cls")]
-        assert inspect.Parameter.empty not in (*hints, signature.return_annotation), one
+def _titles(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+@pytest.mark.parametrize(("path", "value"), list(_public()), ids=_titles)
+def test_a_public_name_has_a_docstring_an_example_and_type_hints(path: str, value: object) -> None:
+    example = _example(value)
+    assert (inspect.getdoc(value) or "").strip() and example
+    assert not _not_made(example), "the example does not work when it is copied"
+    if inspect.isfunction(value):  # of a class an example may show what another function returns
+        assert re.search(rf"\b{path.rpartition('.')[2]}\(", example), "the example does not call it"
+        _assert_hints(value)
+
+
+@pytest.mark.parametrize(("path", "owner", "member"), list(_public_members()), ids=_titles)
+def test_a_public_method_or_property_has_a_docstring_an_example_and_type_hints(
+    path: str, owner: object, member: FunctionType
+) -> None:
+    assert (inspect.getdoc(member) or "").strip()
+    own, used = _example(member), re.compile(rf"\.{path.rpartition('.')[2]}\b")
+    assert used.search(own) or used.search(_example(owner)), "neither its example nor that of its class uses it"
+    assert not _not_made(own), "the example does not work when it is copied"
+    _assert_hints(member)
+
+
+def test_the_reference_shows_every_member_and_no_plumbing(site: Path) -> None:
+    shown = "".join(page.read_text() for page in (site / "api").glob("*.html"))
+    anchors = set(re.findall(r'id="(quadrille\.[\w.]+)"', shown))
+    assert not {path for path, _, _ in _public_members()} - anchors
+    assert "quadrille.RandomSwap.plan" in anchors
+    for hidden in PLUMBING:
+        owner, _, name = hidden.partition(".")
+        base = getattr(qd, owner)
+        assert hasattr(base, name), "the list of plumbing names what there is not"
+        derived = [path for path, value in _public() if inspect.isclass(value) and issubclass(value, base)]
+        assert derived and not {f"{path}.{name}" for path in derived} & anchors, hidden
+
+
+def test_what_an_example_needs_is_found() -> None:
+    assert _not_made("import quadrille as qd\ndata = qd.read('f')\n[len(x) for x in score(data)]") == {"score"}
+    assert (
+        _not_made("from pathlib import Path\ntry:\n    Path('a')\nexcept OSError as error:\n    print(error)") == set()
+    )
+
+
+def test_a_docstring_is_run_in_an_empty_session_and_a_folder_of_its_own(tmp_path: Path) -> None:
+    examples = runpy.run_path(str(ROOT / "conftest.py"))
+    file = tmp_path / "module.py"
+    file.write_text(MODULE)
+    home, failed = Path.cwd(), list[int]()
+    document = examples["Docstrings"].parse(str(file), DocTestParser(examples["OPTIONS"]))
+    for place, example in enumerate(document.examples()):
+        try:
+            example.evaluate()
+        except SybilFailure:
+            failed.append(place)
+    examples["leave_the_folder"](document.namespace)
+    assert failed == [3, 4]
+    assert Path.cwd() == home and sorted(tmp_path.iterdir()) == [file]
+
+
+MODULE = '''
+def one() -> int:
+    """Return 1.
+
+    >>> from pathlib import Path
+    >>> number = Path("file").write_text("1")
+    >>> number
+    1
+    """
+    return 1
+
+def two() -> int:
+    """Return 2: neither `one` nor `number` is there, nor is the file.
+
+    >>> one()
+    1
+    >>> number
+    1
+    >>> from pathlib import Path
+    >>> Path("file").exists(), __name__
+    (False, '__main__')
+    """
+    return 2
+'''
 
 
 def test_a_docstring_becomes_markdown() -> None:

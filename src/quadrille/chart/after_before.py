@@ -54,9 +54,10 @@ def after_before(estimates: pl.DataFrame) -> alt.VConcatChart:
     Example
     -------
     >>> import polars as pl
+    >>> import quadrille as qd
     >>> estimates = pl.DataFrame({"kind": ["percents"] * 3, "label": ["age <25", "25-55", ">55"],
     ...     "before": [17.3, 68.7, 14.0], "after": [17.3, 68.5, 15.9], "flagged": [False, False, True]})
-    >>> picture = after_before(estimates)
+    >>> picture = qd.chart.after_before(estimates)
     >>> picture.to_dict()["title"]["text"]
     '3 estimates after the swap against before'
     """

@@ -26,8 +26,9 @@ def correlation_matrix(pairs: pl.DataFrame) -> alt.LayerChart:
     Example
     -------
     >>> import polars as pl
+    >>> import quadrille as qd
     >>> pairs = pl.DataFrame({"first": ["chi_square"], "second": ["deviance"], "spearman": [0.99]})
-    >>> picture = correlation_matrix(pairs)
+    >>> picture = qd.chart.correlation_matrix(pairs)
     >>> picture.to_dict()["title"]["text"]
     'Which metrics agree'
     """

@@ -30,8 +30,9 @@ def distortion_heatmap(pairs: pl.DataFrame, *, measure: str) -> alt.LayerChart:
     Example
     -------
     >>> import polars as pl
+    >>> import quadrille as qd
     >>> pairs = pl.DataFrame({"first": ["Age", "Age"], "second": ["Sex", "Race"], "value": [0.004, 0.0]})
-    >>> picture = distortion_heatmap(pairs, measure="hellinger(2-way)")
+    >>> picture = qd.chart.distortion_heatmap(pairs, measure="hellinger(2-way)")
     >>> picture.to_dict()["title"]["text"]
     'What changed between pairs of variables: hellinger(2-way)'
     """

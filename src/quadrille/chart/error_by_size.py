@@ -80,9 +80,10 @@ def error_by_size(cells: pl.DataFrame, *, size: str = _COUNTS) -> alt.LayerChart
     Example
     -------
     >>> import polars as pl
+    >>> import quadrille as qd
     >>> cells = pl.DataFrame({"label": ["a", "b"], "group": ["5 %", "5 %"], "count": [779, 7653],
     ...     "rmse": [160.5, 160.5]})
-    >>> picture = error_by_size(cells)
+    >>> picture = qd.chart.error_by_size(cells)
     >>> picture.to_dict()["title"]["text"]
     'Error against the size of the cell: 2 cells'
     """

@@ -22,10 +22,11 @@ def factor_distributions(summary: pl.DataFrame) -> alt.VConcatChart:
     Example
     -------
     >>> import polars as pl
+    >>> import quadrille as qd
     >>> summary = pl.DataFrame({"metric": ["chi_square"] * 2, "factor": ["rate"] * 2, "level": ["1 %", "5 %"],
     ...     "mean": [5.0, 25.0], "p5": [1.0, 9.0], "p25": [3.0, 16.0], "median": [5.0, 24.0], "p75": [7.0, 33.0],
     ...     "p95": [9.0, 44.0]})
-    >>> picture = factor_distributions(summary)
+    >>> picture = qd.chart.factor_distributions(summary)
     >>> picture.to_dict()["title"]["text"]
     'How the metrics spread, by factor'
     """

@@ -23,9 +23,10 @@ def factor_effects(effects: pl.DataFrame) -> alt.VConcatChart:
     Example
     -------
     >>> import polars as pl
+    >>> import quadrille as qd
     >>> effects = pl.DataFrame({"metric": ["chi_square"] * 2, "factor": ["rate"] * 2, "level": ["3 %", "5 %"],
     ...     "effect": [9.8, 19.7], "low": [9.6, 19.5], "high": [10.0, 19.9]})
-    >>> picture = factor_effects(effects)
+    >>> picture = qd.chart.factor_effects(effects)
     >>> picture.to_dict()["title"]["text"]
     'What each factor does to each metric'
     """

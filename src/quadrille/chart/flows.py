@@ -28,8 +28,9 @@ def flows(moved: pl.DataFrame, *, most: int = 20) -> alt.LayerChart:
     Example
     -------
     >>> import polars as pl
+    >>> import quadrille as qd
     >>> moved = pl.DataFrame({"origin": ["North", "South"], "destination": ["South", "North"], "records": [12, 12]})
-    >>> picture = flows(moved)
+    >>> picture = qd.chart.flows(moved)
     >>> picture.to_dict()["title"]["text"]
     'Where records moved, by area'
     """

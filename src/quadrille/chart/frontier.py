@@ -63,12 +63,13 @@ def frontier(
     Example
     -------
     >>> import polars as pl
+    >>> import quadrille as qd
     >>> points = pl.DataFrame({
     ...     "risk": [0.015, 0.013, 0.014], "loss": [0.01, 0.05, 0.06], "swap": ["Edu", "MS", "Race"],
     ...     "rate": [0.01, 0.05, 0.05],
     ...     "on_frontier": [True, True, False], "chosen": [False, True, False], "label": ["No. 1", "No. 2", "No. 3"],
     ... })
-    >>> picture = frontier(points, risk="exposed", loss="hellinger")
+    >>> picture = qd.chart.frontier(points, risk="exposed", loss="hellinger")
     >>> picture.to_dict()["title"]["text"]
     'Risk and loss of 3 candidate releases'
     """

@@ -28,7 +28,8 @@ def runtime() -> str:
 
     Example
     -------
-    >>> runtime().startswith("<script>")
+    >>> import quadrille as qd
+    >>> qd.chart.runtime().startswith("<script>")
     True
     """
     return f"<script>{_safe(vl_convert.javascript_bundle(_GLOBAL))}</script>"
@@ -37,7 +38,10 @@ def runtime() -> str:
 def place(name: str) -> str:
     """Return the place where `script` draws the chart of this name.
 
-    >>> place("Seed cloud")
+    Example
+    -------
+    >>> import quadrille as qd
+    >>> qd.chart.place("Seed cloud")
     '<div class="chart" id="chart-seed-cloud"></div>'
     """
     return f'<div class="chart" id="{escape(_identity(name))}"></div>'
@@ -49,10 +53,10 @@ def script(charts: Mapping[str, Figure]) -> str:
     Example
     -------
     >>> import polars as pl
-    >>> from quadrille import chart
+    >>> import quadrille as qd
     >>> groups = pl.DataFrame({"size": ["1", "2+"], "order": [0, 1], "swapped": [0.1, 0.1], "records": [361, 48481]})
-    >>> picture = chart.who_was_swapped(groups)
-    >>> script({"Who": picture}).startswith("<script>")
+    >>> picture = qd.chart.who_was_swapped(groups)
+    >>> qd.chart.script({"Who": picture}).startswith("<script>")
     True
     """
     if len({_identity(name) for name in charts}) < len(charts):
@@ -68,10 +72,10 @@ def inline_html(charts: Mapping[str, Figure]) -> str:
     Example
     -------
     >>> import polars as pl
-    >>> from quadrille import chart
+    >>> import quadrille as qd
     >>> groups = pl.DataFrame({"size": ["1", "2+"], "order": [0, 1], "swapped": [0.1, 0.1], "records": [361, 48481]})
-    >>> picture = chart.who_was_swapped(groups)
-    >>> inline_html({"Who": picture}).splitlines()[0]
+    >>> picture = qd.chart.who_was_swapped(groups)
+    >>> qd.chart.inline_html({"Who": picture}).splitlines()[0]
     '<div class="chart" id="chart-who"></div>'
     """
     return "\n".join([*(place(name) for name in charts), script(charts)])

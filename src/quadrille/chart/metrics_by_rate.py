@@ -23,8 +23,9 @@ def metrics_by_rate(scores: pl.DataFrame) -> alt.VConcatChart:
     Example
     -------
     >>> import polars as pl
+    >>> import quadrille as qd
     >>> scores = pl.DataFrame({"rate": [0.01, 0.01, 0.05], "measure": ["hellinger"] * 3, "value": [0.02, 0.02, 0.04]})
-    >>> picture = metrics_by_rate(scores)
+    >>> picture = qd.chart.metrics_by_rate(scores)
     >>> picture.to_dict()["title"]["text"]
     'The measures against the rate of swapping'
     """

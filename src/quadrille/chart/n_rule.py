@@ -23,6 +23,7 @@ def is_n_rule(measure: str) -> bool:
 def beside(measure: str) -> str:
     """Return the measure that belongs beside an n-rule: of the same margin, with the same options.
 
+    >>> from quadrille.chart.n_rule import beside
     >>> beside("small_cells(Age*Sex, n=5)")
     'exposed(Age*Sex, n=5)'
     """
@@ -32,6 +33,7 @@ def beside(measure: str) -> str:
 def matches(one: str, other: str) -> bool:
     """Whether two addresses mean the same measure, however they are written.
 
+    >>> from quadrille.chart.n_rule import matches
     >>> matches("exposed(Sex*Age)", "exposed(Age*Sex, n=3)"), matches("exposed", "exposed(n=5)")
     (True, False)
     """

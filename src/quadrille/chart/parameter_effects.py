@@ -29,9 +29,10 @@ def parameter_effects(effects: pl.DataFrame) -> alt.VConcatChart:
     Example
     -------
     >>> import polars as pl
+    >>> import quadrille as qd
     >>> effects = pl.DataFrame({"parameter": ["rate"] * 3, "level": ["1 %", "5 %", "5 %"], "measure": ["hellinger"] * 3,
     ...     "value": [0.017, 0.041, 0.043]})
-    >>> picture = parameter_effects(effects)
+    >>> picture = qd.chart.parameter_effects(effects)
     >>> picture.to_dict()["title"]["text"]
     'What each parameter does to risk and loss'
     """

@@ -61,9 +61,10 @@ def predicted_realised(cells: pl.DataFrame, *, draws: int = 1) -> alt.HConcatCha
     Example
     -------
     >>> import polars as pl
+    >>> import quadrille as qd
     >>> cells = pl.DataFrame({"label": ["<25, married", ">55, married"], "bias": [160.0, -51.9], "sd": [12.8, 12.1],
     ...     "realised": [168.0, -31.0]})
-    >>> picture = predicted_realised(cells)
+    >>> picture = qd.chart.predicted_realised(cells)
     >>> picture.to_dict()["title"]["text"]
     'Predicted and realised change of 2 cells'
     """

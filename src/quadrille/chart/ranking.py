@@ -38,10 +38,11 @@ def ranking(areas: pl.DataFrame) -> alt.VConcatChart:
     Example
     -------
     >>> import polars as pl
+    >>> import quadrille as qd
     >>> areas = pl.DataFrame({"level": ["county"] * 2, "affected": ["most", "least"], "rank": [1, 2], "of": [2, 2],
     ...     "area": ["North", "South"], "address": ["effective_swap_rate(race)"] * 2, "before": [400, 9000],
     ...     "value": [0.031, 0.004], "equal": [1, 1], "ranked_by": ["value"] * 2})
-    >>> picture = ranking(areas)
+    >>> picture = qd.chart.ranking(areas)
     >>> picture.to_dict()["title"]["text"]
     'Areas most and least affected: effective_swap_rate(race)'
     """

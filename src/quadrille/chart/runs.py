@@ -33,9 +33,10 @@ def runs(table: pl.DataFrame, *, chosen: int | None = None) -> alt.VConcatChart:
     Example
     -------
     >>> import polars as pl
+    >>> import quadrille as qd
     >>> table = pl.DataFrame({"family": ["associations"], "measure": ["r_ased"], "better": ["lower"],
     ...     "run 1": [0.05], "run 2": [0.04]})
-    >>> picture = runs(table, chosen=2)
+    >>> picture = qd.chart.runs(table, chosen=2)
     >>> picture.to_dict()["title"]["text"]
     '2 runs that differ by seed only'
     """

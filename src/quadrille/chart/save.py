@@ -26,11 +26,11 @@ def save(chart: Figure, path: str | Path) -> Path:
     -------
     >>> import tempfile
     >>> import polars as pl
-    >>> from quadrille import chart
+    >>> import quadrille as qd
     >>> groups = pl.DataFrame({"size": ["1", "2+"], "order": [0, 1], "swapped": [0.1, 0.1], "records": [361, 48481]})
-    >>> picture = chart.who_was_swapped(groups)
+    >>> picture = qd.chart.who_was_swapped(groups)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     save(picture, f"{folder}/who.svg").name
+    ...     qd.chart.save(picture, f"{folder}/who.svg").name
     'who.svg'
     """
     path = Path(path)

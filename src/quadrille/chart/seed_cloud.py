@@ -34,9 +34,10 @@ def seed_cloud(points: pl.DataFrame, *, risk: str, loss: str, companion: str | N
     Example
     -------
     >>> import polars as pl
+    >>> import quadrille as qd
     >>> points = pl.DataFrame({"design": ["Edu, 1 %"] * 2 + ["MS, 5 %"] * 2, "risk": [0.0148, 0.0147, 0.0131, 0.0133],
     ...     "loss": [0.017, 0.016, 0.052, 0.054], "on_frontier": [False, True, True, False]})
-    >>> picture = seed_cloud(points, risk="exposed", loss="hellinger")
+    >>> picture = qd.chart.seed_cloud(points, risk="exposed", loss="hellinger")
     >>> picture.to_dict()["title"]["text"]
     'How much the seed matters: 2 designs, 4 candidates'
     """

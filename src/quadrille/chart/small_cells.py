@@ -36,9 +36,10 @@ def small_cells(cells: pl.DataFrame) -> alt.HConcatChart:
     Example
     -------
     >>> import polars as pl
+    >>> import quadrille as qd
     >>> cells = pl.DataFrame({"size": [1, 1], "when": ["before", "after"], "cells": [361, 34], "records": [361, 34],
     ...     "genuine": [None, 34]})
-    >>> picture = small_cells(cells)
+    >>> picture = qd.chart.small_cells(cells)
     >>> picture.to_dict()["title"]["text"]
     'Small cells before and after the swap'
     """

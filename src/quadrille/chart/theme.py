@@ -18,6 +18,7 @@ SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross"
 """A shape for every hue, so that a grey print can be read too."""
 
 Figure = alt.Chart | alt.LayerChart | alt.HConcatChart | alt.VConcatChart
+"""What the functions of this package return: an Altair chart of one of these kinds."""
 AnyFigure = TypeVar("AnyFigure", alt.Chart, alt.LayerChart, alt.HConcatChart, alt.VConcatChart)
 
 Range = tuple[float, float]
@@ -93,6 +94,7 @@ def extent(values: Iterable[float], margin: float = 0.05) -> Range:
 def counted(number: int, one: str, many: str | None = None) -> str:
     """Say how many: '1 seed', '1,204 seeds'.
 
+    >>> from quadrille.chart.theme import counted
     >>> counted(1204, "seed"), counted(1, "has", "have")
     ('1,204 seeds', '1 has')
     """

@@ -28,10 +28,11 @@ def treatment_costs(costs: pl.DataFrame, *, loss: str = "hellinger²") -> alt.La
     Example
     -------
     >>> import polars as pl
+    >>> import quadrille as qd
     >>> costs = pl.DataFrame({"treatment": ["empty", "camouflage"], "size": [1, 1], "cells": [361, 361],
     ...     "treatable": [300, 327], "low": [0.45, 0.25], "cost": [0.5, 0.27], "high": [0.6, 0.3],
     ...     "theory": [0.5, 0.27]})
-    >>> picture = treatment_costs(costs)
+    >>> picture = qd.chart.treatment_costs(costs)
     >>> picture.to_dict()["title"]["text"]
     'What it costs to protect one record'
     """

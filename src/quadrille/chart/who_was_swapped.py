@@ -21,9 +21,10 @@ def who_was_swapped(groups: pl.DataFrame) -> alt.LayerChart:
     Example
     -------
     >>> import polars as pl
+    >>> import quadrille as qd
     >>> groups = pl.DataFrame({"size": ["1", "2", "3+"], "order": [0, 1, 2], "swapped": [0.1, 0.1, 0.1],
     ...     "records": [361, 372, 48109]})
-    >>> picture = who_was_swapped(groups)
+    >>> picture = qd.chart.who_was_swapped(groups)
     >>> picture.to_dict()["title"]["text"]
     'Who was swapped, by the size of the cell they came from'
     """

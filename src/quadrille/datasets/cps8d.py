@@ -31,7 +31,8 @@ def cps8d() -> Data:
 
     Example
     -------
-    >>> cps8d()
+    >>> import quadrille as qd
+    >>> qd.datasets.cps8d()
     Data(48,842 records, 8 columns)
     """
     text = files("quadrille.datasets").joinpath("cps8d_counts.csv").read_text(encoding="utf-8")

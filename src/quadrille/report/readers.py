@@ -92,10 +92,11 @@ def write_readers(
 
     Example
     -------
-    >>> import quadrille as qd, tempfile
+    >>> import tempfile
+    >>> import quadrille as qd
     >>> data = qd.datasets.cps8d()
-    >>> made = write_readers(data, qd.RandomSwap(["MS"], rate=0.02), tempfile.mkdtemp())
-    >>> sorted(made)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     sorted(qd.report.write_readers(data, qd.RandomSwap(["MS"], rate=0.02), f"{folder}/readers"))
     ['analyst', 'board', 'chair']
     """
     folder = Path(out)

@@ -331,6 +331,7 @@ def _table(title: str, rows: Sequence[Mapping[str, object]], decimals: int | Non
 def plain(value: object, decimals: int | None = None) -> str:
     """Write any plain value.
 
+    >>> from quadrille.report.readers_sections import plain
     >>> plain(12345.6), plain(0.0123456), plain(-0.5, 4), plain(["a", 1200]), plain(None)
     ('12,346', '0.01235', '−0.5000', 'a, 1,200', '–')
     """

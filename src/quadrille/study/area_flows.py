@@ -43,7 +43,7 @@ def area_flows(data: Data, released: Plan | Data, by: str, *, swapped: ArrayLike
     -------
     >>> import quadrille as qd
     >>> data = qd.datasets.state()
-    >>> flows = area_flows(data, qd.RandomSwap(["tract"], rate=0.02, seed=1).plan(data), "county")
+    >>> flows = qd.area_flows(data, qd.RandomSwap(["tract"], rate=0.02, seed=1).plan(data), "county")
     >>> flows.columns, flows["records"].sum() <= 6400
     (['level', 'origin', 'destination', 'records'], True)
     """

@@ -98,7 +98,7 @@ def before_after(
     -------
     >>> import quadrille as qd
     >>> data = qd.datasets.cps8d()
-    >>> found = before_after(data, qd.RandomSwap(["MS"], rate=0.02, seed=1).plan(data), variables=["MS"])
+    >>> found = qd.before_after(data, qd.RandomSwap(["MS"], rate=0.02, seed=1).plan(data), variables=["MS"])
     >>> found.percents().select("category", "n").rows()[0]
     ('Married', 23044)
     """

@@ -30,6 +30,7 @@ def size_table(data: Data, plan: Plan, variables: Sequence[str] = (), *, most: i
     """Count the cells of 1 to `most` records before and after a swap, as `chart.small_cells` draws them.
 
     >>> import quadrille as qd
+    >>> from quadrille.study.cells import size_table
     >>> data = qd.datasets.cps8d()
     >>> found = size_table(data, qd.DesignedSwap(seed=7).plan(data))
     >>> dict(found.filter(when="before").select("size", "cells").iter_rows())
@@ -87,6 +88,7 @@ def theory_cost(size: int, n: int, treatment: str) -> float:
     A record that leaves a large cell costs 1/2 of overlap and one that enters a large cell gains 1/2; each needed move
     is balanced by another between large cells, so that these cancel but for the one at the small cell.
 
+    >>> from quadrille.study.cells import theory_cost
     >>> [round(theory_cost(f, 3, "camouflage"), 3) for f in (1, 2)], theory_cost(1, 3, "empty")
     ([0.268, 0.025], 0.5)
     """

@@ -56,11 +56,11 @@ def designed_frontier(
 
     Example
     -------
-    >>> import quadrille as qd, tempfile
-    >>> data, out = qd.datasets.cps8d(), tempfile.mkdtemp() + "/study"
+    >>> import quadrille as qd
+    >>> data = qd.datasets.cps8d()
     >>> cloud = qd.grid(qd.RandomSwap, swap=[["Edu"], ["Race"]], pairs=[244, 2442], seed=1)
     >>> study = qd.designed_frontier(
-    ...     data, shares=[0.5, 1.0], prices=[0.03, 0.3], seed=1, random=cloud, out=out, progress=False
+    ...     data, shares=[0.5, 1.0], prices=[0.03, 0.3], seed=1, random=cloud, out="designed", progress=False
     ... )
     >>> study.frontier("exposed", "hellinger")["method"].unique().to_list(), len(study)
     (['DesignedSwap'], 8)
@@ -103,6 +103,7 @@ def sweeps(
 def default_measures(n: int, tables: Sequence[object]) -> tuple[str, ...]:
     """Return exposed, small_cells, hellinger and confidence of the protected tables.
 
+    >>> from quadrille.study.designed import default_measures
     >>> default_measures(3, ())
     ('exposed', 'small_cells', 'hellinger', 'confidence')
     >>> default_measures(5, [("Age", "Sex")])

@@ -68,6 +68,7 @@ class Design:
 def se_after(se_before: float, before: float, after: float) -> float:
     """Return the standard error of a swapped estimate: sqrt(SE_before^2 + (after - before)^2).
 
+    >>> from quadrille.study.linearisation import se_after
     >>> round(se_after(13.1005, 200.6773, 197.9714), 4)
     13.377
     """

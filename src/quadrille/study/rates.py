@@ -32,7 +32,7 @@ def scores_by_rate(
     >>> import quadrille as qd
     >>> data = qd.datasets.cps8d()
     >>> recipes = qd.grid(qd.RandomSwap, swap=[["Edu"]], rate=[0.01, 0.05], seed=range(2))
-    >>> found = scores_by_rate(data, recipes, ["hellinger"])
+    >>> found = qd.scores_by_rate(data, recipes, ["hellinger"])
     >>> found.columns, found.height
     (['rate', 'run', 'measure', 'value', 'note'], 4)
     """

@@ -39,13 +39,17 @@ class Study:
 
     Example
     -------
-    >>> import quadrille as qd, tempfile
-    >>> data = qd.datasets.cps8d()
+    >>> import quadrille as qd
     >>> recipes = qd.grid(qd.RandomSwap, swap=[["Edu"], ["MS"]], pairs=[244, 488], seed=range(2))
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     study = qd.search(data, recipes, ["exposed", "hellinger"], out=f"{folder}/study", progress=False)
-    ...     study.frame().height, study.measures
+    >>> study = qd.search(qd.datasets.cps8d(), recipes, ["exposed", "hellinger"], out="example", progress=False)
+    >>> study
+    Study('example', 8 candidates)
+    >>> study.counts()["done"], study.measures
     (8, ('exposed', 'hellinger'))
+    >>> study.ids.tolist(), study.scores.shape
+    ([1, 2, 3, 4, 5, 6, 7, 8], (8, 2))
+    >>> study.pick("least loss", max_risk=0.02).recipe.swap
+    ('Edu',)
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -98,6 +102,12 @@ class Study:
 
         `seed_no` is a running number that tells the seeds of the study apart; it is never the seed. `rows` are the
         positions of some candidates; without it, all.
+
+        >>> import quadrille as qd
+        >>> recipes = qd.grid(qd.RandomSwap, swap=[["Edu"], ["MS"]], pairs=[244, 488], seed=range(2))
+        >>> study = qd.search(qd.datasets.cps8d(), recipes, ["exposed", "hellinger"], out="example", progress=False)
+        >>> study.frame().select("id", "swap", "pairs", "seed_no", "status").row(0)
+        (1, 'Edu', 244, 1, 'done')
         """
         places = range(len(self)) if rows is None else rows
         shown: list[dict[str, object]] = []
@@ -121,7 +131,15 @@ class Study:
         return frames.tidy(shown)
 
     def design(self, number: int) -> dict[str, object]:
-        """Return a design as columns of a table: method, swap variables, rate and pairs, constraints."""
+        """Return a design as columns of a table: method, swap variables, rate and pairs, constraints.
+
+        >>> import quadrille as qd
+        >>> recipes = qd.grid(qd.RandomSwap, swap=[["Edu"], ["MS"]], pairs=[244, 488], seed=range(2))
+        >>> study = qd.search(qd.datasets.cps8d(), recipes, ["exposed", "hellinger"], out="example", progress=False)
+        >>> design = study.design(1)
+        >>> design["method"], design["swap"], design["pairs"], round(design["rate"], 4)
+        ('RandomSwap', 'Edu', 244, 0.01)
+        """
         parameters = dict(self._designs[number])
         shown: dict[str, object] = {"design": number, "method": parameters.pop("method")}
         parameters.pop("version")
@@ -162,7 +180,14 @@ class Study:
         return np.stack(oriented, axis=1), finite
 
     def frontier(self, risk: str | None = None, loss: str | None = None, *more: str) -> pl.DataFrame:
-        """Return the candidates that no other dominates, in order of risk; any number of further objectives."""
+        """Return the candidates that no other dominates, in order of risk; any number of further objectives.
+
+        >>> import quadrille as qd
+        >>> recipes = qd.grid(qd.RandomSwap, swap=[["Edu"], ["MS"]], pairs=[244, 488], seed=range(2))
+        >>> study = qd.search(qd.datasets.cps8d(), recipes, ["exposed", "hellinger"], out="example", progress=False)
+        >>> study.frontier("exposed", "hellinger").select("id", "swap", "pairs").rows()
+        [(8, 'MS', 488), (6, 'MS', 244), (5, 'MS', 244), (1, 'Edu', 244), (2, 'Edu', 244)]
+        """
         addresses = [self.axis("risk", risk), self.axis("loss", loss), *(self.axis("loss", each) for each in more)]
         points, rows = self.objectives(addresses)
         kept = rows[non_dominated(points)] if len(rows) else rows
@@ -170,13 +195,27 @@ class Study:
         return frame.sort([addresses[0], addresses[1]]) if len(frame) else frame
 
     def dominated_by(self, risk: str | None = None, loss: str | None = None) -> pl.DataFrame:
-        """Return, for every candidate that has both scores, how many others dominate it; 0 is the frontier."""
+        """Return, for every candidate that has both scores, how many others dominate it; 0 is the frontier.
+
+        >>> import quadrille as qd
+        >>> recipes = qd.grid(qd.RandomSwap, swap=[["Edu"], ["MS"]], pairs=[244, 488], seed=range(2))
+        >>> study = qd.search(qd.datasets.cps8d(), recipes, ["exposed", "hellinger"], out="example", progress=False)
+        >>> study.dominated_by("exposed", "hellinger")["dominated_by"].to_list()
+        [0, 0, 2, 2, 0, 0, 1, 0]
+        """
         points, rows = self.objectives([self.axis("risk", risk), self.axis("loss", loss)])
         counts = dominated_by(points).tolist()
         return frames.tidy([{"id": i, "dominated_by": n} for i, n in zip(self.ids[rows].tolist(), counts, strict=True)])
 
     def trade_offs(self, risk: str | None = None, loss: str | None = None) -> pl.DataFrame:
-        """Return who wins risk + t * loss for which t: one row per winner, from t = 0 (least risk) upwards."""
+        """Return who wins risk + t * loss for which t: one row per winner, from t = 0 (least risk) upwards.
+
+        >>> import quadrille as qd
+        >>> recipes = qd.grid(qd.RandomSwap, swap=[["Edu"], ["MS"]], pairs=[244, 488], seed=range(2))
+        >>> study = qd.search(qd.datasets.cps8d(), recipes, ["exposed", "hellinger"], out="example", progress=False)
+        >>> study.trade_offs("exposed", "hellinger").select("id", "from", "to").rows()[-1]
+        (2, 0.2356..., inf)
+        """
         points, rows = self.objectives([self.axis("risk", risk), self.axis("loss", loss)])
         ids, (x, y) = self.ids[rows].tolist(), points.T
         winners = linear_winners(x, y) if len(points) else []
@@ -203,11 +242,25 @@ class Study:
     ) -> Choice:
         """Choose a candidate and say why.
 
+        Parameters
+        ----------
         rule : "knee" (default), "least loss" (with `max_risk`), "least risk" (with `max_loss`), "linear" (least risk +
-        trade * loss), "ideal" (least weighted distance to the ideal point), "lexicographic" (risk first, then loss),
-        "dohrmann" (of the three runs with the smallest pairwise and regression measures the smallest Hellinger
-        distance; `ignore_hd` leaves the distance out, as advised when many cells are small). That rule alone
-        does without a measure of risk: then the two first measures of loss are the axes.
+            trade * loss), "ideal" (least weighted distance to the ideal point), "lexicographic" (risk first, then
+            loss), "dohrmann" (of the three runs with the smallest pairwise and regression measures the smallest
+            Hellinger distance; `ignore_hd` leaves the distance out, as advised when many cells are small). That rule
+            alone does without a measure of risk: then the two first measures of loss are the axes.
+        risk, loss : the measures that are the axes; by default the first of either side.
+
+        >>> import quadrille as qd
+        >>> recipes = qd.grid(qd.RandomSwap, swap=[["Edu"], ["MS"]], pairs=[244, 488], seed=range(2))
+        >>> study = qd.search(qd.datasets.cps8d(), recipes, ["exposed", "hellinger"], out="example", progress=False)
+        >>> print(study.pick("knee", risk="exposed", loss="hellinger").explain())
+        Candidate 6: exposed 0.0143524, hellinger 0.0191276.
+        Why: the knee of the frontier, farthest from the line between its two ends after scaling both to 0-1.
+        It dominates 2 of the other 7 candidates; the frontier has 5.
+        The next safer one, 8, lowers exposed by 0.000573 and costs 0.00852 in hellinger.
+        The next gentler one, 5, saves 7.44e-05 in hellinger and raises exposed by 0.000123.
+        It minimises exposed + t * hellinger for every t from 0.0673 to 0.111.
         """
         axes = self._axes_without_risk(loss) if rule == "dohrmann" and risk is None else None
         axes = axes or (self.axis("risk", risk), self.axis("loss", loss))
@@ -222,7 +275,15 @@ class Study:
         return first, next((address for address in self.measures if address != first), first)
 
     def choice(self, candidate: int, *, risk: str | None = None, loss: str | None = None) -> Choice:
-        """Describe a candidate that was named, in the way of one that a rule has picked."""
+        """Describe a candidate that was named, in the way of one that a rule has picked.
+
+        >>> import quadrille as qd
+        >>> recipes = qd.grid(qd.RandomSwap, swap=[["Edu"], ["MS"]], pairs=[244, 488], seed=range(2))
+        >>> study = qd.search(qd.datasets.cps8d(), recipes, ["exposed", "hellinger"], out="example", progress=False)
+        >>> choice = study.choice(3)
+        >>> choice.reason, choice.better.candidate
+        ('it was named, not chosen by a rule', 6)
+        """
         axes = (self.axis("risk", risk), self.axis("loss", loss))
         points, rows = self.objectives(axes)
         place = np.flatnonzero(self.ids[rows] == candidate)
@@ -232,7 +293,14 @@ class Study:
         return described(self, axes, points, rows, int(place[0]), "named", "it was named, not chosen by a rule")
 
     def clouds(self, risk: str | None = None, loss: str | None = None) -> list[Cloud]:
-        """Return, per design, mean and spread over its seeds and the share of seeds on the frontier."""
+        """Return, per design, mean and spread over its seeds and the share of seeds on the frontier.
+
+        >>> import quadrille as qd
+        >>> recipes = qd.grid(qd.RandomSwap, swap=[["Edu"], ["MS"]], pairs=[244, 488], seed=range(2))
+        >>> study = qd.search(qd.datasets.cps8d(), recipes, ["exposed", "hellinger"], out="example", progress=False)
+        >>> [(cloud.design, cloud.seeds, cloud.share, cloud.on_frontier) for cloud in study.clouds()]
+        [(1, 2, 1.0, True), (2, 2, 0.0, False), (3, 2, 1.0, True), (4, 2, 1.0, True)]
+        """
         axes = (self.axis("risk", risk), self.axis("loss", loss))
         points, rows = self.objectives(axes)
         designs = np.array([self._rows[row][1] for row in rows], dtype=np.int64)
@@ -240,7 +308,15 @@ class Study:
         return clouds(points, designs, seed_nos)
 
     def recipe(self, candidate: int) -> Recipe:
-        """Return the recipe of a candidate, with its seed."""
+        """Return the recipe of a candidate, with its seed.
+
+        >>> import quadrille as qd
+        >>> recipes = qd.grid(qd.RandomSwap, swap=[["Edu"], ["MS"]], pairs=[244, 488], seed=range(2))
+        >>> study = qd.search(qd.datasets.cps8d(), recipes, ["exposed", "hellinger"], out="example", progress=False)
+        >>> recipe = study.recipe(8)
+        >>> recipe.swap, recipe.pairs, recipe.seed
+        (('MS',), 488, 1)
+        """
         with closing(Store.open(self.path)) as store, intact(self.path):
             design, seed = store.recipe_parts(candidate)
         return recipe_from_json(json.dumps({**json.loads(design), "seed": seed}))
@@ -258,7 +334,15 @@ class Study:
             store.remember({"file": file, "codebook": codebook, "weight": weight, "geography": levels})
 
     def note(self, candidate: int, text: str) -> None:
-        """Pin a note to a candidate."""
+        """Pin a note to a candidate.
+
+        >>> import quadrille as qd
+        >>> recipes = qd.grid(qd.RandomSwap, swap=[["Edu"], ["MS"]], pairs=[244, 488], seed=range(2))
+        >>> study = qd.search(qd.datasets.cps8d(), recipes, ["exposed", "hellinger"], out="example", progress=False)
+        >>> study.note(1, "for the board")
+        >>> study.frame()["note"][0]
+        'for the board'
+        """
         with closing(Store.open(self.path)) as store:
             store.recipe_parts(candidate)
             store.note(candidate, text)

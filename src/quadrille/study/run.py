@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 
 from quadrille.data import Data
-from quadrille.errors import InputError, ParameterError, bad_parameter
+from quadrille.errors import InputError, OutputError, ParameterError, bad_parameter
 from quadrille.recipe import Recipe, whole
 from quadrille.study.admission import Admission
 from quadrille.study.axes import beside_the_n_rule
@@ -18,7 +19,7 @@ from quadrille.study.grid import Grid
 from quadrille.study.progress import Progress, reporting
 from quadrille.study.results import Study
 from quadrille.study.score import Evaluator
-from quadrille.study.store import Header, Pending, Result, Store, locked
+from quadrille.study.store import Header, Pending, Result, Store, discard, locked
 from quadrille.study.work import Bench, Chunk, begin, workshop
 from quadrille.study.work import run as run_chunk
 
@@ -57,11 +58,11 @@ def search(
 
     Example
     -------
-    >>> import quadrille as qd, tempfile
+    >>> import quadrille as qd
     >>> recipes = qd.grid(qd.RandomSwap, swap=[["Edu"], ["MS"]], pairs=[244, 488], seed=range(2))
-    >>> study = qd.search(qd.datasets.cps8d(), recipes, ["small_cells", "hellinger"], out=tempfile.mkdtemp() + "/study")
-    >>> len(study)
-    8
+    >>> study = qd.search(qd.datasets.cps8d(), recipes, ["small_cells", "hellinger"], out="first", progress=False)
+    >>> len(study), study.measures
+    (8, ('small_cells', 'exposed', 'hellinger'))
     """
     workers = _cores() if workers is None else whole("search", "workers", workers, least=1)
     path = Path(out)
@@ -73,19 +74,31 @@ def search(
     if not isinstance(recipes, Iterator):  # what is made one by one is checked one by one
         for each in [recipes] if isinstance(recipes, Grid) else recipes:
             admission.check(each)
-    with locked(path):
-        new = not path.exists()
-        store = Store.create_or_open(path, Header(data.fingerprint, data.n, tuple(measures), tuple(then)))
-        try:
-            total = _register(store, recipes, admission, new=new)
-            done = store.count("results")
-            with reporting(progress, measures, done, total) as tell:
-                _Search(store, data, workers, tell, done, total).run()
-            if then:
-                _score_later(store, data, then)
-        finally:
-            store.finish()
+    header = Header(data.fingerprint, data.n, tuple(measures), tuple(then))
+    with locked(path), _opened(path, header) as (store, new):
+        total = _register(store, recipes, admission, new=new)
+        done = store.count("results")
+        with reporting(progress, measures, done, total) as tell:
+            _Search(store, data, workers, tell, done, total).run()
+        if then:
+            _score_later(store, data, then)
     return Study(path)
+
+
+@contextmanager
+def _opened(path: Path, header: Header) -> Generator[tuple[Store, bool]]:
+    """Open the study for writing and tell whether it is new; a full disk leaves no new one without a result."""
+    new, useless = not path.exists(), False
+    store = Store.create_or_open(path, header)
+    try:
+        yield store, new
+    except OutputError:
+        useless = new and not store.count("results")
+        raise
+    finally:
+        store.finish()
+        if useless:
+            discard(path)
 
 
 def with_exposed(measures: Sequence[str], then: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -23,6 +23,7 @@ RUN = "run "
 def family(address: str) -> str:
     """Return the family of a measure: "HD", "pairwise", "regression" or "other".
 
+    >>> from quadrille.study.runs import family
     >>> family("hd1_norm"), family("c_ard(A*B)"), family("ased_reg"), family("exposed")
     ('HD', 'pairwise', 'regression', 'other')
     """
@@ -40,11 +41,10 @@ def runs_table(study: Study, design: int | None = None) -> pl.DataFrame:
 
     Example
     -------
-    >>> import quadrille as qd, tempfile
+    >>> import quadrille as qd
     >>> recipes = qd.grid(qd.RandomSwap, swap=[["Edu"]], pairs=[244], seed=range(3))
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     study = qd.search(qd.datasets.cps8d(), recipes, ["hellinger"], out=f"{folder}/study", progress=False)
-    ...     runs_table(study).columns
+    >>> study = qd.search(qd.datasets.cps8d(), recipes, ["hellinger"], out="three-runs", progress=False)
+    >>> qd.runs_table(study).columns
     ['family', 'measure', 'better', 'run 1', 'run 2', 'run 3']
     """
     rows = study.frame().to_dicts()

@@ -230,8 +230,10 @@ def measures() -> pl.DataFrame:
 
     Example
     -------
-    >>> measures().filter(measures()["name"] == "hellinger")["side"].to_list()
-    ['loss']
+    >>> import quadrille as qd
+    >>> known = qd.measures()
+    >>> known.filter(known["name"] == "hellinger").select("side", "better", "range").rows()
+    [('loss', 'lower', '[0, 1]')]
     """
     return frames.tidy(
         [

@@ -49,26 +49,67 @@ class Scores(Mapping[str, float | None]):
         return self.results[address][1]
 
     def note(self, address: str) -> str:
-        """Return what must be said with the value: why it is None, or that nothing changed."""
+        """Return what must be said with the value: why it is None, or that nothing changed.
+
+        >>> import quadrille as qd
+        >>> data = qd.datasets.cps8d()
+        >>> plan = qd.RandomSwap(["Edu"], rate=0.02, seed=7).plan(data)
+        >>> scores = qd.score(data, plan, ["hellinger(Age*Sex)"])
+        >>> scores["hellinger(Age*Sex)"], scores.note("hellinger(Age*Sex)")
+        (0.0, 'nothing changed')
+        """
         return self._score(address).note
 
     def detail(self, address: str) -> pl.DataFrame:
-        """Return the parts behind a value: the matrix over pairs of variables, or a row per variable or table."""
+        """Return the parts behind a value: the matrix over pairs of variables, or a row per variable or table.
+
+        >>> import quadrille as qd
+        >>> data = qd.datasets.cps8d()
+        >>> plan = qd.RandomSwap(["Edu"], rate=0.02, seed=7).plan(data)
+        >>> scores = qd.score(data, plan, ["cramers_v_change(2-way)"])
+        >>> matrix = scores.detail("cramers_v_change(2-way)")
+        >>> matrix.shape, round(matrix.filter(variable="MS")["Edu"][0], 4)
+        ((8, 9), 0.0027)
+        """
         return frames.tidy(detail_rows(self._score(address)))
 
     def frame(self) -> pl.DataFrame:
-        """Return one row per measure: address, value, side, direction, note."""
+        """Return one row per measure: address, value, side, direction, note.
+
+        >>> import quadrille as qd
+        >>> data = qd.datasets.cps8d()
+        >>> plan = qd.RandomSwap(["Edu"], rate=0.02, seed=7).plan(data)
+        >>> scores = qd.score(data, plan, ["exposed", "hellinger"])
+        >>> scores.frame().select("measure", "side", "better").rows()
+        [('exposed', 'risk', 'lower'), ('hellinger', 'loss', 'lower')]
+        """
         return frames.tidy([{"measure": address, **row} for address, row in self._rows().items()])
 
     def as_dict(self) -> dict[str, dict[str, object]]:
-        """Return plain values, for JSON."""
+        """Return plain values, for JSON.
+
+        >>> import quadrille as qd
+        >>> data = qd.datasets.cps8d()
+        >>> plan = qd.RandomSwap(["Edu"], rate=0.02, seed=7).plan(data)
+        >>> scores = qd.score(data, plan, ["exposed", "hellinger"])
+        >>> scores.as_dict()["hellinger"]["side"], scores.as_dict()["hellinger"]["detail"]
+        ('loss', {'cells_changed': 540})
+        """
         return {
             address: {**row, "detail": _plain_detail(self.results[address][1])} for address, row in self._rows().items()
         }
 
     @property
     def levels(self) -> tuple[str, ...]:
-        """The levels of geography, and the crosses, that `by=` asked for."""
+        """The levels of geography, and the crosses, that `by=` asked for.
+
+        >>> import quadrille as qd
+        >>> data = qd.datasets.state(records=3_200)
+        >>> plan = qd.RandomSwap(["tract"], rate=0.1, seed=1).plan(data)
+        >>> scores = qd.score(data, plan, ["effective_swap_rate(race)"], by=["county", "county*sex"])
+        >>> scores.levels
+        ('county', 'county*sex')
+        """
         return self.split.levels
 
     def by(self, address: str | None = None, by: str | None = None) -> pl.DataFrame:
@@ -77,6 +118,13 @@ class Scores(Mapping[str, float | None]):
         `changed` is the least number of records whose change explains the difference between the area's tables.
         Without an address or a level, all of them follow one another. Records whose area is missing have a row of
         their own, and its note says so; they are no area in `spread` and `ranking`.
+
+        >>> import quadrille as qd
+        >>> data = qd.datasets.state(records=3_200)
+        >>> plan = qd.RandomSwap(["tract"], rate=0.1, seed=1).plan(data)
+        >>> scores = qd.score(data, plan, ["effective_swap_rate(race)"], by=["county"])
+        >>> scores.by().select("area", "before", "after", "changed").head(2).rows()
+        [('01', 53, 53, 1), ('02', 6, 6, 0)]
         """
         return _table([row for found in self.areas(address, by) for row in area_rows(found)], AREA)
 
@@ -87,6 +135,13 @@ class Scores(Mapping[str, float | None]):
         areas - 1), p5 and p95 (percentiles, linear between the order statistics), whole (the measure of the table of
         all areas together, records without an area included), zero_cells (empty before and not after, over all areas),
         note. The note counts the records without an area, and the declared areas without a record.
+
+        >>> import quadrille as qd
+        >>> data = qd.datasets.state(records=3_200)
+        >>> plan = qd.RandomSwap(["tract"], rate=0.1, seed=1).plan(data)
+        >>> scores = qd.score(data, plan, ["effective_swap_rate(race)"], by=["county"])
+        >>> scores.spread().select("level", "measure", "areas", "undefined").rows()
+        [('county', 'effective_swap_rate', 67, 0)]
         """
         return frames.tidy([row for found in self.areas() for row in spread_rows(found)])
 
@@ -99,13 +154,29 @@ class Scores(Mapping[str, float | None]):
         Measures whose better values are "nearer 0" have a sign: they are ranked by absolute value, and `ranked_by`
         says so. Of areas with the same value the smaller one ranks first; `equal` counts them. Areas without
         a value have no rank.
+
+        >>> import quadrille as qd
+        >>> data = qd.datasets.state(records=3_200)
+        >>> plan = qd.RandomSwap(["tract"], rate=0.1, seed=1).plan(data)
+        >>> scores = qd.score(data, plan, ["effective_swap_rate(race)"], by=["county"])
+        >>> scores.ranking(top=1, min_records=20).select("affected", "area", "before", "changed").rows()
+        [('most', '44', 21, 3), ('least', '07', 70, 0)]
         """
         return _table(
             [row for found in self.areas(address, by) for row in ranking_rows(found, top, min_records)], RANKED
         )
 
     def areas(self, address: str | None = None, by: str | None = None) -> list[AreaScores]:
-        """Return the scores by area of an address and a level, or of all."""
+        """Return the scores by area of an address and a level, or of all.
+
+        >>> import quadrille as qd
+        >>> data = qd.datasets.state(records=3_200)
+        >>> plan = qd.RandomSwap(["tract"], rate=0.1, seed=1).plan(data)
+        >>> scores = qd.score(data, plan, ["effective_swap_rate(race)"], by=["county"])
+        >>> (found,) = scores.areas(by="county")
+        >>> found.level, len(found.areas), round(float(found.value.max()), 2)
+        ('county', 67, 0.2)
+        """
         if address is not None:
             self._score(address)
         return self.split.pick(address, by)

@@ -80,7 +80,8 @@ def simulate(
 
     Example
     -------
-    >>> frame = simulate(areas=[5000, 20000], shares=[0.8, 0.2], rate=0.03, replicates=10, seed=1)
+    >>> import quadrille as qd
+    >>> frame = qd.simulate(areas=[5000, 20000], shares=[0.8, 0.2], rate=0.03, replicates=10, seed=1)
     >>> frame.shape
     (10, 8)
 
@@ -129,6 +130,7 @@ def table_before(areas: Sequence[int], shares: Sequence[float]) -> Ints:
 
     Remainders that are equal are served in the order of the levels.
 
+    >>> from quadrille.study.simulate import table_before
     >>> table_before([5, 20], [0.8, 0.2]).tolist()
     [[4, 1], [16, 4]]
     """

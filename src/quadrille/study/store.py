@@ -76,12 +76,14 @@ def seed_of(text: str) -> int | str:
 def locked(path: Path) -> Generator[None]:
     """Keep a second search out while this one runs."""
     lock = path.with_name(f".{path.name}.lock")
+    parents = [parent for parent in path.absolute().parents if not parent.exists()]
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle = _lock(lock)
     except BlockingIOError:
         raise OutputError(f"Another search is working on the study {str(path)!r}. Wait for it or stop it.") from None
     except OSError as error:
+        _remove_empty(parents)
         raise _cannot_write(path, error) from None
     try:
         yield
@@ -89,6 +91,14 @@ def locked(path: Path) -> Generator[None]:
         with suppress(OSError):
             lock.unlink()
         os.close(handle)
+        _remove_empty(parents)
+
+
+def _remove_empty(parents: Iterable[Path]) -> None:
+    """Remove folders that were made for a study, unless it is there."""
+    with suppress(OSError):
+        for parent in parents:
+            parent.rmdir()
 
 
 def _lock(lock: Path) -> int:
@@ -282,6 +292,7 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 def _create(path: Path, header: Header) -> sqlite3.Connection:
     """Make the file for its owner alone before anything is written to it."""
+    new = not path.exists()
     try:
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
         path.chmod(0o600)
@@ -301,8 +312,17 @@ def _create(path: Path, header: Header) -> sqlite3.Connection:
             db.executemany("INSERT INTO meta VALUES (?, ?)", [(k, json.dumps(v)) for k, v in meta.items()])
     except sqlite3.Error as error:
         db.close()
+        if new:
+            discard(path)
         raise OutputError(f"Cannot write the study {str(path)!r}: {error}. Choose another place.") from None
     return db
+
+
+def discard(path: Path) -> None:
+    """Remove a closed study that holds nothing, with what the data base may have left beside it."""
+    for ending in ("", "-journal", "-wal", "-shm"):
+        with suppress(OSError):
+            path.with_name(path.name + ending).unlink()
 
 
 def _empty(db: sqlite3.Connection) -> bool:

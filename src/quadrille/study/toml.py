@@ -9,16 +9,36 @@ from pathlib import Path
 
 from quadrille.errors import InputError, unknown_name
 
+MOST_BYTES = 1_000_000
+"""A larger file is something else: jobs, designs and policies are written by hand."""
+
 _AT = re.compile(r"(.*) \(at (?:(line \d+, column \d+)|end of document)\)", re.DOTALL)
 
 
 def read_toml(path: Path, what: str) -> dict[str, object]:
     """Read a file of TOML; `what` it is goes into the message, as in "the design"."""
+    return parse_toml(read_bytes(path, what), path, what)
+
+
+def read_bytes(path: Path, what: str) -> bytes:
+    """Read a file, once; one of more than `MOST_BYTES` is refused without reading on."""
     try:
-        text = path.read_text(encoding="utf-8")
+        with path.open("rb") as file:
+            raw = file.read(MOST_BYTES + 1)
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
+        reason = error.strerror if isinstance(error, OSError) else "not the name of a file"
         raise InputError(f"Cannot read {what} {str(path)!r}: {reason}. Check the path.") from None
+    if len(raw) > MOST_BYTES:
+        raise InputError(f"Cannot read {what} {str(path)!r}: it has more than {MOST_BYTES:,} bytes. Check the path.")
+    return raw
+
+
+def parse_toml(raw: bytes, path: Path, what: str) -> dict[str, object]:
+    """Turn what was read into its tables; a byte order mark, which Windows editors put first, is skipped."""
+    try:
+        text = raw.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+    except UnicodeDecodeError:
+        raise InputError(f"Cannot read {what} {str(path)!r}: not UTF-8 text. Check the path.") from None
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

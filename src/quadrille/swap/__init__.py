@@ -15,7 +15,7 @@ def recipe_from_json(text: str) -> Recipe:
     Example
     -------
     >>> import quadrille as qd
-    >>> recipe_from_json(qd.RandomSwap(["Edu"], rate=0.02, seed=7).to_json()).rate
+    >>> qd.recipe_from_json(qd.RandomSwap(["Edu"], rate=0.02, seed=7).to_json()).rate
     0.02
     """
     return Recipe.from_json(text)

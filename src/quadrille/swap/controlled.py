@@ -113,7 +113,12 @@ class ControlledSwap(Recipe):
 
     @property
     def followers(self) -> Mapping[str, Sequence[str]]:
-        """The linked columns by their swap variable."""
+        """The linked columns by their swap variable.
+
+        >>> import quadrille as qd
+        >>> qd.ControlledSwap(["Edu"], targets=0.01, linked={"Edu": ["AnnSal"]}).followers
+        {'Edu': ('AnnSal',)}
+        """
         return self.linked or {}
 
     def _refuse_overlap(self) -> None:

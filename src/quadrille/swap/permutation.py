@@ -150,7 +150,14 @@ class PermutationSwap(Recipe):
         return Drawer(draw)
 
     def classes(self, data: Data) -> Classes:
-        """Return the classes of a file: their records, their rates and how many of their records move."""
+        """Return the classes of a file: their records, their rates and how many of their records move.
+
+        >>> import quadrille as qd
+        >>> data = qd.datasets.cps8d()
+        >>> classes = qd.PermutationSwap(["Age"], rate=0.05, within=["Sex"]).classes(data)
+        >>> classes.n.tolist(), classes.rate.tolist(), classes.k.tolist()
+        ([32650, 16192], [0.05, 0.05], [1632, 810])
+        """
         require_columns(data, self.within, f"'within' of {_OWNER}")
         of, count = group_ids([codes_of(data, name) for name in self.within], data.n)
         n = np.bincount(of, minlength=count)

@@ -75,6 +75,8 @@ class Forbidden:
         """Find the patterns of a file for pairs that exchange the columns `moved`.
 
         >>> import quadrille as qd
+        >>> from quadrille.rules import Rules
+        >>> from quadrille.swap.plausible import Forbidden
         >>> data = qd.datasets.cps8d()
         >>> found = Forbidden.of(Rules.of(data, ["Age=<25 & MS=Married"], "RandomSwap"), ["MS"])
         >>> found.table.shape, int(found.table.sum())

@@ -93,7 +93,12 @@ class RandomSwap(Recipe):
         settle(self, {"seed": checked_seed(self.seed, owner)})
 
     def count(self, n: int) -> int:
-        """Return the number of pairs for a file of n records."""
+        """Return the number of pairs for a file of n records.
+
+        >>> import quadrille as qd
+        >>> qd.RandomSwap(["Edu"], rate=0.02).count(48_842)
+        488
+        """
         if self.pairs is not None:
             return self.pairs
         assert self.rate is not None
@@ -138,7 +143,13 @@ class RandomSwap(Recipe):
         return Pairing(data, rule, self.sampler, rules, moved)
 
     def groups(self, data: Data) -> list[tuple[str, ...]]:
-        """Return which swap variables share their pairs; levels of geography always do."""
+        """Return which swap variables share their pairs; levels of geography always do.
+
+        >>> import quadrille as qd
+        >>> recipe = qd.RandomSwap(["county", "tract", "race"], rate=0.02, order="one-by-one")
+        >>> recipe.groups(qd.datasets.state(records=3_200))
+        [('county', 'tract'), ('race',)]
+        """
         swap, levels = tuple(self.swap), data.codebook.geography
         if self.order == "together":
             return [swap]

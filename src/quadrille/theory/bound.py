@@ -1,4 +1,4 @@
-"""The least loss at a given exposure, over all tables with the same one-way margins (derived in bound.md)."""
+"""The least loss at a given exposure, over all tables with the same one-way margins (derivations/bound.md)."""
 
 from __future__ import annotations
 
@@ -59,6 +59,8 @@ class Bound:
     >>> bound = qd.theory.least_loss(qd.datasets.cps8d(), [0.001], margins="total")
     >>> bound.n, bound.loss, round(bound.exposed, 4)
     (3, 'hellinger', 0.015)
+    >>> round(float(bound.at(0.002)), 4)
+    0.0409
     """
 
     points: tuple[Point, ...]
@@ -70,7 +72,16 @@ class Bound:
 
     @property
     def power(self) -> int:
-        """2 for Hellinger distances, whose squares add up over cells; else 1."""
+        """2 for Hellinger distances, whose squares add up over cells; else 1.
+
+        Example
+        -------
+        >>> import quadrille as qd
+        >>> data = qd.datasets.cps8d()
+        >>> losses = ("hellinger", "chi_square")
+        >>> [qd.theory.least_loss(data, 0.001, margins="total", loss=loss).power for loss in losses]
+        [2, 1]
+        """
         return LOSSES[self.loss].power
 
     def at(self, exposed: float | Sequence[float] | Floats) -> Floats:
@@ -78,6 +89,13 @@ class Bound:
 
         It is the least loss itself at the exposures that were solved, and less than it in between. It is infinite
         where no table exposes so little.
+
+        Example
+        -------
+        >>> import quadrille as qd
+        >>> bound = qd.theory.least_loss(qd.datasets.cps8d(), [0.001, 0.0074], margins="total")
+        >>> bound.at([0.001, 0.004, 0.0074]).round(4).tolist()
+        [0.0441, 0.0334, 0.014]
         """
         given = np.asarray(exposed, dtype=np.float64)
         kind = LOSSES[self.loss]
@@ -91,13 +109,34 @@ class Bound:
         """Return the loss of scored candidates as a multiple of the bound at their own exposure.
 
         1 is at the bound; NaN where the bound is 0.
+
+        Example
+        -------
+        A random swap loses several times what a table that exposes as little has to:
+
+        >>> import quadrille as qd
+        >>> data = qd.datasets.cps8d()
+        >>> bound = qd.theory.least_loss(data, 0.014, margins="total")
+        >>> plan = qd.RandomSwap(["Edu"], rate=0.05, seed=1).plan(data)
+        >>> scores = qd.score(data, plan, ["exposed", "hellinger"])
+        >>> round(float(bound.gap(scores["exposed"], scores["hellinger"])), 1)
+        6.4
         """
         least = self.at(exposed)
         some = least > 0
         return np.divide(np.asarray(loss, dtype=np.float64), least, out=np.full(some.shape, nan), where=some)
 
     def frame(self) -> pl.DataFrame:
-        """Return one row per exposure: `exposed`, `least_loss`, `price`, `status`."""
+        """Return one row per exposure: `exposed`, `least_loss`, `price`, `status`.
+
+        Example
+        -------
+        >>> import quadrille as qd
+        >>> bound = qd.theory.least_loss(qd.datasets.cps8d(), [0.001, 0.0074], margins="total")
+        >>> found = bound.frame()
+        >>> found["least_loss"].round(4).to_list(), found["status"].to_list()
+        ([0.0441, 0.014], ['optimal', 'optimal'])
+        """
         from quadrille.frames import tidy
 
         return tidy(

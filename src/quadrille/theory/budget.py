@@ -28,8 +28,9 @@ class RateFor:
     Example
     -------
     >>> import quadrille as qd
-    >>> qd.theory.rate_for(qd.datasets.cps8d(), "Age*MS", swap=["Age"], budget=100).records
-    1518
+    >>> found = qd.theory.rate_for(qd.datasets.cps8d(), "Age*MS", swap=["Age"], budget=100)
+    >>> round(found.rate, 4), found.records, round(found.rmse, 2)
+    (0.0311, 1518, 99.95)
     """
 
     rate: float
@@ -77,7 +78,7 @@ def rate_for(
     Example
     -------
     >>> import quadrille as qd
-    >>> found = rate_for(qd.datasets.cps8d(), "Age*MS", swap=["Age"], budget=100)
+    >>> found = qd.theory.rate_for(qd.datasets.cps8d(), "Age*MS", swap=["Age"], budget=100)
     >>> found.records, found.cell
     (1518, {'Age': '<25', 'MS': 'Married'})
     """

@@ -1,4 +1,4 @@
-"""Inequalities between loss and exposure that hold for every table with the same one-way margins (bound.md, 1 to 3)."""
+"""Inequalities between loss and exposure for every table with the same one-way margins (derivations/bound.md, 1 to 3)."""
 
 from __future__ import annotations
 
@@ -119,12 +119,18 @@ def total_only(data: Data, table: Sequence[str]) -> Counts:
 class Certificate:
     """`loss^power >= height - price * exposed`, for every table with the same one-way margins.
 
-    The multipliers, one per category that occurs, variable by variable, are the proof: `certify` checks them.
+    The multipliers, one per category that occurs, variable by variable, are the proof:
+    `quadrille.theory.certificate.certify` checks them (derivations/bound.md, 3).
 
     Example
     -------
-    >>> Certificate(height=0.002, price=0.25).at(0.004)
-    0.001
+    >>> import quadrille as qd
+    >>> bound = qd.theory.least_loss(qd.datasets.cps8d(), 0.001, margins="total")
+    >>> found = bound.points[0].certificate
+    >>> round(found.height, 6), round(found.price, 4)
+    (0.002226, 0.2777)
+    >>> round(found.at(0.001) ** (1 / bound.power), 4), round(bound.points[0].loss, 4)
+    (0.0441, 0.0441)
     """
 
     height: float
@@ -132,12 +138,19 @@ class Certificate:
     multipliers: tuple[float, ...] = ()
 
     def at(self, exposed: float) -> float:
-        """Return what loss^power is at least where so much is exposed."""
+        """Return what loss^power is at least where so much is exposed.
+
+        Example
+        -------
+        >>> import quadrille as qd
+        >>> qd.theory.Certificate(height=0.002, price=0.25).at(0.004)
+        0.001
+        """
         return self.height - self.price * exposed
 
 
 def certify(counts: Counts, loss: Loss, n: int, price: float, multipliers: Floats) -> tuple[Certificate, Floats]:
-    """Return the inequality that a price per exposed record and a multiplier per margin prove (bound.md, 3).
+    """Return the inequality that a price per exposed record and multipliers of margins prove (derivations/bound.md, 3).
 
     Return also the count at which each cell attains its minimum. Any price of 0 or more and any multipliers give a
     true inequality.

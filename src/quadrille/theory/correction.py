@@ -1,4 +1,4 @@
-"""The unbiased table from a swapped one, with its standard errors (derived in correction.md)."""
+"""The unbiased table from a swapped one, with its standard errors (derivations/correction.md)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ class Corrected:
 
     Example
     -------
-    >>> found = correct([[30, 20], [20, 30]], f=0.2)
+    >>> import quadrille as qd
+    >>> found = qd.theory.correct([[30, 20], [20, 30]], f=0.2)
     >>> found.negative, found.se.round(2).tolist()
     (0, [[1.9, 1.9], [1.9, 1.9]])
     """
@@ -52,7 +53,15 @@ class Corrected:
     note: str
 
     def frame(self) -> pl.DataFrame:
-        """Return one row per cell: labels, swapped count, corrected count, standard error."""
+        """Return one row per cell: labels, swapped count, corrected count, standard error.
+
+        Example
+        -------
+        >>> import quadrille as qd
+        >>> found = qd.theory.correct([[30, 20], [20, 30]], f=0.2).frame()
+        >>> found.select("row", "column", "swapped", "corrected").rows()[:2]
+        [('0', '0', 30.0, 31.25), ('0', '1', 20.0, 18.75)]
+        """
         from quadrille.frames import tidy
 
         numbers = zip(self.given.values.ravel(), self.table.ravel(), self.se.ravel(), strict=True)
@@ -95,7 +104,8 @@ def correct(
 
     Example
     -------
-    >>> correct([[30, 20], [20, 30]], f=0.2).table.round(3).tolist()
+    >>> import quadrille as qd
+    >>> qd.theory.correct([[30, 20], [20, 30]], f=0.2).table.round(3).tolist()
     [[31.25, 18.75], [18.75, 31.25]]
     """
     one_of(_OWNER, "kind", kind, ("pairs", "cycles"))

@@ -47,7 +47,8 @@ def error_of_counts(
 
     Example
     -------
-    >>> error_of_counts([[30, 20], [20, 30]], rate=0.1)["bias"].round(3).to_list()
+    >>> import quadrille as qd
+    >>> qd.theory.error_of_counts([[30, 20], [20, 30]], rate=0.1)["bias"].round(3).to_list()
     [-0.505, 0.505, 0.505, -0.505]
     """
     from quadrille.frames import tidy

@@ -1,4 +1,4 @@
-"""The smallest number of moved records at which the error of a cell crosses a line (moments.md, section 5)."""
+"""The smallest number of moved records at which the error of a cell crosses a line (derivations/moments.md, 5)."""
 
 from __future__ import annotations
 

@@ -44,7 +44,10 @@ def equivalent_records(
     It is the first crossing from below: the RMSE may fall again for more records. 0 for a target of 0, None when no
     number reaches it. See `swap_error` for a, b, kind, groups and counts.
 
-    >>> equivalent_records([1] * 30 + [0] * 70, [1] * 20 + [0] * 80, rmse=2.449)
+    Example
+    -------
+    >>> import quadrille as qd
+    >>> qd.theory.equivalent_records([1] * 30 + [0] * 70, [1] * 20 + [0] * 80, rmse=2.449)
     16
     """
     if not isinstance(cast("object", rmse), SupportsFloat) or not isfinite(rmse) or rmse < 0:
@@ -77,7 +80,10 @@ def equivalent_table(
     `closest`: whichever of that k and the admissible one before has the RMSE nearer to rounding's, or the k of the
     largest RMSE where rounding's is never reached.
 
-    >>> equivalent_table([[148313, 21316], [73508, 294438]])["records"].to_list()
+    Example
+    -------
+    >>> import quadrille as qd
+    >>> qd.theory.equivalent_table([[148313, 21316], [73508, 294438]])["records"].to_list()
     [16, 12, 16, 16]
     """
     from quadrille.frames import tidy

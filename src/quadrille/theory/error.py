@@ -15,9 +15,10 @@ class Error:
 
     Example
     -------
-    >>> error = Error(value=100.0, bias=-3.0, variance=16.0)
-    >>> error.expected, error.sd, error.rmse
-    (97.0, 4.0, 5.0)
+    >>> import quadrille as qd
+    >>> error = qd.theory.Error(value=100.0, bias=-3.0, variance=16.0)
+    >>> error.expected, error.sd, error.rmse, error.relative_rmse
+    (97.0, 4.0, 5.0, 0.05)
     """
 
     value: float

@@ -1,4 +1,4 @@
-"""The expected table after random true swaps: how many pairs join each two levels (derived in expected.md)."""
+"""The expected table after random true swaps: how many pairs join each two levels (derivations/expected.md)."""
 
 from __future__ import annotations
 
@@ -45,12 +45,16 @@ class FlowMoments:
 def pairs_between(
     counts: Floats, pairs: float, sampler: str = "first-uniform", admissible: NDArray[np.bool_] | None = None
 ) -> Floats:
-    """Return m_ab, the expected number of pairs between levels a and b (expected.md, formulas 1 and 2).
+    """Return m_ab, the expected number of pairs between levels a and b (derivations/expected.md, formulas 1 and 2).
 
     Mean field: each pair takes the expected numbers off both levels. Exact for two levels. Up to 256 pairs the
     recursion goes pair by pair, beyond in as many equal steps by the midpoint rule.
 
-    >>> m = pairs_between(np.array([8432.0, 33541.0, 6869.0]), 2442)
+    Example
+    -------
+    >>> import numpy as np
+    >>> import quadrille as qd
+    >>> m = qd.theory.pairs_between(np.array([8432.0, 33541.0, 6869.0]), 2442)
     >>> [round(float(m[pair]), 1) for pair in ((0, 1), (0, 2), (1, 2))]
     [1280.4, 129.7, 1031.9]
     """
@@ -173,7 +177,7 @@ def flow_moments(
 
 
 def _walking_pairs(counts: Floats, pairs: int, sampler: str, own: Floats, mean: Floats) -> Floats:
-    """Return what the scatter of the numbers of pairs adds, drawn without replacement (correction.md, section 3)."""
+    """Return what the scatter of the numbers of pairs adds, drawn without replacement (derivations/correction.md, 3)."""
     from quadrille.theory.scatter import pair_scatter
 
     gain = mean.T[:, None, :] - mean.T[:, :, None]
@@ -183,7 +187,7 @@ def _walking_pairs(counts: Floats, pairs: int, sampler: str, own: Floats, mean: 
 def _varying_pairs(between: Floats, own: Floats, mean: Floats) -> Floats:
     """Return sum m_ab d_ab^2 for every cell, d_ab what one pair between levels a and b adds to it on average.
 
-    Pairs fall between levels almost as in a multinomial draw; their numbers scatter so (expected.md, formula 6).
+    Pairs fall between levels almost as in a multinomial draw (derivations/expected.md, formula 6).
     """
     apart = between * (1 - own @ own.T)
     square = mean**2

@@ -1,4 +1,4 @@
-"""The expectations of measures, from the expectation and the distribution of every cell (prediction.md, Measures)."""
+"""The expectations of measures, from the distribution of every cell (derivations/prediction.md, Measures)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The distribution of every cell of a table after a planned swap, as if records moved independently (prediction.md)."""
+"""The distribution of every cell after a planned swap, as if records moved independently (derivations/prediction.md)."""
 
 from __future__ import annotations
 

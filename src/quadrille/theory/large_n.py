@@ -1,4 +1,4 @@
-"""The error of a count in a large file, from proportions alone (moments.md, formula 10)."""
+"""The error of a count in a large file, from proportions alone (derivations/moments.md, formula 10)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ def large_n_error(
     0.3, 0.2 and pairs it is 0.0010 at n = 1,000, 1.0e-05 at n = 100,000 and 1.0e-07 at n = 10,000,000, at rates from
     0.01 to 0.3; that of the standard deviation is as small, for cycles up to 0.0023 at n = 1,000.
 
-    >>> round(large_n_error(100_000, 0.1, 0.3, 0.2, rate=0.05).rmse, 3)
+    Example
+    -------
+    >>> import quadrille as qd
+    >>> round(qd.theory.large_n_error(100_000, 0.1, 0.3, 0.2, rate=0.05).rmse, 3)
     200.932
     """
     one_of(_OWNER, "kind", kind, ("pairs", "cycles"))

@@ -1,4 +1,4 @@
-"""How records flow between the levels of a planned swap: what a prediction knows about a design (prediction.md)."""
+"""How records flow between the levels of a planned swap: what a prediction knows (derivations/prediction.md)."""
 
 from __future__ import annotations
 

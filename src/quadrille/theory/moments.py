@@ -1,4 +1,4 @@
-"""Exact bias and variance of an estimate after a random permutation of the moved variables (derived in moments.md)."""
+"""Exact bias and variance of an estimate after a random permutation of the moved variables (derivations/moments.md)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def swap_error(
     """Return the exact error of X = sum a b after exactly k of the n records are permuted at random.
 
     X' = sum a_u b_s(u), where s leaves n - k records in place. Bias E X' - X = -k/(n-1) (C - A B / n); the variance is
-    that of moments.md, from sums over centred values. Each takes one pass over the records.
+    that of derivations/moments.md, from sums over centred values. Each takes one pass over the records.
 
     Parameters
     ----------
@@ -53,7 +53,8 @@ def swap_error(
 
     Example
     -------
-    >>> error = swap_error([1, 1, 0, 0, 0], [1, 1, 0, 0, 1], k=2)
+    >>> import quadrille as qd
+    >>> error = qd.theory.swap_error([1, 1, 0, 0, 0], [1, 1, 0, 0, 1], k=2)
     >>> error.value, round(error.bias, 6), round(error.rmse, 6)
     (2.0, -0.4, 0.632456)
 

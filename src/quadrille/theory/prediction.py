@@ -1,4 +1,4 @@
-"""What the measures of a planned swap are expected to be, before any draw (derived in prediction.md)."""
+"""What the measures of a planned swap are expected to be, before any draw (derivations/prediction.md)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Predicted:
     -------
     >>> import quadrille as qd
     >>> data = qd.datasets.cps8d()
-    >>> foreseen = qd.theory.predict(data, qd.RandomSwap(["Edu"], rate=0.05, seed=1), ["hellinger"])
+    >>> foreseen = qd.theory.predict(data, qd.RandomSwap(["Edu"], rate=0.05), ["hellinger"])
     >>> foreseen.detail("hellinger").basis
     'approximate'
     """
@@ -62,9 +62,11 @@ class Prediction:
     -------
     >>> import quadrille as qd
     >>> data = qd.datasets.cps8d()
-    >>> foreseen = qd.theory.predict(data, qd.RandomSwap(["Edu"], rate=0.05, seed=1), ["exposed", "hellinger"])
+    >>> foreseen = qd.theory.predict(data, qd.RandomSwap(["Edu"], rate=0.05), ["exposed", "hellinger"])
     >>> list(foreseen.found), round(foreseen.rate, 2)
     (['exposed', 'hellinger'], 0.05)
+    >>> round(foreseen["hellinger"], 4)
+    0.0359
     """
 
     found: Mapping[str, Predicted]
@@ -74,13 +76,31 @@ class Prediction:
         return self.detail(address).value
 
     def detail(self, address: str) -> Predicted:
-        """Return the value of a measure with its basis, or the reason why there is none."""
+        """Return the value of a measure with its basis, or the reason why there is none.
+
+        Example
+        -------
+        >>> import quadrille as qd
+        >>> recipe = qd.RandomSwap(["Edu"], rate=0.05)
+        >>> foreseen = qd.theory.predict(qd.datasets.cps8d(), recipe, ["exposed", "gini_difference"])
+        >>> foreseen.detail("exposed").basis, foreseen.detail("gini_difference").reason
+        ('mean field', 'gini_difference has no prediction')
+        """
         if address not in self.found:
             raise unknown_name("measure", address, self.found, where="the prediction")
         return self.found[address]
 
     def frame(self) -> pl.DataFrame:
-        """Return one row per measure."""
+        """Return one row per measure: `measure`, `value`, `basis`, `reason`.
+
+        Example
+        -------
+        >>> import quadrille as qd
+        >>> recipe = qd.RandomSwap(["Edu"], rate=0.05)
+        >>> foreseen = qd.theory.predict(qd.datasets.cps8d(), recipe, ["exposed", "hellinger"])
+        >>> foreseen.frame().select("measure", "basis").rows()
+        [('exposed', 'mean field'), ('hellinger', 'approximate')]
+        """
         from quadrille.frames import tidy
 
         return tidy(
@@ -109,7 +129,8 @@ def predict(data: Data, recipe: Recipe, measures: str | Sequence[str]) -> Predic
     Example
     -------
     >>> import quadrille as qd
-    >>> expected = predict(qd.datasets.cps8d(), qd.RandomSwap(["Edu"], pairs=488, seed=1), ["small_cells", "hellinger"])
+    >>> recipe = qd.RandomSwap(["Edu"], pairs=488)
+    >>> expected = qd.theory.predict(qd.datasets.cps8d(), recipe, ["small_cells", "hellinger"])
     >>> round(expected["small_cells"], 4), round(expected["hellinger"], 4)
     (0.0148, 0.0217)
     """
@@ -136,9 +157,10 @@ def predictions(data: Data, recipes: Sequence[Recipe], measures: Sequence[str]) 
     -------
     >>> import quadrille as qd
     >>> data = qd.datasets.cps8d()
-    >>> designs = [qd.RandomSwap([name], rate=0.05, seed=1) for name in ("Edu", "MS")]
-    >>> predictions(data, designs, ["hellinger"])["swap"].to_list()
-    ['Edu', 'MS']
+    >>> designs = [qd.RandomSwap([name], rate=0.05) for name in ("Edu", "MS")]
+    >>> found = qd.theory.predictions(data, designs, ["hellinger"])
+    >>> found["label"].to_list(), found["hellinger"].round(4).to_list()
+    (['Edu, 5 % of records', 'MS, 5 % of records'], [0.0359, 0.0532])
     """
     from quadrille.frames import tidy
 

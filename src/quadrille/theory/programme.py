@@ -1,4 +1,4 @@
-"""The linear programme behind the least loss: which margins to price, and at what (bound.md, 4)."""
+"""The linear programme behind the least loss: which margins to price, and at what (derivations/bound.md, 4)."""
 
 from __future__ import annotations
 

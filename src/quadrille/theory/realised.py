@@ -43,7 +43,7 @@ def realised(data: Data, recipe: Recipe, margin: str | Sequence[str], *, draws: 
     -------
     >>> import quadrille as qd
     >>> recipe = qd.PermutationSwap(["Age"], rate=0.05)
-    >>> realised(qd.datasets.cps8d(), recipe, "Age*MS", draws=20)["realised"].round(1).to_list()[:2]
+    >>> qd.theory.realised(qd.datasets.cps8d(), recipe, "Age*MS", draws=20)["realised"].round(1).to_list()[:2]
     [163.6, -163.6]
     """
     draws, seed = whole(_OWNER, "draws", draws, least=1), whole(_OWNER, "seed", seed, least=0)
@@ -66,7 +66,8 @@ def realised_of_counts(
 
     Example
     -------
-    >>> found = realised_of_counts([[30, 20], [20, 30]], rate=0.2, draws=50)
+    >>> import quadrille as qd
+    >>> found = qd.theory.realised_of_counts([[30, 20], [20, 30]], rate=0.2, draws=50)
     >>> found["realised"].round(1).to_list()
     [-0.7, 0.7, 0.7, -0.7]
     """

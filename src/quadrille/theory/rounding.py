@@ -25,7 +25,10 @@ def rounding_error(count: int, base: int = 5) -> Error:
     The residue r = count mod base goes up with probability r / base and down otherwise: variance r (base - r). It does
     not grow with the count.
 
-    >>> rounding_error(294438).variance
+    Example
+    -------
+    >>> import quadrille as qd
+    >>> qd.theory.rounding_error(294438).variance
     6.0
     """
     number = isinstance(cast("object", count), SupportsFloat) and not isinstance(count, bool)

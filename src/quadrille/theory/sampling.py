@@ -33,7 +33,10 @@ def sampling_error(total: float, n: int, *, fraction: float, squares: float | No
     fraction : the share of the population that the file holds, in (0, 1]; 1 is a census.
     squares : the sum of squared weights in the cell; for counts it is the count.
 
-    >>> round(sampling_error(200, 1000, fraction=0.1).sd, 3)
+    Example
+    -------
+    >>> import quadrille as qd
+    >>> round(qd.theory.sampling_error(200, 1000, fraction=0.1).sd, 3)
     12.006
     """
     n = whole(_OWNER, "n", n, least=2)
@@ -49,8 +52,10 @@ def sampling_error(total: float, n: int, *, fraction: float, squares: float | No
 def sampling_table(data: Data, margin: str | Sequence[str], *, fraction: float) -> pl.DataFrame:
     """Return the sampling error of every cell of a margin that can be: its labels, `total` and `sampling`.
 
+    Example
+    -------
     >>> import quadrille as qd
-    >>> sampling_table(qd.datasets.cps8d(), "Age*MS", fraction=0.01)["sampling"].round(1).to_list()[:2]
+    >>> qd.theory.sampling_table(qd.datasets.cps8d(), "Age*MS", fraction=0.01)["sampling"].round(1).to_list()[:2]
     [27.5, 79.9]
     """
     from quadrille.frames import tidy

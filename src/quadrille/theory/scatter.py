@@ -1,4 +1,4 @@
-"""How the numbers of pairs between levels scatter from draw to draw (derived in correction.md, section 3)."""
+"""How the numbers of pairs between levels scatter from draw to draw (derivations/correction.md, section 3)."""
 
 from __future__ import annotations
 

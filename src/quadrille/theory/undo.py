@@ -1,4 +1,4 @@
-"""True swaps of one variable undone: the corrected table and its variance (derived in correction.md, section 2)."""
+"""True swaps of one variable undone: the corrected table and its variance (derivations/correction.md, section 2)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def undone(values: Floats, pairs: int, sampler: str) -> tuple[Floats, Floats]:
 
 
 def _varying_pairs(counts: Floats, pairs: int, sampler: str, mean: Floats, back: Floats) -> Floats:
-    """Return what the scatter of the numbers of pairs adds to the variances (correction.md, formula 5)."""
+    """Return what the scatter of the numbers of pairs adds to the variances (derivations/correction.md, formula 5)."""
     gain = mean[:, None, :] - mean[:, :, None]
     return np.einsum("rab,ac,bc->rc", pair_scatter(counts, pairs, sampler, gain), back, back)
 

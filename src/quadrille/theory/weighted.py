@@ -1,4 +1,4 @@
-"""Weighted tables after a planned swap: exact or mean-field moments of every cell, taken as normal (prediction.md)."""
+"""Weighted tables after a planned swap: moments of every cell, which is taken as normal (derivations/prediction.md)."""
 
 from __future__ import annotations
 

@@ -94,6 +94,8 @@ def without_noise(values: Floats) -> Ints:
     Sums of the same terms in another order differ in their last digits. Values count as equal when no gap between them
     is above 1e-12 of the largest in size.
 
+    >>> import numpy as np
+    >>> from quadrille.study.trials.analysis import without_noise
     >>> without_noise(np.array([0.1 + 0.2, 5.0, 0.3, -1.0])).tolist()
     [1, 2, 1, 0]
     """

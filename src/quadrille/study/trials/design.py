@@ -56,6 +56,7 @@ class Design:
 
     Example
     -------
+    >>> from quadrille.study.trials.design import Design
     >>> design = Design.of({
     ...     "design": {"replicates": 100, "seed": 1, "mechanism": ["records", "cells"]},
     ...     "areas": {"equal": ["4 x 1000"], "skewed": ["3 x 500", 2500]},
