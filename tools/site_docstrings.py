@@ -27,10 +27,13 @@ def to_markdown(text: str) -> str:
 def on_page_markdown(markdown: str, **_: object) -> str:
     """Mark blocks of Python that begin with a prompt as sessions: the copy button then leaves out what was printed.
 
+    Blocks that only the tests run are left out.
+
     >>> on_page_markdown("```python\\n>>> 1\\n1\\n```").splitlines()[0]
     '```pycon'
     """
-    return markdown.replace("```python\n>>> ", "```pycon\n>>> ")
+    shown = re.sub(r"<!-- invisible-code-block.*?-->\n", "", markdown, flags=re.DOTALL)
+    return shown.replace("```python\n>>> ", "```pycon\n>>> ")
 
 
 def _sections(lines: list[str]) -> Iterator[str]:

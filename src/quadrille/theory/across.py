@@ -1,4 +1,4 @@
-"""Pairs across two groups: sums over all n1 * n2 cross pairs, from the groups' moments (derivations/moments.md, 7-9)."""
+"""Pairs across two groups: sums over all n1 * n2 pairs, from the groups' moments (derivations/moments.md, 7-9)."""
 
 from __future__ import annotations
 

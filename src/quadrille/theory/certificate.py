@@ -1,4 +1,4 @@
-"""Inequalities between loss and exposure for every table with the same one-way margins (derivations/bound.md, 1 to 3)."""
+"""Inequalities between loss and exposure for every table with the same one-way margins (derivations/bound.md, 1-3)."""
 
 from __future__ import annotations
 

@@ -177,7 +177,7 @@ def flow_moments(
 
 
 def _walking_pairs(counts: Floats, pairs: int, sampler: str, own: Floats, mean: Floats) -> Floats:
-    """Return what the scatter of the numbers of pairs adds, drawn without replacement (derivations/correction.md, 3)."""
+    """Return what the scatter of numbers of pairs adds, drawn without replacement (derivations/correction.md, 3)."""
     from quadrille.theory.scatter import pair_scatter
 
     gain = mean.T[:, None, :] - mean.T[:, :, None]

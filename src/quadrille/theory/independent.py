@@ -1,4 +1,4 @@
-"""The distribution of every cell after a planned swap, as if records moved independently (derivations/prediction.md)."""
+"""The distribution of a cell after a planned swap, as if records moved independently (derivations/prediction.md)."""
 
 from __future__ import annotations
 
