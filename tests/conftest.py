@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -19,6 +20,20 @@ settings.register_profile(
 # pytest --hypothesis-profile=search looks further, each time elsewhere
 settings.register_profile("search", max_examples=1000, deadline=None, database=None, suppress_health_check=PATIENT)
 settings.load_profile("laws")
+
+
+def pytest_sessionstart() -> None:
+    """Let each of two workers compile about half of the kernels; the other half it then finds on disk."""
+    worker = os.environ.get("PYTEST_XDIST_WORKER")
+    if worker not in ("gw0", "gw1"):
+        return
+    data = qd.datasets.cps8d()
+    if worker == "gw0":
+        qd.DesignedSwap(seed=1).plan(data)
+        return
+    plan = qd.RandomSwap(["Edu"], pairs=50, seed=1).plan(data)
+    qd.score(data, plan, ["small_cells", "hellinger", "cramers_v_change"])
+    qd.ControlledSwap(["Age"], targets=0.05, boundary=["Sex"], seed=1).plan(data)
 
 
 @pytest.fixture(scope="session")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
 from quadrille.errors import InputError, bad_parameter, unknown_name
+from quadrille.texts import read_text
 
 Kind = Literal["nominal", "ordinal", "numeric"]
 Role = Literal["id", "weight", "stratum", "unit", "geography", "key", "outcome"]
@@ -302,11 +303,7 @@ class Codebook:
         >>> len(book), book["Sex"].categories
         (8, ('Male', 'Female'))
         """
-        try:
-            text = Path(path).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-            raise InputError(f"Cannot read the codebook {str(path)!r}: {reason}. Check the path.") from None
+        text = read_text(path, "the codebook")
         return cls.from_toml(text, where=f"Codebook {str(path)!r}")
 
 

@@ -266,7 +266,10 @@ def refuse_fixed(data: Data, swapped: Sequence[str]) -> None:
     """Refuse to swap what must stay with its record: identifiers and the weight."""
     for name in swapped:
         if data.codebook[name].role == "id":
-            raise InputError(f"Column {name!r} has the role id: it is never released, so it cannot be swapped.")
+            raise InputError(
+                f"Column {name!r} has the role id: it is never released, so it cannot be swapped. "
+                "If it identifies nobody, give it another role in the codebook, such as key or outcome."
+            )
         if name == data.weight:
             raise InputError(f"Column {name!r} is the weight: it stays with its record and cannot be swapped.")
 

@@ -48,6 +48,10 @@ BAD_CALLS: dict[str, tuple[str, str]] = {
     "two weights": ("inspect good.csv --codebook twice.toml", "2 columns the role weight"),
     # Codebooks
     "missing codebook": ("inspect good.csv --codebook nowhere.toml", "Cannot read the codebook"),
+    "codebook that is a device": ("inspect good.csv --codebook /dev/zero", "it is a device or a pipe, not a file"),
+    "recipe that is a device": ("swap good.csv --recipe /dev/zero", "it is a device or a pipe, not a file"),
+    "job that is a device": ("search /dev/zero", "it is a device or a pipe, not a file"),
+    "note that is a device": ("correct good.csv --note /dev/zero", "it is a device or a pipe, not a file"),
     "broken codebook": ("inspect good.csv --codebook broken.toml", "not valid TOML"),
     "unknown kind": ("inspect good.csv --codebook kind.toml", "one of nominal, ordinal, numeric"),
     "unknown role": ("inspect good.csv --codebook role.toml", "one of id, weight"),
@@ -130,7 +134,10 @@ BAD_CALLS: dict[str, tuple[str, str]] = {
     "codebook exists": ("codebook good.csv --out book.toml", "exists"),
     "release into a full folder": (f"release good.csv {SWAP} --out filled", "not empty"),
     "release into the current folder": (f"release good.csv {SWAP} --out .", "current folder"),
-    "release over a file": (f"release good.csv {SWAP} --out good.csv", "a file of that name exists"),
+    "release over a file": (f"release good.csv {SWAP} --out book.toml", "a file of that name exists"),
+    "release over the original": (f"release good.csv {SWAP} --out good.csv --overwrite", "is the original file"),
+    "release over everything": (f"release good.csv {SWAP} --out / --overwrite", "lies in the folder '/'"),
+    "release over a root": (f"release dataset:cps8d {SWAP} --out / --overwrite", "other files than a release"),
     "release below a file": (f"release good.csv {SWAP} --out good.csv/new", "is a file"),
     "release over other files": (f"release good.csv {SWAP} --out filled --overwrite", "other files"),
     "release in unknown format": (f"release good.csv {SWAP} --format xlsx", "'csv', 'parquet'"),
@@ -158,7 +165,7 @@ BAD_CALLS: dict[str, tuple[str, str]] = {
     ),
     "search by other measures": ("search other_measures_job.toml --out small.study", "has other measures"),
     "dry run by other measures": ("search other_measures_job.toml --out small.study --dry-run", "has other measures"),
-    "search over a file": ("search job.toml --out good.csv", "not a study"),
+    "search over a file": ("search job.toml --out good.parquet", "not a study"),
     "search over a folder": ("search job.toml --out filled", "Cannot open the study"),
     "search below a file": ("search job.toml --out good.csv/study", "a file stands where its folder should be"),
     "frontier of nothing": ("frontier nowhere", "There is no study 'nowhere'"),
@@ -177,7 +184,7 @@ BAD_CALLS: dict[str, tuple[str, str]] = {
     "weights of 0": ("pick small.study --weights 0,0", "two numbers of 0 or more"),
     "weights as text": ("pick small.study --weights a,b", "two numbers of 0 or more"),
     "chosen recipe exists": ("pick small.study --save-recipe good.json", "exists"),
-    "chosen recipe over the study": ("pick small.study --save-recipe small.study --overwrite", "the original"),
+    "chosen recipe over the study": ("pick small.study --save-recipe small.study --overwrite", "is the study that"),
     "readers where no folder can be": (
         "report small.study good.csv --codebook book.toml --readers good.csv/below --out new.html",
         "Cannot write",
@@ -298,6 +305,69 @@ def test_an_interruption_ends_with_130(run: Run, monkeypatch: pytest.MonkeyPatch
 def test_a_message_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     guard.tell("several\n  lines")
     assert capsys.readouterr().err == "quadrille: several lines\n"
+
+
+def test_a_message_cannot_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    guard.tell("a column \x1b]0;owned\x07 of \u202ename")
+    assert capsys.readouterr().err == "quadrille: a column \\x1b]0;owned\\x07 of \\u202ename\n"
+
+
+def test_names_of_columns_are_shown_with_their_control_characters_escaped(run: Run, folder: Path) -> None:
+    rows = "\n".join(f"{'ab'[i % 2]},{'xyz'[i % 3]},{i % 4}" for i in range(40))
+    (folder / "odd.csv").write_text(f'"S\x1b[31mex","Line\nbreak",Age\n{rows}\n')
+    seen = run("inspect odd.csv --categories --reasons").stdout
+    seen += run(["swap", "odd.csv", "--swap", "S\x1b[31mex", "--pairs", "5"]).stdout
+    assert not set(seen) & {chr(i) for i in range(32) if i != 10}
+    assert "S\\x1b[31mex" in seen
+    assert "Line\\nbreak" in seen
+
+
+@pytest.mark.parametrize("columns", [1_100, 15_000])
+def test_the_number_of_possible_cells_may_be_beyond_every_float(columns: int) -> None:
+    from quadrille.texts import large
+
+    assert large(2**columns) == f"about 10^{round(columns * 0.30103)}"
+
+
+def test_a_file_of_very_many_columns_is_shown(run: Run, folder: Path) -> None:
+    head = ",".join(f"c{i}" for i in range(1_100))
+    (folder / "wide.csv").write_text(head + "\n" + "\n".join(",".join("ab"[i % 2] * 1_100) for i in range(4)) + "\n")
+    done = run("inspect wide.csv")
+    assert done.exit_code == 0, done.output
+    assert "about 10^331 possible, 2 occupied" in done.stdout
+
+
+@pytest.mark.parametrize("name", ["book.toml", "job.toml", "good.json"])
+def test_the_mark_that_windows_puts_before_a_text_is_no_part_of_it(name: str, run: Run, folder: Path) -> None:
+    (folder / name).write_bytes(b"\xef\xbb\xbf" + (folder / name).read_bytes().replace(b"\n", b"\r\n"))
+    calls = {
+        "book.toml": "inspect good.csv --codebook book.toml",
+        "job.toml": "search job.toml --dry-run",
+        "good.json": "swap good.csv --recipe good.json",
+    }
+    done = run(calls[name])
+    assert done.exit_code == 0, done.output
+
+
+def test_a_name_does_not_break_a_line_of_the_dossier(run: Run, folder: Path) -> None:
+    rows = "\n".join(f"{'ab'[i % 2]},{'xyz'[i % 3]},1.5" for i in range(40))
+    (folder / "odd.csv").write_text(f'"S\x1b[31mex","Line\n# break","W\n# ow"\n{rows}\n')
+    given = ["--swap", "Line\n# break", "--pairs", "5", "--weight", "W\n# ow"]
+    done = run(["release", "odd.csv", *given, "--out", "made"])
+    assert done.exit_code == 0, done.output
+    for path in (folder / "made/confidential/dossier.md", folder / "made/public/methods.md"):
+        text = path.read_text()
+        assert not set(text) & {chr(i) for i in range(32) if i != 10}
+        assert "\n# break" not in text
+        assert "\n# ow" not in text
+        assert r"W\n# ow" in text
+
+
+def test_a_count_of_any_length_can_be_printed_as_json() -> None:
+    from quadrille.io.documents import as_json
+
+    assert as_json({"possible": 2**15_000}).split()[2] == '"about'
+    assert as_json([2**14_000 - 1]).split()[1] == str(2**14_000 - 1)
 
 
 def test_no_words_at_all_show_the_help() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cli_files import SECRET, Run
@@ -14,11 +15,16 @@ STRICT = LOOSE.replace("0.5", "0.01")
 
 
 @pytest.fixture
-def policies(folder: Path) -> Path:
+def policies(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.delenv("QUADRILLE_POLICY", raising=False)
     (folder / "loose.toml").write_text(LOOSE)
     (folder / "strict.toml").write_text(STRICT)
     (folder / "wrong.toml").write_text("[measures]\nhellinger = {most = 5}")
     return folder
+
+
+def lines_of(verdict: dict[str, Any]) -> list[dict[str, str]]:
+    return [line for each in verdict["policies"] for line in each["lines"]]
 
 
 def names(folder: Path) -> set[str]:
@@ -48,7 +54,7 @@ def test_json_has_the_verdict_whether_it_is_written_or_not(run: Run, policies: P
     refused, made = run(f"{RELEASE} --policy strict.toml --json"), run(f"{RELEASE} --policy loose.toml --json")
     told = json.loads(refused.stdout)
     assert (refused.exit_code, told["path"], told["policy"]["verdict"]) == (2, None, "fail")
-    assert [line["rule"] for line in told["policy"]["lines"] if line["verdict"] == "fail"] == ["[swap] rate"]
+    assert [line["rule"] for line in lines_of(told["policy"]) if line["verdict"] == "fail"] == ["[swap] rate"]
     told = json.loads(made.stdout)
     assert (made.exit_code, told["path"], told["policy"]["verdict"]) == (0, "release", "pass")
 
@@ -57,10 +63,75 @@ def test_the_environment_can_name_the_policy(run: Run, policies: Path, monkeypat
     monkeypatch.setenv("QUADRILLE_POLICY", "strict.toml")
     assert run(RELEASE).exit_code == 2
     assert run("policy good.csv --codebook book.toml --swap Sex --pairs 5").exit_code == 2
-    monkeypatch.delenv("QUADRILLE_POLICY")
+    monkeypatch.setenv("QUADRILLE_POLICY", "")
+    assert run(f"{RELEASE} --out other").exit_code == 0
     assert run("policy good.csv --codebook book.toml --swap Sex --pairs 5").stderr == (
         "quadrille: Name the policy: quadrille policy FILE POLICY.\n"
     )
+
+
+CHECK = "policy good.csv --codebook book.toml"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        RELEASE,
+        f"{RELEASE} --policy other.toml",
+        f"{CHECK} other.toml --swap Sex --pairs 5",
+        "release good.csv --codebook book.toml --study small.study --pick --policy other.toml",
+        f"{CHECK} other.toml --study small.study --candidate 1",
+    ],
+)
+def test_the_policy_of_the_machine_is_never_replaced(
+    run: Run, policies: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    (policies / "other.toml").write_text(LOOSE.replace("Plover", "Other"))
+    monkeypatch.setenv("QUADRILLE_POLICY", str(policies / "strict.toml"))
+    before = names(policies)
+    shown, told = run(command), run(f"{command} --json")
+    assert (shown.exit_code, told.exit_code) == (2, 2), shown.output
+    assert "Policy: Plover" in shown.stdout and "fail (2 pass, 0 review, 1 fail)" in shown.stdout
+    assert "'Plover'" in shown.stderr and "'Other'" not in shown.stderr and shown.stderr.count("\n") == 1
+    document = json.loads(told.stdout)
+    found = document["policies"] if command.startswith("policy") else document["policy"]["policies"]
+    assert [(each["policy"], each["machine"], each["verdict"]) for each in found] == [
+        ("Other", False, "pass"),
+        ("Plover", True, "fail"),
+    ]["other" not in command :]
+    assert names(policies) == before
+
+
+def test_two_policies_that_are_kept_are_shown_and_recorded(
+    run: Run, policies: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (policies / "other.toml").write_text(LOOSE.replace("Plover", "Other"))
+    monkeypatch.setenv("QUADRILLE_POLICY", str(policies / "loose.toml"))
+    done = run(f"{RELEASE} --policy other.toml")
+    assert done.exit_code == 0, done.output
+    assert done.stdout.index("Policy: Other") < done.stdout.index("Policy: Plover")
+    assert "both policies  pass" in done.stdout and "named by QUADRILLE_POLICY" in done.stdout
+    dossier = (policies / "release" / "confidential" / "dossier.md").read_text()
+    assert "- Policy: Other (`other.toml`)" in dossier and "- Policy: Plover (`loose.toml`)" in dossier
+
+
+def test_the_frontier_is_judged_by_both_policies(run: Run, policies: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (policies / "other.toml").write_text(LOOSE.replace("Plover", "Other"))
+    monkeypatch.setenv("QUADRILLE_POLICY", "strict.toml")
+    done = run(f"{CHECK} other.toml --study small.study")
+    assert done.exit_code == 2
+    assert done.stderr == "quadrille: no candidate on the frontier keeps the policies 'Other' and 'Plover'.\n"
+
+
+def test_a_machine_policy_that_cannot_be_read_stops_the_release(
+    run: Run, policies: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("QUADRILLE_POLICY", "nowhere.toml")
+    before = names(policies)
+    done = run(f"{RELEASE} --policy loose.toml")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr.startswith("quadrille: The variable QUADRILLE_POLICY names a policy that cannot be used.")
+    assert names(policies) == before
 
 
 @pytest.mark.parametrize(
@@ -94,7 +165,7 @@ def test_the_frontier_of_a_study_is_checked_candidate_by_candidate(run: Run, pol
     assert {each["candidate"] for each in told} == set(rates)
     assert {each["verdict"] == "fail" for each in told} == {True, False}
     for each in told:
-        failing = [line["rule"] for line in each["lines"] if line["verdict"] == "fail"]
+        failing = [line["rule"] for line in lines_of(each) if line["verdict"] == "fail"]
         assert failing == ([] if rates[each["candidate"]] <= 0.2 else ["[swap] rate"])
     shown = run(f"{words} some.toml")
     assert shown.exit_code == 0 and "judged by the policy" in shown.stdout
@@ -105,7 +176,7 @@ def test_the_frontier_of_a_study_is_checked_candidate_by_candidate(run: Run, pol
 
 
 @pytest.mark.parametrize("command", [f"{RELEASE} --policy", "policy good.csv --swap Sex --pairs 5"])
-@pytest.mark.parametrize("name", ["wrong.toml", "nowhere.toml", "filled", "good.csv"])
+@pytest.mark.parametrize("name", ["wrong.toml", "nowhere.toml", "filled", "good.csv", "/dev/zero"])
 def test_a_bad_policy_is_one_line_on_stderr(run: Run, policies: Path, command: str, name: str) -> None:
     before = names(policies)
     done = run(f"{command} {name}")

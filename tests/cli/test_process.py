@@ -114,6 +114,37 @@ def test_a_terminal_without_unicode_still_gets_its_answer() -> None:
     assert "hellinger" in done.stdout
 
 
+STOPPED_IN_TYPER = """
+def stop(*_args, **_kwargs):
+    raise KeyboardInterrupt
+from quadrille.cli import main
+import typer.main
+typer.main.get_command = stop
+main()
+"""
+
+
+def test_an_interruption_before_a_command_begins_ends_quietly() -> None:
+    done = subprocess.run([sys.executable, "-c", STOPPED_IN_TYPER], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+STOPPED_EARLY = """
+import sys
+class Stop:
+    def find_spec(self, name, path=None, target=None):
+        if name == "typer":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Stop())
+from quadrille.cli import main
+"""
+
+
+def test_an_interruption_while_the_program_loads_ends_quietly() -> None:
+    done = subprocess.run([sys.executable, "-c", STOPPED_EARLY], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
 SLOW_RELEASE = """
 import sys, time
 from quadrille.io import bundle

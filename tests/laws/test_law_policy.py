@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import sys
 import tempfile
 import warnings
+from collections.abc import Generator
 from dataclasses import replace
+from math import comb
 from pathlib import Path
 
 import pytest
@@ -16,6 +19,7 @@ from hypothesis import strategies as st
 import quadrille as qd
 from quadrille.errors import InputError
 from quadrille.io.policy import Limit
+from quadrille.io.seed_patterns import pattern_of, too_many
 from quadrille.io.verdict import PolicyError
 
 sys.path.append(str(Path(__file__).parents[1] / "unit"))
@@ -52,7 +56,7 @@ def policies(draw: st.DrawFn) -> dict[str, dict[str, object]]:
             st.sampled_from([["RandomSwap"], ["PermutationSwap"], ["RandomSwap", "PermutationSwap"]])
         )
     if draw(st.booleans()):
-        swap["never"] = draw(st.lists(st.sampled_from(["Region", "Income", "Elsewhere"]), max_size=1))
+        swap["never"] = draw(st.lists(st.sampled_from(["Region", "Income", "Elsewhere"]), min_size=1, max_size=1))
     if draw(st.booleans()):
         swap["changed"] = draw(limits(1.0, margins=False))
     release: dict[str, object] = {"shuffle": draw(st.booleans()), "publish_f": draw(st.booleans())}
@@ -71,11 +75,18 @@ def recipes(draw: st.DrawFn) -> qd.Recipe:
     return kind(swap, rate=draw(st.floats(0.01, 0.4)), seed=draw(st.integers(0, 99)))
 
 
-def read(document: dict[str, dict[str, object]]) -> qd.Policy:
-    with tempfile.TemporaryDirectory() as name:
-        path = Path(name) / "policy.toml"
-        path.write_text(tomli_w.dumps(document))
-        return qd.Policy.read(path)
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Generator[Path]:
+    """Keep policy files: a policy is compared with its file when it judges. The machine names none here."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("QUADRILLE_POLICY", raising=False)
+        yield tmp_path_factory.mktemp("policies")
+
+
+def read(home: Path, document: dict[str, dict[str, object]]) -> qd.Policy:
+    path = home / "policy.toml"
+    path.write_text(tomli_w.dumps(document))
+    return qd.Policy.read(path)
 
 
 def stricter(limit: Limit, by: tuple[float, float, float]) -> Limit:
@@ -101,13 +112,15 @@ def test_a_stricter_limit_never_softens_a_verdict(
 @settings(max_examples=25)
 @given(policies(), recipes(), SHARES)
 def test_stricter_limits_never_turn_fail_into_pass(
-    document: dict[str, dict[str, object]], recipe: qd.Recipe, by: tuple[float, float, float]
+    home: Path, document: dict[str, dict[str, object]], recipe: qd.Recipe, by: tuple[float, float, float]
 ) -> None:
-    policy = read(document)
+    policy = read(home, document)
     before = qd.check_policy(DATA, recipe, policy)
     measures = tuple(replace(each, limit=stricter(each.limit, by)) for each in policy.measures)
     tighter = replace(
         policy,
+        path=None,
+        sha256=None,
         measures=measures,
         rate=stricter(policy.rate, by) if policy.rate else None,
         changed=stricter(policy.changed, by) if policy.changed else None,
@@ -122,12 +135,42 @@ def test_stricter_limits_never_turn_fail_into_pass(
     assert all(SEVERITY[verdicts[line.rule]] >= SEVERITY[line.verdict] for line in before.lines)
 
 
+@settings(max_examples=15)
+@given(policies(), policies(), recipes())
+def test_two_policies_say_what_each_says_alone_and_the_worse_counts(
+    home: Path, first: dict[str, dict[str, object]], second: dict[str, dict[str, object]], recipe: qd.Recipe
+) -> None:
+    given, machine = home / "given.toml", home / "machine.toml"
+    given.write_text(tomli_w.dumps(first))
+    machine.write_text("# of the machine\n" + tomli_w.dumps(second))
+    alone = [qd.check_policy(DATA, recipe, path) for path in (given, machine)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("QUADRILLE_POLICY", str(machine))
+        both = qd.check_policy(DATA, recipe, given)
+    assert both.lines == alone[0].lines + alone[1].lines
+    assert both.outcome == max((each.outcome for each in alone), key=SEVERITY.__getitem__)
+
+
+@settings(max_examples=25)
+@given(policies(), recipes())
+def test_a_policy_is_judged_as_its_file_has_it_or_not_at_all(
+    home: Path, document: dict[str, dict[str, object]], recipe: qd.Recipe
+) -> None:
+    policy = read(home, document)
+    assert qd.check_policy(DATA, recipe, policy) == qd.check_policy(DATA, recipe, home / "policy.toml")
+    changes = {"measures": (), "methods": (), "rate": None, "changed": None, "never_swapped": (), "shuffled": False}
+    for name, value in changes.items():
+        if getattr(policy, name) != value:
+            with pytest.raises(InputError, match=f"Different: {name}"):
+                qd.check_policy(DATA, recipe, replace(policy, **{name: value}))
+
+
 @settings(max_examples=25)
 @given(policies(), recipes(), st.booleans())
 def test_a_release_that_fails_writes_nothing_and_any_other_is_that_without_a_policy(
-    document: dict[str, dict[str, object]], recipe: qd.Recipe, shuffle: bool
+    home: Path, document: dict[str, dict[str, object]], recipe: qd.Recipe, shuffle: bool
 ) -> None:
-    policy = read(document)
+    policy = read(home, document)
     with tempfile.TemporaryDirectory() as name, warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         folder = Path(name)
@@ -143,13 +186,13 @@ def test_a_release_that_fails_writes_nothing_and_any_other_is_that_without_a_pol
         assert made.verdict == verdict
         assert tree(folder / "out" / "public") == tree(folder / "plain" / "public")
         public = b"".join(contents or b"" for contents in tree(folder / "out" / "public").values())
-        assert NAME.encode() not in public and policy.sha256.encode() not in public
+        assert policy.sha256 and NAME.encode() not in public and policy.sha256.encode() not in public
         assert policy.sha256 in (folder / "out" / "confidential" / "dossier.md").read_text()
 
 
 @given(policies())
-def test_what_is_written_as_toml_is_read_as_it_was_written(document: dict[str, dict[str, object]]) -> None:
-    policy = read(document)
+def test_what_is_written_as_toml_is_read_as_it_was_written(home: Path, document: dict[str, dict[str, object]]) -> None:
+    policy = read(home, document)
     assert policy.name == NAME
     assert policy.addresses == tuple(document["measures"])
     for required in policy.measures:
@@ -208,3 +251,49 @@ def test_numbers_beyond_any_range_are_refused(text: str, tmp_path: Path) -> None
         path.write_text(f"[measures]\n{address} = {{{text}}}")
         with pytest.raises(InputError, match="most: must be a number"):
             qd.Policy.read(path)
+
+
+@settings(max_examples=300)
+@given(st.binary(min_size=32, max_size=32))
+def test_a_seed_that_hashing_makes_has_no_pattern(text: bytes) -> None:
+    assert pattern_of(hashlib.sha256(text).hexdigest()) == ""
+
+
+@given(st.integers(1, 32), st.integers(0, 15), st.data())
+def test_a_seed_whose_digits_go_on_alike_has_a_pattern(lag: int, step: int, data: st.DataObject) -> None:
+    start = data.draw(st.lists(st.integers(0, 15), min_size=lag, max_size=lag))
+    digits = [(start[i % lag] + step * (i // lag)) % 16 for i in range(64)]
+    assert pattern_of("".join(f"{digit:x}" for digit in digits))
+
+
+@given(st.integers(0, 255), st.integers(0, 255))
+def test_a_seed_that_counts_has_a_pattern(start: int, step: int) -> None:
+    assert pattern_of(bytes((start + step * i) % 256 for i in range(32)).hex())
+
+
+@given(st.text(st.characters(min_codepoint=0x20, max_codepoint=0x7E), min_size=32, max_size=32))
+def test_a_seed_that_is_a_text_has_a_pattern(text: str) -> None:
+    assert pattern_of(text.encode().hex())
+
+
+@given(st.text("0123456789", min_size=64, max_size=64), st.text("0123456789abcdef", min_size=32, max_size=32))
+def test_a_seed_of_decimals_or_of_a_half_and_its_mirror_has_a_pattern(decimals: str, half: str) -> None:
+    assert pattern_of(decimals) and pattern_of(half + half[::-1])
+
+
+@given(st.integers(0, 49), st.integers(0, 15), st.integers(0, 15), st.binary(min_size=32, max_size=32))
+def test_a_seed_with_a_run_of_fifteen_digits_has_a_pattern(at: int, first: int, step: int, rest: bytes) -> None:
+    run = "".join(f"{(first + step * i) % 16:x}" for i in range(15))
+    assert pattern_of(rest.hex()[:at] + run + rest.hex()[at + 15 :])
+
+
+def test_a_secret_seed_is_refused_once_in_six_million_million() -> None:
+    """The bounds that the docstring adds up, with the binomial distribution of scipy."""
+    from scipy.stats import binom
+
+    places = [*range(32, 64), 32]
+    for n in set(places):
+        at, below = (16 * binom.sf(too_many(n) - 1 - less, n, 1 / 16) for less in (0, 1))
+        assert at <= 1e-15 < below
+    fixed = (comb(16, 8) * 0.5**64, comb(256, 15) * (15 / 256) ** 32, 0.625**64, (95 / 256) ** 32, 50 * 16 * 16.0**-14)
+    assert sum(fixed) + sum(16 * binom.sf(too_many(n) - 1, n, 1 / 16) for n in places) < 1.6e-13

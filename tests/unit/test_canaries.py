@@ -288,6 +288,7 @@ CALLS = (
     "error good.csv --swap Code --rate 0.2 --margin Code*Name",
     "correct good.csv --f 0.1 --swapped Sex --kind pairs",
     "rates good.csv --swap Sex --rates 0.99 --seeds 1 --same Name",
+    "rules good.csv --swap Sex --rate 0.99 --draws 1 --rule Name=nobody",
     "frontier good.csv",
     "report small.study good.csv --out new.html",
     "release good.csv --swap Sex --pairs 5 --out new --format xpt",

@@ -161,6 +161,7 @@ COMMANDS = (
     "pick all.study --save-recipe picked.json --note fine",
     "runs all.study --design 1",
     "rates survey.csv --codebook book.toml --swap Edu --rates 0.05,0.1 --seeds 2 --measures hellinger --out rates.csv",
+    "rules survey.csv --codebook book.toml --swap Edu --pairs 11 --rule Age=young&Edu=1 --draws 2 --measures hellinger",
     "error survey.csv --codebook book.toml --swap Age --rate 0.1 --margin Age*Edu --realised realised.svg --draws 2",
     "report all.study survey.csv --codebook book.toml --out report.html",
     "policy survey.csv policy.toml --codebook book.toml --swap Edu --pairs 11",

@@ -263,7 +263,7 @@ def test_a_bias_variable_must_be_finite() -> None:
 
 def csv(folder: Path, text: list[str], codebook: str | None = None) -> Data:
     path = folder / "file.csv"
-    path.write_text("\n".join(["name,n", *(f"{value},{i}" for i, value in enumerate(text))]) + "\n")
+    path.write_text("\n".join(["band,n", *(f"{value},{i}" for i, value in enumerate(text))]) + "\n")
     if codebook is None:
         return qd.read(path)
     (folder / "codebook.toml").write_text(codebook)
@@ -272,21 +272,21 @@ def csv(folder: Path, text: list[str], codebook: str | None = None) -> Data:
 
 def test_text_in_no_declared_order_is_refused_unless_there_are_two_categories(tmp_path: Path) -> None:
     data = csv(tmp_path, ["secret low", "mid", "high"] * 4)
-    text = message(InputError, data, swap="name")
-    assert "'name'" in text and "order" in text and "codebook" in text and "secret" not in text
-    assert "order" in message(InputError, data, swap="n", bias="name")
-    assert len(plan(csv(tmp_path, ["f", "m"] * 6), swap="name").pairs) == 3
-    declared = '[columns.name]\nkind = "ordinal"\ncategories = ["secret low", "mid", "high"]\n'
-    assert len(plan(csv(tmp_path, ["secret low", "mid", "high"] * 4, declared), swap="name").pairs) == 3
+    text = message(InputError, data, swap="band")
+    assert "'band'" in text and "order" in text and "codebook" in text and "secret" not in text
+    assert "order" in message(InputError, data, swap="n", bias="band")
+    assert len(plan(csv(tmp_path, ["f", "m"] * 6), swap="band").pairs) == 3
+    declared = '[columns.band]\nkind = "ordinal"\ncategories = ["secret low", "mid", "high"]\n'
+    assert len(plan(csv(tmp_path, ["secret low", "mid", "high"] * 4, declared), swap="band").pairs) == 3
 
 
 def test_whole_numbers_read_from_a_file_are_in_numeric_order(tmp_path: Path) -> None:
     """The neighbours of 2 are 0 and 10, of -1 only 0: text order would say otherwise."""
     data = csv(tmp_path, ["10", "2", "-1", "0", "10", "2", "-1", "0", "2", "-1", "0", "10"])
-    value = pl.Series(data.frame()["name"]).to_list()
+    value = pl.Series(data.frame()["band"]).to_list()
     order = {-1: (0,), 0: (-1, 2), 2: (0, 10), 10: (2,)}
     for seed in range(30):
-        made = plan(data, swap="name", targets=0.1, seed=seed)
+        made = plan(data, swap="band", targets=0.1, seed=seed)
         for t, d in made.pairs.tolist():
             assert value[d] in order[value[t]]
 

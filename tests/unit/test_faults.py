@@ -19,14 +19,28 @@ from release_case import BOOK, table, tree
 from typer.testing import CliRunner, Result
 
 import quadrille as qd
-from quadrille.cli import app
+from quadrille.cli import app, demo
+from quadrille.errors import OutputError
 
 NOBODY = 65534
+JOB = """
+[data]
+file = "good.csv"
+codebook = "book.toml"
+[search]
+measures = ["exposed", "hellinger"]
+[[grid]]
+method = "RandomSwap"
+swap = ["Region"]
+pairs = [5, 20]
+seeds = 3
+"""
 FUTURE = datetime(2199, 1, 1, tzinfo=UTC).timestamp()
 COMMANDS = {
     "release": "release {home}/good.csv --codebook {home}/book.toml --swap Region --pairs 20 --out {out}",
     "convert csv": "convert {home}/good.csv {out}.csv --codebook {home}/book.toml",
     "convert sav": "convert {home}/good.csv {out}.sav --codebook {home}/book.toml",
+    "search": "search {home}/job.toml --out {out}.study --workers 1",
     "report": "report {home}/study {home}/good.csv --codebook {home}/book.toml --out {out}.html",
 }
 
@@ -38,6 +52,7 @@ def home() -> Generator[Path]:
         home = Path(name)
         table().write_csv(home / "good.csv")
         (home / "book.toml").write_text(BOOK.to_toml())
+        (home / "job.toml").write_text(JOB)
         data = qd.read(home / "good.csv", codebook=home / "book.toml")
         recipes = qd.grid(qd.RandomSwap, swap=[["Region"], ["Band"]], pairs=[5, 20], seed=range(3))
         qd.search(data, recipes, ["exposed", "hellinger"], out=home / "study", workers=1)
@@ -114,9 +129,41 @@ def test_a_full_disk_is_told_and_leaves_nothing(
         done = command(name, home, tmp_path / "out")
     assert (done.exit_code, done.stdout) == (2, ""), done.output
     assert done.stderr.count("\n") == 1
-    if name != "convert sav":  # made in memory first, where the limit counts too
+    if name not in ("convert sav", "search"):  # made in memory first, where the limit counts too; by SQLite
         assert "File too large" in done.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("size", [0, 5_000, 40_000, 60_000])
+@pytest.mark.usefixtures("sizes")
+def test_a_search_on_a_full_disk_leaves_neither_a_study_nor_its_folder(size: int, home: Path, tmp_path: Path) -> None:
+    with files_of_at_most(size):
+        done = command("search", home, tmp_path / "deep" / "er" / "out")
+    assert (done.exit_code, done.stdout) == (2, ""), done.output
+    assert "Cannot write" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+    assert command("search", home, tmp_path / "deep" / "er" / "out").exit_code == 0
+
+
+def test_a_demo_that_cannot_be_written_leaves_what_was_there_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def small(data: qd.Data, out: Path, _seed: int | None) -> qd.Study:
+        recipes = qd.grid(qd.RandomSwap, swap=[["MS"]], pairs=[5, 50], seed=range(2))
+        return qd.search(data, recipes, ["exposed", "hellinger"], out=out / "study", progress=False)
+
+    def full(_seen: object, _data: object, out: Path) -> None:
+        (out / "frontier.png").touch()
+        raise OutputError("No space left on device.")
+
+    monkeypatch.setattr(demo, "_search", small)
+    monkeypatch.setattr(demo, "_pictures", full)
+    assert CliRunner().invoke(app, ["demo", "--out", str(tmp_path / "new" / "demo")]).exit_code == 2
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "demo").mkdir()
+    (tmp_path / "demo" / "report.html").write_text("mine")
+    assert CliRunner().invoke(app, ["demo", "--out", str(tmp_path / "demo")]).exit_code == 2
+    assert tree(tmp_path) == {"demo": None, "demo/report.html": b"mine"}
 
 
 @pytest.mark.parametrize("name", ["release", "convert csv"])
@@ -182,6 +229,9 @@ def dead(real, at):
     return step
 if step == "rename":
     atomic._put_in_place = dead(atomic._put_in_place, 0)
+elif step == "between":
+    atomic._exchange = lambda *_: False
+    Path.rename = dead(Path.rename, 1)
 else:
     bundle.write_file = dead(bundle.write_file, int(step))
 qd.release(data, qd.RandomSwap(["MS"], pairs=5), out, overwrite=overwrite)
@@ -205,6 +255,24 @@ def test_a_release_that_is_killed_leaves_no_half_and_the_next_one_works(
     assert kept == before
     made = qd.release(cps8d, recipe, out, overwrite=overwrite)
     assert {path.name for path in made.public.iterdir()} == {"data.csv", "codebook.toml", "methods.md"}
+    assert [path.name for path in tmp_path.iterdir()] == ["release"]  # what the dead one left is removed
+
+
+def test_a_release_that_is_killed_between_two_renames_can_be_recovered(cps8d: qd.Data, tmp_path: Path) -> None:
+    out, recipe = tmp_path / "release", qd.RandomSwap(["MS"], pairs=7)
+    qd.release(cps8d, recipe, out)
+    before = tree(out)
+    words = [sys.executable, "-c", STOPPED, str(out), "between", "1"]
+    assert subprocess.run(words, capture_output=True, check=False).returncode == -signal.SIGKILL
+    assert not out.exists()
+    (old,) = tmp_path.glob(".quadrille-*/old/release")
+    assert tree(old) == before
+    for overwrite in (False, True):
+        with pytest.raises(OutputError, match="move it back") as caught:
+            qd.release(cps8d, recipe, out, overwrite=overwrite)
+        assert repr(str(old)) in str(caught.value)
+    qd.release(cps8d, recipe, tmp_path / "another")  # clears nothing away that is the only one
+    assert tree(old) == before
 
 
 TOGETHER = """

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import pickle
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any, cast
 
 import polars as pl
 import pytest
 from release_case import N, make_data, make_recipe, tree
 
 import quadrille as qd
-from quadrille.errors import InputError
+from quadrille.errors import InputError, ParameterError
 from quadrille.io import bundle, policy_file
 from quadrille.io.bundle import ReleaseWarning
-from quadrille.io.policy import Limit
+from quadrille.io.policy import Limit, Policy, Required
 from quadrille.io.verdict import Line, PolicyError
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "policy.toml"
@@ -27,6 +30,11 @@ Write = Callable[[str], Path]
 @pytest.fixture(scope="module")
 def data() -> qd.Data:
     return make_data()
+
+
+@pytest.fixture(autouse=True)
+def no_machine_policy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("QUADRILLE_POLICY", raising=False)
 
 
 @pytest.fixture
@@ -55,7 +63,19 @@ FAULTS = [
     ("[swap]\nrate = {most = 10}", "[swap] rate most: must be a number in [0, 1]. Got 10."),
     ("[swap]\nrate = {least = 0.2, most = 0.1}", "[swap] rate: 'least' is above 'most'. Got 0.2 and 0.1."),
     ("[swap]\nrate = {margin = 0.2}", "[swap] rate: There is no setting 'margin'."),
-    ("[swap]\nnever = 'Sex'", '[swap] never: must be a list of column names. Got "Sex".'),
+    ("[swap]\nnever = 'Sex'", '[swap] never: must be a list of column names, at least 1. Got "Sex".'),
+    ("[swap]\nnever = []", "[swap] never: must be a list of column names, at least 1. Got []."),
+    ("[release]\nnever = []", "[release] never: must be a list of column names, at least 1. Got []."),
+    ("[cells]\nsmallest = 3\ntables = []\nexposed = {}", "[cells] tables: must be a list of tables"),
+    ("[cells]\nsmallest = 3\ntables = ['A', 'A*']\nexposed = {}", "[cells] tables[2]: a variable has no name."),
+    ("[cells]\nsmallest = 3\ntables = ['A*A']\nexposed = {}", "[cells] tables[1]: a variable occurs twice."),
+    ("[cells]\nsmallest = 3\ntables = ['A, n=1']\nexposed = {}", "[cells] tables[1]: an option is given twice."),
+    ("[cells]\nsmallest = 3\ntables = ['n=1']\nexposed = {}", "[cells] tables[1]: an option is given twice."),
+    ("[cells]\nsmallest = 3\ntables = ['A, where=B=1']\nexposed = {}", "[cells] tables[1]: must be variables and noth"),
+    ("[cells]\nsmallest = 3\ntables = ['y ~ A']\nexposed = {}", "[cells] tables[1]: exposed takes variables, not a"),
+    ("[measures]\n'hellinger(A*)' = {}", "[measures] hellinger(A*): a variable has no name."),
+    ("[measures]\n'exposed(A, n=2, n=3)' = {}", "[measures] exposed(A, n=2, n=3): an option is given twice."),
+    ("[measures]\n'ased_reg(A*B)' = {}", "[measures] ased_reg(A*B): ased_reg needs a model"),
     ("[swap]\nnever = ['Sex', 'Sex']", '[swap] never[2]: "Sex" is listed twice.'),
     ("[release]\nshuffle = 'yes'", '[release] shuffle: must be true or false. Got "yes".'),
     ("[release]\nformats = ['csv', 'xlsx']", "[release] formats[2]: There is no format 'xlsx'."),
@@ -107,7 +127,7 @@ def test_the_example_is_a_policy_that_an_ordinary_release_keeps(cps8d: qd.Data) 
     assert verdict.outcome == "pass", verdict.lines
 
 
-def lines(data: qd.Data, path: Path, recipe: qd.Recipe | None = None, **given: object) -> dict[str, Line]:
+def lines(data: qd.Data, path: Path | qd.Policy, recipe: qd.Recipe | None = None, **given: object) -> dict[str, Line]:
     """Judge, and return the lines by rule."""
     found = qd.check_policy(data, recipe or make_recipe(), path, **given)  # type: ignore[arg-type]
     return {line.rule: line for line in found.lines}
@@ -163,7 +183,16 @@ def test_how_a_release_is_written_is_judged(data: qd.Data, write: Write) -> None
 
 
 @pytest.mark.parametrize(
-    ("seed", "verdict"), [(None, "pass"), (7, "fail"), (10**70, "fail"), ("0" * 64, "fail"), ("ab" * 32, "fail")]
+    ("seed", "verdict"),
+    [
+        (None, "pass"),
+        (7, "fail"),
+        (10**70, "fail"),
+        ("0" * 64, "fail"),
+        ("ab" * 32, "fail"),
+        ("0123456789abcdef" * 4, "fail"),
+        (bytes(range(32)).hex(), "fail"),
+    ],
 )
 def test_a_seed_must_be_a_secret(data: qd.Data, write: Write, seed: int | str | None, verdict: str) -> None:
     recipe = qd.RandomSwap(["Region"], pairs=20, seed=seed)
@@ -261,7 +290,9 @@ def test_the_verdict_is_kept_in_confidence_with_the_hash_of_the_policy(
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     kept = json.loads((made.confidential / "policy.json").read_text())
     assert kept == made.as_dict()["policy"]
-    assert (kept["verdict"], kept["sha256"]) == ("review", digest)
+    (judged,) = kept["policies"]
+    assert (kept["verdict"], judged["verdict"], judged["sha256"]) == ("review", "review", digest)
+    assert (judged["policy"], judged["file"], judged["machine"]) == ("Plover", "policy.toml", False)
     dossier = (made.confidential / "dossier.md").read_text()
     assert "## Policy" in dossier and digest in dossier and "0.987654" in dossier
     assert (made.confidential / "policy.json").stat().st_mode & 0o777 == 0o600
@@ -286,3 +317,183 @@ def test_a_release_that_fails_leaves_an_earlier_one_as_it_was(data: qd.Data, wri
     with pytest.raises(PolicyError):
         qd.release(data, qd.RandomSwap(["Band"], pairs=6), tmp_path / "release", policy=path, overwrite=True)
     assert tree(tmp_path) == before
+
+
+def test_other_rules_cannot_pass_for_those_of_a_file(data: qd.Data, write: Write, tmp_path: Path) -> None:
+    path = write("[swap]\nrate = {most = 0.01}\nnever = ['Region']\n[measures]\nhellinger = {most = 0.0001}")
+    policy = qd.Policy.read(path)
+    false = replace(policy, never_swapped=(), measures=(), rate=None)
+    before = tree(tmp_path)
+    for call in (lambda: qd.release(data, make_recipe(), tmp_path / "out", policy=false), lambda: lines(data, false)):
+        with pytest.raises(InputError, match=r"not what this file says. Different: measures, rate, never_swapped\."):
+            call()
+    for spoilt in (replace(policy, name="Other"), replace(policy, sha256="0" * 64), replace(policy, path=EXAMPLE)):
+        with pytest.raises(InputError):
+            lines(data, spoilt)
+    with pytest.raises(PolicyError):
+        qd.release(data, make_recipe(), tmp_path / "out", policy=policy)
+    assert tree(tmp_path) == before
+
+
+def test_a_policy_file_that_changes_after_it_was_read_is_told(data: qd.Data, write: Write) -> None:
+    policy = qd.Policy.read(path := write("[swap]\nrate = {most = 0.01}"))
+    write("[swap]\nrate = {most = 0.9}")
+    with pytest.raises(InputError, match="the policy file is not the one that was read"):
+        lines(data, policy)
+    path.unlink()
+    with pytest.raises(InputError, match="Cannot read the policy"):
+        lines(data, policy)
+
+
+def test_a_policy_is_found_again_from_another_folder(
+    data: qd.Data, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write("[swap]\nrate = {most = 0.9}")
+    monkeypatch.chdir(tmp_path)
+    policy = qd.Policy.read("policy.toml")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert lines(data, policy)["[swap] rate"].verdict == "pass"
+
+
+def test_rules_made_in_python_are_recorded_as_such(data: qd.Data, tmp_path: Path) -> None:
+    rules = Policy(name="Plover", rate=Limit(most=0.9), measures=(Required("measures", "hellinger", Limit(most=1)),))
+    made = qd.release(data, make_recipe(), tmp_path / "release", policy=rules)
+    (judged,) = json.loads((made.confidential / "policy.json").read_text())["policies"]
+    assert (judged["verdict"], judged["file"], judged["sha256"]) == ("pass", None, None)
+    assert "Plover (not from a file: made in Python)" in (made.confidential / "dossier.md").read_text()
+    assert [line.verdict for line in made.verdict.lines] == ["pass"] * 3 if made.verdict else False
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"sha256": "0" * 64},
+        {"path": Path("p.toml")},
+        {"never_swapped": "AnnSal"},
+        {"never_released": ["Name"]},
+        {"measures": ("hellinger",)},
+        {"rate": 0.1},
+        {"warnings": "none"},
+    ],
+)
+def test_rules_made_in_python_have_the_form_of_rules(given: dict[str, Any]) -> None:
+    with pytest.raises(ParameterError, match=r"The '\w+' parameter of Policy must be"):
+        Policy(**given)
+
+
+@pytest.mark.parametrize("given", [3, b"policy.toml", ["policy.toml"], {}])
+def test_what_is_no_policy_is_told(data: qd.Data, tmp_path: Path, given: object) -> None:
+    with pytest.raises(ParameterError, match="The 'policy' parameter of release must be a policy, or the path of its"):
+        qd.release(data, make_recipe(), tmp_path / "out", policy=cast("Any", given))
+    with pytest.raises(ParameterError, match="The 'policy' parameter of check_policy must be"):
+        qd.check_policy(data, make_recipe(), cast("Any", given))
+
+
+def test_the_policy_of_the_machine_is_checked_beside_any_other(
+    data: qd.Data, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = tmp_path / "machine.toml"
+    machine.write_text("[policy]\nname = 'Machine'\n[swap]\nrate = {most = 0.01}")
+    monkeypatch.setenv("QUADRILLE_POLICY", str(machine))
+    loose = write("[policy]\nname = 'Loose'\n[swap]\nrate = {most = 1}")
+    for given in (None, loose, qd.Policy.read(loose), Policy(name="Mine")):
+        with pytest.raises(PolicyError, match="The release fails the policy 'Machine'") as caught:
+            qd.release(data, make_recipe(), tmp_path / "out", policy=given)
+        assert qd.check_policy(data, make_recipe(), given).outcome == "fail"
+        assert [each.machine for each in caught.value.verdict.policies] == [False, True][given is None :]
+    both = write("[policy]\nname = 'Strict'\n[swap]\nrate = {most = 0.02}")
+    with pytest.raises(PolicyError, match=r"fails the policy 'Strict': .* fails the policy 'Machine': .* Nothing"):
+        qd.release(data, make_recipe(), tmp_path / "out", policy=both)
+    assert not (tmp_path / "out").exists()
+
+
+def test_both_policies_are_recorded_with_their_hashes(
+    data: qd.Data, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine, loose = tmp_path / "machine.toml", write("[swap]\nrate = {most = 1}\n[measures]\ntotal_variation = {}")
+    machine.write_text("[measures]\nhellinger = {most = 1}")
+    monkeypatch.setenv("QUADRILLE_POLICY", str(machine))
+    with pytest.warns(ReleaseWarning, match="The policy 'policy.toml' wants a person to look at"):
+        made = qd.release(data, make_recipe(), tmp_path / "release", policy=loose)
+    dossier = (made.confidential / "dossier.md").read_text()
+    for path, named in ((loose, "no"), (machine, "yes")):
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        assert f"`{digest}`\n- Named by the machine (QUADRILLE_POLICY): {named}" in dossier
+    kept = json.loads((made.confidential / "policy.json").read_text())
+    assert [(each["file"], each["machine"], each["verdict"]) for each in kept["policies"]] == [
+        ("policy.toml", False, "review"),
+        ("machine.toml", True, "pass"),
+    ]
+    assert kept["verdict"] == "review"
+    assert {"hellinger", "total_variation"} <= set(made.scores)
+
+
+def test_the_policy_of_the_machine_counts_once_when_it_is_also_given(
+    data: qd.Data, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write("[swap]\nrate = {most = 1}")
+    monkeypatch.setenv("QUADRILLE_POLICY", str(path))
+    for given in (None, path, qd.Policy.read(path)):
+        (judged,) = qd.check_policy(data, make_recipe(), given).policies
+        assert judged.machine
+
+
+def test_an_empty_variable_names_no_policy_and_a_wrong_one_stops_every_release(
+    data: qd.Data, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for empty in ("", "  "):
+        monkeypatch.setenv("QUADRILLE_POLICY", empty)
+        assert qd.release(data, make_recipe(), tmp_path / f"out{len(empty)}").verdict is None
+        with pytest.raises(ParameterError, match="Name a policy"):
+            qd.check_policy(data, make_recipe())
+    monkeypatch.setenv("QUADRILLE_POLICY", str(tmp_path / "nowhere.toml"))
+    with pytest.raises(InputError, match=r"The variable QUADRILLE_POLICY names .* cannot be used\. Cannot read"):
+        qd.release(data, make_recipe(), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_byte_order_mark_and_the_line_ends_of_windows_are_read(data: qd.Data, write: Write) -> None:
+    path = write("")
+    path.write_bytes(b"\xef\xbb\xbf[swap]\r\nrate = {most = 0.9}\r\n")
+    assert qd.Policy.read(path).sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert lines(data, path)["[swap] rate"].verdict == "pass"
+
+
+def test_what_is_too_large_or_no_file_is_refused(write: Write, tmp_path: Path) -> None:
+    path = write("[swap]\nrate = {most = 0.9}\n#" + "x" * 1_000_000)
+    with pytest.raises(InputError, match="it has more than 1,000,000 bytes"):
+        qd.Policy.read(path)
+    path = write("[swap]\nrate = {most = 0.9}\n#" + "x" * 900_000)
+    assert qd.Policy.read(path).rate == Limit(most=0.9)
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("/dev/zero", tmp_path / "pipe"):
+        with pytest.raises(InputError, match="is not a file that can be read again"):
+            qd.Policy.read(name)
+
+
+def test_confidence_passes_where_no_small_cell_is_left(data: qd.Data, write: Write) -> None:
+    text = "[cells]\nsmallest = {}\nconfidence = {{most = 0.5}}"
+    line = lines(data, write(text.format(3)))["[cells] confidence(n=3)"]
+    assert (line.verdict, line.found) == ("pass", "no small cell")
+    assert line.why == "no cell of the release has 1 to 2 records: there is nothing to identify"
+    rule = "[measures] confidence(Region*Band)"
+    for limit in ("{}", "{least = 0.1}", "{least = 0.1, most = 0.5}"):
+        assert lines(data, write(f"[measures]\n'confidence(Region*Band)' = {limit}"))[rule].verdict == "review"
+    assert lines(data, write(text.format(400)))["[cells] confidence(n=400)"].verdict == "fail"
+
+
+def test_confidence_of_no_record_at_all_is_looked_at(write: Write) -> None:
+    frame = pl.DataFrame({"A": [0, 1] * 40, "B": [0, 1, 2, 2] * 20, "C": ["x", "y"] * 40})
+    address = "confidence(A*B, where=A=0 & C=y)"
+    found = lines(
+        qd.from_frame(frame), write(f"[measures]\n'{address}' = {{most = 0.5}}"), qd.RandomSwap(["B"], pairs=9)
+    )
+    assert (found[f"[measures] {address}"].verdict, found[f"[measures] {address}"].found) == ("review", "undefined")
+
+
+def test_confidence_over_pairs_may_lack_those_without_small_cells(write: Write) -> None:
+    frame = pl.DataFrame({"A": [0, 1] * 40, "B": [0, 1, 1, 0] * 20, "C": [0] * 78 + [1, 2]})
+    data, recipe = qd.from_frame(frame), qd.RandomSwap(["A"], pairs=9)
+    found = lines(data, write("[measures]\n'confidence(2-way)' = {most = 1}"), recipe)["[measures] confidence(2-way)"]
+    assert (found.verdict, found.why) == ("pass", "")

@@ -154,7 +154,7 @@ def test_the_dossier_tells_the_whole_story_but_not_the_seed(
         *hashes["fingerprint"].values(),
         f"Quadrille {qd.__version__}",
         "UTC",
-        "256 secret bits",
+        "64 hexadecimal digits",
         f"Records: {N}",
         "Weight: Factor, represented exactly",
         "steers the draw): Serial",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,8 @@ from release_case import N, failing_at, make_data, make_recipe, tree
 
 import quadrille as qd
 from quadrille.errors import InputError, OutputError, ParameterError
-from quadrille.io import atomic, bundle
+from quadrille.io import atomic, bundle, hidden
+from quadrille.report import readers
 
 
 @pytest.fixture(scope="module")
@@ -27,6 +29,11 @@ def recipe() -> qd.RandomSwap:
 
 FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 STEPS = [("write", i) for i in range(9)] + [("fsync", i) for i in range(12)] + [("rename", 0), ("mkdir", 0)]
+
+
+def two_steps(*_: object) -> bool:
+    """What a system says that cannot let two folders change places at once."""
+    return False
 
 
 @pytest.mark.parametrize("overwrite", [False, True])
@@ -51,6 +58,7 @@ def test_a_full_disk_at_any_step_leaves_everything_as_it_was(
         "mkdir": (Path, "mkdir"),
     }[step]
     monkeypatch.setattr(owner, name, failing_at(call, FULL, getattr(owner, name)))
+    monkeypatch.setattr(atomic, "_exchange", two_steps)
     with pytest.raises(OutputError, match="No space left on device") as caught:
         qd.release(data, recipe, out, overwrite=overwrite)
     monkeypatch.undo()
@@ -64,11 +72,67 @@ def test_the_old_release_comes_back_when_the_new_one_cannot_take_its_place(
     out = tmp_path / "release"
     qd.release(data, qd.RandomSwap(["Band"], pairs=3), out)
     before = tree(tmp_path)
+    monkeypatch.setattr(atomic, "_exchange", two_steps)
     monkeypatch.setattr(Path, "rename", failing_at(1, FULL, Path.rename))
     with pytest.raises(OutputError, match="No space left"):
         qd.release(data, recipe, out, overwrite=True)
     monkeypatch.undo()
     assert tree(tmp_path) == before
+
+
+def test_the_old_release_comes_back_after_an_interruption_between_the_two_steps(
+    data: qd.Data, recipe: qd.RandomSwap, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "release"
+    qd.release(data, qd.RandomSwap(["Band"], pairs=3), out)
+    before = tree(tmp_path)
+
+    def interrupted(fresh: Path, path: Path, aside: Path) -> None:
+        aside.parent.mkdir()
+        path.rename(aside)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(atomic, "_exchange", two_steps)
+    monkeypatch.setattr(atomic, "_replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        qd.release(data, recipe, out, overwrite=True)
+    assert tree(tmp_path) == before
+
+
+def test_an_old_release_that_cannot_come_back_is_kept_and_its_place_told(
+    data: qd.Data, recipe: qd.RandomSwap, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, real = tmp_path / "release", Path.rename
+    qd.release(data, qd.RandomSwap(["Band"], pairs=3), out)
+    before = tree(out)
+
+    def refuse(path: Path, target: Path) -> Path:
+        if target == out:
+            raise FULL
+        return real(path, target)
+
+    monkeypatch.setattr(atomic, "_exchange", two_steps)
+    monkeypatch.setattr(Path, "rename", refuse)
+    with pytest.raises(OutputError, match="cannot be moved back"):
+        qd.release(data, recipe, out, overwrite=True)
+    monkeypatch.undo()
+    with pytest.raises(OutputError, match="move it back") as caught:  # the next run says so, too
+        qd.release(data, recipe, out, overwrite=True)
+    (old,) = tmp_path.glob(".quadrille-*/old/release")
+    assert repr(str(old)) in str(caught.value)
+    assert tree(old) == before
+    old.rename(out)
+    assert qd.release(data, recipe, out, overwrite=True).path == out
+
+
+def test_two_folders_change_places_at_once(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / name).touch()
+    assert not atomic._exchange(tmp_path / "one", tmp_path / "three")
+    if not atomic._exchange(tmp_path / "one", tmp_path / "two"):
+        pytest.skip("this file system cannot do it")
+    assert sorted(tree(tmp_path)) == ["one", "one/two", "two", "two/one"]
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), MemoryError(), RuntimeError("unexpected")])
@@ -131,6 +195,70 @@ def test_a_folder_that_is_not_empty_stays_as_it_is(data: qd.Data, recipe: qd.Ran
     assert tree(tmp_path) == {"release": None, "release/notes.txt": b"mine"}
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("public/extra", "public/public/data.csv", "public/readers/chair.html", "readers/chair.html"),
+        *("confidential/notes.md", "confidential/readers/notes.txt", "confidential/readers/public/data.csv"),
+    ],
+)
+def test_a_file_of_somebody_else_at_any_depth_keeps_a_release_from_being_replaced(
+    data: qd.Data, recipe: qd.RandomSwap, tmp_path: Path, name: str
+) -> None:
+    out = qd.release(data, recipe, tmp_path / "release").path
+    (out / name).parent.mkdir(parents=True, exist_ok=True)
+    (out / name).write_text("mine")
+    before = tree(tmp_path)
+    with pytest.raises(OutputError, match="other files than a release"):
+        qd.release(data, recipe, out, overwrite=True)
+    assert tree(tmp_path) == before
+
+
+@pytest.mark.parametrize("name", ["public", "public/data.csv", "confidential/readers"])
+def test_a_link_or_a_folder_in_place_of_a_file_is_no_part_of_a_release(
+    data: qd.Data, recipe: qd.RandomSwap, tmp_path: Path, name: str
+) -> None:
+    out = qd.release(data, recipe, tmp_path / "release").path
+    elsewhere = tmp_path / "elsewhere"
+    (out / name).rename(elsewhere) if (out / name).exists() else elsewhere.mkdir()
+    (out / name).symlink_to(elsewhere)
+    with pytest.raises(OutputError, match="other files than a release"):
+        qd.release(data, recipe, out, overwrite=True)
+    (out / name).unlink()
+    (out / name).touch() if elsewhere.is_dir() else (out / name).mkdir()
+    with pytest.raises(OutputError, match="other files than a release"):
+        qd.release(data, recipe, out, overwrite=True)
+
+
+@pytest.mark.parametrize("format", bundle.FORMATS)
+def test_everything_that_a_release_writes_is_known_when_it_is_replaced(
+    data: qd.Data, tmp_path: Path, format: str
+) -> None:
+    (tmp_path / "policy.toml").write_text("[measures]\nhellinger = {most = 0.9}\n")
+    recipe = qd.ControlledSwap(["Region"], targets=0.05)
+    for _ in range(2):
+        made = qd.release(
+            data,
+            recipe,
+            tmp_path / "out",
+            format=format,
+            policy=tmp_path / "policy.toml",
+            publish_f=False,
+            overwrite=True,
+        )
+        assert {path.name for path in made.confidential.iterdir()} >= {"policy.json", "targets.parquet"}
+        (made.confidential / "readers").mkdir()
+        for name in readers.FILES:
+            (made.confidential / "readers" / name).touch()
+
+
+def test_the_root_of_all_folders_is_refused(data: qd.Data, recipe: qd.RandomSwap) -> None:
+    with pytest.raises(OutputError, match="not empty"):
+        qd.release(data, recipe, "/")
+    with pytest.raises(OutputError, match="other files than a release"):
+        qd.release(data, recipe, "/", overwrite=True)
+
+
 def test_a_file_in_the_way_and_the_current_folder_are_refused(
     data: qd.Data, recipe: qd.RandomSwap, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -156,6 +284,28 @@ def test_an_empty_folder_is_used_and_a_release_replaced_when_asked(
     assert tree(out)["public/data.csv"] != old["public/data.csv"]
     assert json.loads((out / "confidential" / "recipe.json").read_text())["pairs"] == 11
     assert [entry.name for entry in tmp_path.iterdir()] == ["release"]
+
+
+def test_leftovers_of_the_dead_are_removed_and_all_others_kept(tmp_path: Path) -> None:
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    mine, token = hidden.hidden(tmp_path).name, "0" * 16
+    here = mine.split("-")[1]
+    names = {
+        "dead": f".quadrille-{here}-{dead.pid}-{token}",
+        "alive": f".quadrille-{here}-{os.getppid()}-{token}",
+        "elsewhere": f".quadrille-{'0' * 12}-{dead.pid}-{token}",
+        "of an older version": f".quadrille-{token}",
+        "no process": f".quadrille-{here}-0-{token}",
+        "with an old release": f".quadrille-{here}-{dead.pid}-{'1' * 16}",
+    }
+    for name in (mine, *names.values()):
+        (tmp_path / name / "new").mkdir(parents=True)
+    (tmp_path / names["with an old release"] / "old" / "other").mkdir(parents=True)
+    (tmp_path / f".quadrille-{here}-{dead.pid}-{'2' * 16}").touch()  # a file that was to be renamed
+    with atomic.new_folder(tmp_path / "done") as fresh:
+        (fresh / "file").touch()
+    assert {path.name for path in tmp_path.iterdir()} == {"done", mine, *names.values()} - {names["dead"]}
 
 
 def test_a_leftover_that_cannot_be_removed_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

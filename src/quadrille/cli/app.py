@@ -17,11 +17,12 @@ from quadrille.cli.convert import convert, show_not_held
 from quadrille.cli.corrections import correct
 from quadrille.cli.designed_show import measured
 from quadrille.cli.designs import Design, takes_design
-from quadrille.cli.guard import flush_quietly, guarded, prepare_process, tell, warnings_told
+from quadrille.cli.guard import INTERRUPTED, flush_quietly, guarded, prepare_process, tell, warnings_told
 from quadrille.cli.inputs import check_folder, check_new, load, seed_of, writing
 from quadrille.cli.inspecting import codebook, inspect
 from quadrille.cli.policies import PolicyOption, policy, show_verdict, verdict_shown
 from quadrille.cli.rates import rates
+from quadrille.cli.rule_costs import rules
 from quadrille.cli.runs import runs
 from quadrille.cli.scoring import score
 from quadrille.cli.simulations import simulate
@@ -148,6 +149,7 @@ command(studies.frontier)
 command(studies.pick)
 command(runs)
 command(rates)
+command(rules)
 command(error)
 command(correct)
 command(simulate)
@@ -224,6 +226,11 @@ def _show_release(done: Release) -> None:
             ("to lock away", f"{done.confidential}/ (it can undo the release)"),
         ]
     )
+    if done.left_out:
+        show.note(
+            f"Left out as identifiers: {', '.join(done.left_out)}. "
+            "To release one on purpose, give it another role in the codebook."
+        )
     show_not_held(done.not_held)
 
 
@@ -284,5 +291,7 @@ def main() -> None:
     prepare_process()
     try:
         app(prog_name="quadrille")
+    except KeyboardInterrupt:  # while the commands are put together; later they see to it themselves
+        raise SystemExit(INTERRUPTED) from None
     finally:
         flush_quietly()

@@ -89,6 +89,7 @@ def show_ranking(rows: Rows) -> None:
 def number(value: float | None, digits: int = 4) -> str:
     """Format a value of any size with some digits.
 
+    >>> from quadrille.cli.area_show import number
     >>> number(1234.5), number(-0.00012345), number(float("inf"))
     ('1,234.5', '-0.0001234', 'infinite')
     """

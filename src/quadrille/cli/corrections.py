@@ -12,6 +12,7 @@ from quadrille.cli import show
 from quadrille.cli.inputs import check_new
 from quadrille.cli.table_errors import MOST_ROWS, NoTotals, read_table
 from quadrille.errors import InputError, ParameterError, unknown_name
+from quadrille.texts import read_text
 
 if TYPE_CHECKING:
     import polars as pl
@@ -100,12 +101,7 @@ def _said(f: float | None, note: Path | None, of_class: str | None, class_column
         return None
     from quadrille.io.published import read_published
 
-    try:
-        text = note.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as problem:
-        reason = problem.strerror if isinstance(problem, OSError) else "not UTF-8 text"
-        raise InputError(f"Cannot read the note {str(note)!r}: {reason}. Check the path.") from None
-    said = read_published(text, f"The note {str(note)!r}")
+    said = read_published(read_text(note, "the note"), f"The note {str(note)!r}")
     if (of_class is not None or class_column is not None) and "" in said.f:
         raise ParameterError(f"The note {str(note)!r} has one f for the whole file and no classes. Name none.")
     return said

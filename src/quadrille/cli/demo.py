@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quadrille.cli import show
 from quadrille.cli.guard import warnings_told
+from quadrille.errors import OutputError
 
 if TYPE_CHECKING:
     from quadrille.cli.overview import Overview
@@ -24,14 +27,36 @@ SEEDS = 5
 
 def run(out: Path, seed: int | None, *, as_json: bool) -> None:
     """Inspect CPS-8d, search random and designed swaps, choose, report and release."""
+    from quadrille.io.atomic import check_free
+
+    check_free(out / "release", overwrite=True, holds=("public", "confidential"))
+    with _tidy(out, ["frontier.png", "report.html", _study_name(seed)]):
+        _walk(out, seed, as_json=as_json)
+
+
+@contextmanager
+def _tidy(out: Path, names: Sequence[str]) -> Generator[None]:
+    """Where the demo cannot be written, on a full disk for one, remove what it has made: it is in nobody's way."""
+    made = [out / name for name in names if not (out / name).exists()]
+    folders = [each for each in (out, *out.absolute().parents) if not each.exists()]
+    try:
+        yield
+    except OutputError:
+        with suppress(OSError):
+            for path in made:
+                path.unlink(missing_ok=True)
+            for folder in folders:
+                folder.rmdir()
+        raise
+
+
+def _walk(out: Path, seed: int | None, *, as_json: bool) -> None:
     import quadrille as qd
     from quadrille.cli import study_show
     from quadrille.cli.gains import gains
     from quadrille.cli.overview import choice_document, overview, search_document
     from quadrille.cli.profile import profile
-    from quadrille.io.atomic import check_free
 
-    check_free(out / "release", overwrite=True, holds=("public", "confidential"))
     data = qd.datasets.cps8d()
     found = profile(data, "dataset:cps8d")
     with show.working("Preparing: the first run compiles what must be fast, once, in about half a minute"):
@@ -62,8 +87,12 @@ def _search(data: Data, out: Path, seed: int | None) -> Study:
     """Search random swaps of one or two variables and the curve of designed swaps, in one study."""
     import quadrille as qd
 
-    path = out / ("study" if seed is None else f"study-{seed}")
+    path = out / _study_name(seed)
     return qd.designed_frontier(data, seed=seed, random=_grid(data, seed), measures=MEASURES, out=path)
+
+
+def _study_name(seed: int | None) -> str:
+    return "study" if seed is None else f"study-{seed}"
 
 
 def _grid(data: Data, seed: int | None) -> Grid:

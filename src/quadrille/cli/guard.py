@@ -17,21 +17,28 @@ from typing import NoReturn, ParamSpec
 
 import typer
 
+from quadrille.cli.originals import check_apart
 from quadrille.errors import QuadrilleError
+from quadrille.texts import shown
 
 P = ParamSpec("P")
 
 BAD_INPUT = 2
 INTERNAL = 1
 TERMINATED = 128 + signal.SIGTERM
+INTERRUPTED = 128 + signal.SIGINT
 
 
 def guarded(command: Callable[P, None]) -> Callable[P, None]:
-    """Turn errors into messages and exit codes; QUADRILLE_DEBUG=1 shows the traceback of internal ones."""
+    """Turn errors into messages and exit codes, and refuse to write over what the command reads.
+
+    QUADRILLE_DEBUG=1 shows the traceback of internal errors.
+    """
 
     @wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
         try:
+            check_apart(kwargs)
             command(*args, **kwargs)
         except QuadrilleError as error:
             tell(str(error))
@@ -49,7 +56,7 @@ def guarded(command: Callable[P, None]) -> Callable[P, None]:
 
 def tell(message: str) -> None:
     """Say something on stderr, in one line."""
-    typer.echo("quadrille: " + " ".join(message.split()), err=True)
+    typer.echo("quadrille: " + shown(" ".join(message.split())), err=True)
 
 
 @contextmanager

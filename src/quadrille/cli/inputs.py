@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quadrille.errors import InputError, OutputError, unknown_name
+from quadrille.texts import read_text
 
 if TYPE_CHECKING:
     from quadrille.codebook import Codebook
@@ -53,12 +54,7 @@ def read_recipe(path: Path) -> Recipe:
     """Read a recipe from its JSON file."""
     import quadrille as qd
 
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-        raise InputError(f"Cannot read the recipe {str(path)!r}: {reason}. Check the path.") from None
-    return qd.recipe_from_json(text)
+    return qd.recipe_from_json(read_text(path, "the recipe"))
 
 
 def names(values: Sequence[str] | None) -> list[str]:

@@ -18,21 +18,23 @@ from quadrille.errors import ParameterError
 
 if TYPE_CHECKING:
     from quadrille.data import Data
-    from quadrille.io.policy import Policy
-    from quadrille.io.verdict import Verdict
+    from quadrille.io.verdict import Judged, Verdict
 
 PolicyOption = Annotated[
     Path | None,
     typer.Option(
         "--policy",
         metavar="FILE",
-        envvar="QUADRILLE_POLICY",
-        help="The agency's policy, TOML. A release that fails it is refused.",
+        help="A policy, TOML. A release that fails it, or that of QUADRILLE_POLICY, is refused.",
     ),
 ]
 PolicyFile = Annotated[
     Path | None,
-    typer.Argument(metavar="POLICY", envvar="QUADRILLE_POLICY", help="The agency's policy, TOML.", show_default=False),
+    typer.Argument(
+        metavar="POLICY",
+        help="A policy, TOML. That of QUADRILLE_POLICY is checked as well.",
+        show_default=False,
+    ),
 ]
 Format = Annotated[str, typer.Option(metavar="WORD", help="Public file: csv, parquet, sav, dta or xpt.")]
 KeepOrder = Annotated[bool, typer.Option("--keep-order", help="Do not shuffle the public rows.")]
@@ -68,33 +70,38 @@ def policy(
     With --study and no candidate: which candidates of the frontier keep it.
     """
     import quadrille as qd
+    from quadrille.io.policy_source import asked_policies
 
-    if policy is None:
+    asked = asked_policies("policy", policy)
+    if not asked:
         raise ParameterError("Name the policy: quadrille policy FILE POLICY.")
-    rules = qd.Policy.read(policy)
     whole = study is not None and candidate is None and not pick
     given: Options = {"format": format, "shuffle": not keep_order, "publish_f": publish_f}
     with show.working("Reading"):
         chosen = None if whole else studies.candidate_of(study, candidate, pick, design)
-        data = load(file, codebook, weight)
+        data = load(file, codebook, weight, geography)
     if whole and study is not None:
-        _check_frontier(study, data, rules, given, design, as_json=as_json)
+        _check_frontier(study, data, policy, given, design, as_json=as_json)
         return
     if chosen is not None:
         studies.require_data(chosen[0], data)
     with show.working("Swapping and scoring"):
-        found = qd.check_policy(data, design.recipe() if chosen is None else chosen[1], rules, **given)
+        found = qd.check_policy(data, design.recipe() if chosen is None else chosen[1], policy, **given)
     if as_json:
         show.emit(found.as_dict())
     else:
         show_verdict(found)
     if found.outcome == "fail":
-        tell(f"the release would fail the policy {found.policy!r} in {_lines(len(found.having('fail')))}.")
+        failed = [each for each in found.policies if each.outcome == "fail"]
+        lines = " and ".join(f"the policy {each.policy!r} in {_lines(len(each.having('fail')))}" for each in failed)
+        tell(f"the release would fail {lines}.")
         raise typer.Exit(BAD_INPUT)
 
 
-def _check_frontier(path: Path, data: Data, rules: Policy, given: Options, design: Design, *, as_json: bool) -> None:
-    """Say which candidates of a frontier keep a policy; an error when none does."""
+def _check_frontier(
+    path: Path, data: Data, policy: Path | None, given: Options, design: Design, *, as_json: bool
+) -> None:
+    """Say which candidates of a frontier keep the policies; an error when none does."""
     import quadrille as qd
     from quadrille.cli.overview import open_study, overview
 
@@ -107,7 +114,7 @@ def _check_frontier(path: Path, data: Data, rules: Policy, given: Options, desig
     found: list[Verdict] = []
     with show.progress_bar("Checking the frontier") as progress:
         for row in rows:
-            found.append(qd.check_policy(data, study.recipe(row["id"]), rules, **given))
+            found.append(qd.check_policy(data, study.recipe(row["id"]), policy, **given))
             if progress is not None:
                 progress(len(found), len(rows))
     if as_json:
@@ -116,7 +123,9 @@ def _check_frontier(path: Path, data: Data, rules: Policy, given: Options, desig
     else:
         _show_frontier(seen.axes, rows, found)
     if all(each.outcome == "fail" for each in found):
-        tell(f"no candidate on the frontier keeps the policy {rules.name!r}.")
+        names = " and ".join(repr(each.policy) for each in found[0].policies)
+        what = "policy" if len(found[0].policies) == 1 else "policies"
+        tell(f"no candidate on the frontier keeps the {what} {names}.")
         raise typer.Exit(BAD_INPUT)
 
 
@@ -131,7 +140,8 @@ def _show_frontier(axes: tuple[str, str], rows: Sequence[Mapping[str, Any]], fou
 
 def _trouble(found: Verdict) -> str:
     """Name the rules that fail, or those that a person must look at."""
-    return ", ".join(line.rule for line in found.having(found.outcome)) if found.outcome != "pass" else ""
+    rules = dict.fromkeys(line.rule for line in found.having(found.outcome))
+    return ", ".join(rules) if found.outcome != "pass" else ""
 
 
 @contextmanager
@@ -150,7 +160,16 @@ def verdict_shown(*, as_json: bool) -> Generator[None]:
 
 
 def show_verdict(found: Verdict) -> None:
-    """Print a verdict line by line, and below it why."""
+    """Print what each policy says, and, of several, the verdict of all."""
+    for each in found.policies:
+        _show_judged(each)
+    if len(found.policies) > 1:
+        show.note("")
+        show.facts([("both policies", found.outcome)])
+
+
+def _show_judged(found: Judged) -> None:
+    """Print line by line what a policy says, and below it why."""
     show.title(f"Policy: {found.policy}")
     rows = [(line.verdict, line.rule, line.asked, line.found) for line in found.lines]
     show.grid(("verdict", "rule", "asked", "found"), rows, whole=(0,))
@@ -159,7 +178,7 @@ def show_verdict(found: Verdict) -> None:
         show.note("")
         show.facts(why)
     show.note("")
-    show.facts([("verdict", found.summary()), ("policy file", f"{found.file}, SHA-256 {found.sha256}")])
+    show.facts([("verdict", found.summary()), ("policy file", found.source())])
 
 
 def _lines(count: int) -> str:

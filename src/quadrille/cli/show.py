@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from quadrille.texts import large, shown
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -62,12 +64,12 @@ def progress_bar(message: str) -> Generator[Progress | None]:
 
 def title(text: str) -> None:
     """Print a heading."""
-    console().print(f"\n{text}", style="bold")
+    console().print(f"\n{shown(text)}", style="bold")
 
 
 def note(text: str) -> None:
     """Print a paragraph."""
-    console().print(text)
+    console().print(shown(text, keep="\n"))
 
 
 def facts(pairs: Iterable[tuple[str, str]]) -> None:
@@ -76,7 +78,7 @@ def facts(pairs: Iterable[tuple[str, str]]) -> None:
 
     from rich.text import Text
 
-    screen, listed = console(), list(pairs)
+    screen, listed = console(), [(shown(name), shown(value, keep="\n")) for name, value in pairs]
     indent = 4 + max(len(name) for name, _ in listed)
     for name, value in listed:
         start = f"  {name}".ljust(indent)
@@ -88,7 +90,7 @@ def facts(pairs: Iterable[tuple[str, str]]) -> None:
 
 def shell(line: str) -> None:
     """Print a command to be copied: on one line, however long."""
-    console().print(line, soft_wrap=True)
+    console().print(shown(line), soft_wrap=True)
 
 
 def grid(
@@ -103,9 +105,9 @@ def grid(
     table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False, show_edge=False, padding=(0, 1))
     for position, name in enumerate(head):
         justify = "right" if position in right else "left"
-        table.add_column(name, justify=justify, overflow="fold", no_wrap=position in unbroken)
+        table.add_column(shown(name), justify=justify, overflow="fold", no_wrap=position in unbroken)
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(shown, row))
     console().print(Padding(table, (0, 0, 0, 2), expand=False))
 
 
@@ -122,7 +124,7 @@ def show_profile(found: Profile) -> None:
     if found.cells is not None:
         cells = found.cells
         lines += [
-            ("cells", f"{_large(cells.possible)} possible, {cells.occupied:,} occupied"),
+            ("cells", f"{large(cells.possible)} possible, {cells.occupied:,} occupied"),
             ("small cells", f"{cells.ones:,} of one record, {cells.twos:,} of two"),
         ]
     facts(lines)
@@ -235,7 +237,3 @@ def percent(share: float) -> str:
 
 def _count(value: int | None) -> str:
     return "-" if value is None else f"{value:,}"
-
-
-def _large(value: int) -> str:
-    return f"{value:,}" if value < 10**12 else f"{float(value):.2e}"

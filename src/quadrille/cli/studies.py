@@ -15,6 +15,7 @@ from quadrille.cli import show
 from quadrille.cli.designs import Design
 from quadrille.cli.guard import tell
 from quadrille.cli.inputs import check_new, load
+from quadrille.cli.originals import refuse
 from quadrille.cli.rules import RULES, checked_rule
 from quadrille.errors import InputError, MismatchError, ParameterError, QuadrilleError
 
@@ -56,6 +57,8 @@ def search(
         data = _data(asked)
         grids = asked.recipes(data, seeds=seeds)
     path = asked.out if out is None else out
+    for source, what in ((asked.path, "job"), (asked.file, "original file"), (asked.codebook, "codebook of the job")):
+        refuse([path], source, what)
     if dry_run:
         _foretell(asked, data, grids, path, workers, as_json=as_json)
         return
@@ -171,7 +174,9 @@ def frontier(
         raise ParameterError("--data, --codebook and --weight serve the prediction in a chart: add --chart FILE.")
     check_new(chart, overwrite=overwrite, source=str(study))
     with show.working("Reading"):
-        seen = overview(open_study(study), risk, loss)
+        known = open_study(study)
+        _refuse_sources(known, chart)
+        seen = overview(known, risk, loss)
         rows = seen.rows()
         ahead = None if chart is None else _draw(seen, (file, codebook, weight), chart)
     if not as_json:
@@ -245,6 +250,7 @@ def pick(
     check_new(save_recipe, overwrite=overwrite, source=str(study))
     rule, pair = checked_rule(rule, trade, weights)
     known = open_study(study)
+    _refuse_sources(known, save_recipe)
     if ignore_hd and rule != "dohrmann":
         raise ParameterError("--ignore-hd goes with --rule dohrmann.")
     limits = {"max_risk": max_risk, "max_loss": max_loss}
@@ -287,10 +293,11 @@ def report(
 
     known = open_study(study)
     source = _source(known, file, codebook, weight)
+    check_new(out, overwrite=overwrite, source=source[0])
+    _refuse_sources(known, out, readers, replaces=overwrite)
     with show.working("Reading and writing the report"):
         data = load(*source)
         if readers is not None:  # first, because a folder can fail in more ways than a file whose place was checked
-            check_new(out, overwrite=overwrite, source=source[0])
             chosen = known.pick("knee", risk=risk, loss=loss).recipe if candidate is None else known.recipe(candidate)
             write_readers(data, chosen, readers, var_stratum, var_unit, overwrite=overwrite)
         path = write_report(known, data, out, candidate=candidate, risk=risk, loss=loss, overwrite=overwrite)
@@ -334,6 +341,13 @@ def _source(
         raise ParameterError(f"The study does not know its data file. Name it: quadrille {command}.")
     book = known["codebook"]
     return str(known["file"]), codebook or (Path(book) if book else None), weight or known["weight"], levels
+
+
+def _refuse_sources(study: Study, *outputs: Path | None, replaces: bool = False) -> None:
+    """Refuse to write over the data and the codebook of a study, also where they are not named again."""
+    given, known = [path for path in outputs if path is not None], study.source if any(outputs) else {}
+    refuse(given, known.get("file"), "original file of the study", replaces=replaces)
+    refuse(given, known.get("codebook"), "codebook of the study", replaces=replaces)
 
 
 def _release_command(job: Job) -> str:

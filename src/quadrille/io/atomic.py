@@ -2,29 +2,41 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
-import secrets
 import shutil
-from collections.abc import Collection, Generator
+from collections.abc import Collection, Generator, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from quadrille.errors import OutputError
+from quadrille.io.hidden import OLD, hidden, sweep, waiting
 
 PRIVATE_FOLDER = 0o700
 PRIVATE_FILE = 0o600
+
+CONTENTS = {
+    "public": ("data.csv", "data.parquet", "data.sav", "data.dta", "data.xpt", "codebook.toml", "methods.md"),
+    "confidential": (
+        *("recipe.json", "account.json", "scores.json", "hashes.json", "policy.json"),
+        *("plan.parquet", "targets.parquet", "dossier.md", "readers"),
+    ),
+    "readers": ("analyst.html", "chair.html", "board.html"),
+}
+"""What the folders of a release hold. Nothing else is ever deleted with them."""
 
 
 @contextmanager
 def new_folder(path: Path, *, overwrite: bool = False, holds: Collection[str] = ()) -> Generator[Path]:
     """Yield an empty folder that takes the place of `path` when the block ends well, and else disappears.
 
-    A folder that is not empty stands in the way unless `overwrite` is set and it holds nothing but `holds`.
-    Everything is prepared in a hidden folder beside `path` that only its owner can enter.
+    A folder that is not empty stands in the way unless `overwrite` is set and it holds nothing but `holds`, where the
+    name of a folder of a release stands for what that holds. Everything is prepared in a hidden folder
+    beside `path` that only its owner can enter.
     """
     check_free(path, overwrite=overwrite, holds=holds)
     path = path.resolve()
-    workshop = path.parent / f".quadrille-{secrets.token_hex(8)}"
+    workshop = hidden(path.parent)
     parents = [parent for parent in path.parents if not parent.exists()]
     try:
         with _told(path):
@@ -33,10 +45,11 @@ def new_folder(path: Path, *, overwrite: bool = False, holds: Collection[str] = 
             fresh.mkdir()
             yield fresh
             sync_tree(fresh)
-            _put_in_place(fresh, path, aside=workshop / "old" if overwrite else None)
+            _put_in_place(fresh, path, aside=workshop / OLD / path.name if overwrite else None)
         parents = []
     finally:
-        _clear_away(workshop, parents)
+        _clear_away(workshop, path, parents)
+    sweep(path.parent)
 
 
 def check_free(path: Path, *, overwrite: bool, holds: Collection[str]) -> None:
@@ -44,6 +57,7 @@ def check_free(path: Path, *, overwrite: bool, holds: Collection[str]) -> None:
     with _told(path):
         _check_parents(path.absolute())
         if not path.exists():
+            _check_waiting(path.absolute())
             return
         if not path.is_dir():
             raise OutputError(
@@ -51,22 +65,42 @@ def check_free(path: Path, *, overwrite: bool, holds: Collection[str]) -> None:
             )
         if path.resolve() == Path.cwd():
             raise OutputError("Cannot write into the current folder itself. Name a folder inside it.")
-        found = {entry.name for entry in path.iterdir()}
-    if found and not overwrite:
+        if not overwrite and any(path.iterdir()):
+            raise OutputError(
+                f"The folder {str(path)!r} exists and is not empty. Choose another one, or ask to overwrite it."
+            )
+        other = next(_others(path, holds), None)
+    if other is not None:
         raise OutputError(
-            f"The folder {str(path)!r} exists and is not empty. Choose another one, or ask to overwrite it."
+            f"The folder {str(path)!r} holds other files than a release does, such as "
+            f"{str(other.relative_to(path))!r}, so it is not overwritten. Choose another folder."
         )
-    if found - set(holds):
-        raise OutputError(
-            f"The folder {str(path)!r} holds other files than a release does, so it is not overwritten. "
-            "Choose another folder."
-        )
+
+
+def _others(folder: Path, holds: Collection[str]) -> Iterator[Path]:
+    """Yield what a folder holds besides what it should, at all levels."""
+    for entry in sorted(folder.iterdir()):
+        known = entry.name in CONTENTS
+        if entry.name not in holds or entry.is_symlink() or entry.is_dir() != known:
+            yield entry
+        elif known:
+            yield from _others(entry, CONTENTS[entry.name])
 
 
 def _check_parents(path: Path) -> None:
-    nearest = next(parent for parent in path.parents if parent.exists())
+    nearest = next((parent for parent in path.parents if parent.exists()), path)
     if not nearest.is_dir():
         raise OutputError(f"Cannot write {str(path)!r}: {str(nearest)!r} is a file. Choose another place.")
+
+
+def _check_waiting(path: Path) -> None:
+    """Refuse to go on where a run was killed at the one moment between moving the old folder and the new one."""
+    old = waiting(path)
+    if old is not None:
+        raise OutputError(
+            f"An earlier run was killed while it replaced {str(path)!r}. What was there is whole, in {str(old)!r}: "
+            f"move it back, or delete {str(old.parents[1])!r}, then run again."
+        )
 
 
 def write_file(path: Path, contents: bytes | memoryview, *, private: bool = False) -> None:
@@ -83,7 +117,7 @@ def write_file(path: Path, contents: bytes | memoryview, *, private: bool = Fals
 @contextmanager
 def new_file(path: Path, contents: bytes | memoryview, *, private: bool = False) -> Generator[None]:
     """Write a file that takes the place of `path` when the block ends well, and else disappears."""
-    temporary = path.parent / f".quadrille-{secrets.token_hex(8)}"
+    temporary = hidden(path.parent)
     try:
         with _told(path):
             write_file(temporary, contents, private=private)
@@ -95,6 +129,7 @@ def new_file(path: Path, contents: bytes | memoryview, *, private: bool = False)
             temporary.unlink(missing_ok=True)
     with suppress(OSError):  # The file stands already; some file systems cannot sync a folder.
         _sync(path.parent)
+    sweep(path.parent)
 
 
 def private_folder(path: Path) -> Path:
@@ -123,18 +158,31 @@ def _told(path: Path) -> Generator[None]:
 
 
 def _put_in_place(fresh: Path, path: Path, *, aside: Path | None) -> None:
-    """Rename the finished folder; what it replaces waits aside and comes back when that fails."""
-    if aside is not None and path.exists():
-        path.rename(aside)
-        try:
-            fresh.rename(path)
-        except BaseException:
-            aside.rename(path)
-            raise
-    else:
+    """Rename the finished folder; it and what it replaces change places at once where the system can do that."""
+    if aside is None or not path.exists():
         fresh.rename(path)
+    elif not _exchange(fresh, path):
+        _replace(fresh, path, aside)
     with suppress(OSError):  # The release stands already; some file systems cannot sync a folder.
         _sync(path.parent)
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Let two folders change places in one step; tell whether that was possible."""
+    call = getattr(ctypes.CDLL(None), "renameat2", None)  # Linux; Python has no function of its own for it
+    here, at_once = -100, 2  # AT_FDCWD and RENAME_EXCHANGE
+    return call is not None and call(here, os.fsencode(one), here, os.fsencode(other), at_once) == 0
+
+
+def _replace(fresh: Path, path: Path, aside: Path) -> None:
+    """Rename in two steps; what is replaced waits aside, and comes back when the second one fails."""
+    aside.parent.mkdir()
+    path.rename(aside)
+    try:
+        fresh.rename(path)
+    except BaseException:
+        aside.rename(path)
+        raise
 
 
 def _sync(folder: Path) -> None:
@@ -145,8 +193,14 @@ def _sync(folder: Path) -> None:
         os.close(handle)
 
 
-def _clear_away(workshop: Path, parents: list[Path]) -> None:
-    """Remove the hidden folder and the empty parents that were made for nothing."""
+def _clear_away(workshop: Path, path: Path, parents: list[Path]) -> None:
+    """Remove the hidden folder and the empty parents that were made for nothing; never the only old folder."""
+    aside = workshop / OLD / path.name
+    if aside.exists() and not path.exists():
+        with suppress(OSError):
+            aside.rename(path)
+        if not path.exists():
+            raise OutputError(f"{str(path)!r} was moved to {str(aside)!r} and cannot be moved back. Do so by hand.")
     shutil.rmtree(workshop, ignore_errors=True)
     for parent in parents:
         with suppress(OSError):

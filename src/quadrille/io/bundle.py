@@ -17,14 +17,15 @@ from numpy.typing import NDArray
 from quadrille.account import Account
 from quadrille.codebook import Variable
 from quadrille.data import Column, Data, Rows
-from quadrille.errors import InputError
+from quadrille.errors import InputError, ParameterError
 from quadrille.io import file_bytes
 from quadrille.io.atomic import check_free, new_folder, private_folder, write_file
 from quadrille.io.cautions import GuessableSeedWarning, ReleaseWarning, cautions
 from quadrille.io.documents import as_json
 from quadrille.io.dossier import Record, dossier, methods_note
 from quadrille.io.judging import Case, judge, scored
-from quadrille.io.policy import Policy, as_policy
+from quadrille.io.policy import Policy
+from quadrille.io.policy_source import VARIABLE, Asked, asked_policies
 from quadrille.io.published import Published, published
 from quadrille.io.verdict import PolicyError, Verdict
 from quadrille.plan import Details, Plan
@@ -61,6 +62,8 @@ _WEIGHTED = ("hd1", "hd2", "r_ased", "c_ard", "v_ard", "ased_reg")
 """For weighted files also what swapping does to weighted estimates."""
 
 _NEEDS_PAIRS = frozenset({"cramers_v_change", "contingency_change"})
+_MOST_PAIRED = 100
+"""With more key variables than this, measures of all their pairs are computed only when they are asked for."""
 _BY_RECORD = frozenset({"ordinal_shift", "conditional_entropy"})
 
 Files = Mapping[str, bytes | memoryview]
@@ -78,7 +81,9 @@ class Release:
     not_held: tuple[str, ...] = ()
     """What the format of the public file cannot hold, line by line, as the methods note has it."""
     verdict: Verdict | None = None
-    """What the policy says, line by line, where one was given."""
+    """What the policies say, line by line, where one was given or the machine names one."""
+    left_out: tuple[str, ...] = ()
+    """The columns with the role id: identifiers, declared or recognised, that are not in the public file."""
 
     @property
     def public(self) -> Path:
@@ -99,15 +104,17 @@ class Release:
             "scores": self.scores.as_dict(),
             "warnings": list(self.warnings),
             "not_held": list(self.not_held),
+            "left_out": list(self.left_out),
             "policy": None if self.verdict is None else self.verdict.as_dict(),
         }
 
 
 def default_measures(data: Data) -> tuple[str, ...]:
-    """Return the default measures that these data can have: tables need a key variable, associations two."""
+    """Return the default measures that these data can have: tables need a key variable, associations two to 100."""
     keys = len(data.keys)
     weighted = () if data.weight is None or keys < 2 else _WEIGHTED
-    possible = [name for name in DEFAULT if name in _BY_RECORD or keys > (name in _NEEDS_PAIRS)]
+    paired = _NEEDS_PAIRS if 1 < keys <= _MOST_PAIRED else ()
+    possible = [name for name in DEFAULT if name in _BY_RECORD or name in paired or (keys and name not in _NEEDS_PAIRS)]
     return (*possible, *weighted)
 
 
@@ -136,19 +143,21 @@ def release(
     publish_f : tell users in the methods note by which factor f, and for which variables, they can correct tables.
     overwrite : replace an earlier release; a folder that holds anything else is never replaced.
     policy : the agency's policy, or the path of its TOML file; a release that fails it is refused. See `check_policy`.
+        The policy that the variable QUADRILLE_POLICY names is checked as well, whatever is given here.
 
     Example
     -------
-    >>> import quadrille as qd, tempfile
+    >>> import quadrille as qd
     >>> data = qd.datasets.cps8d()
-    >>> made = qd.release(data, qd.RandomSwap(["MS"], rate=0.02), tempfile.mkdtemp())
-    >>> [file.name for file in made.public.iterdir() if file.name == "data.csv"]
-    ['data.csv']
+    >>> made = qd.release(data, qd.RandomSwap(["MS"], rate=0.02), "release")
+    >>> sorted(file.name for file in made.public.iterdir())
+    ['codebook.toml', 'data.csv', 'methods.md']
     """
     one_of("release", "format", format, FORMATS)
     folder = Path(out)
     check_free(folder, overwrite=overwrite, holds=_FOLDERS)
-    draft = _draft(data, recipe, measures, policy, format=format, shuffle=shuffle, publish_f=publish_f)
+    asked = asked_policies("release", policy)
+    draft = _draft(data, recipe, measures, asked, format=format, shuffle=shuffle, publish_f=publish_f)
     if draft.verdict is not None and draft.verdict.outcome == "fail":
         raise PolicyError(draft.verdict)
     plan, scores, public, found = draft.plan, draft.scores, draft.public, draft.found
@@ -174,13 +183,14 @@ def release(
     for warning in found:
         warnings.warn(warning, stacklevel=2)
     files = [folder / "public" / name for name in outside] + [folder / "confidential" / name for name in inside]
-    return Release(folder, tuple(files), scores, record.account, record.warnings, not_held, draft.verdict)
+    left_out = tuple(variable.name for variable in data.codebook if variable.role == "id")
+    return Release(folder, tuple(files), scores, record.account, record.warnings, not_held, draft.verdict, left_out)
 
 
 def check_policy(
     data: Data,
     recipe: Recipe,
-    policy: Policy | str | Path,
+    policy: Policy | str | Path | None = None,
     *,
     format: str = "csv",
     shuffle: bool = True,
@@ -188,20 +198,24 @@ def check_policy(
 ) -> Verdict:
     """Say line by line what a policy says to a release, without writing anything.
 
-    The parameters are those of `release`. The verdict of a line is "pass", "fail" or "review": a person must look.
+    The parameters are those of `release`, and so is what is checked: the policy given, and the one that the variable
+    QUADRILLE_POLICY names. `verdict.policies` has them one by one, `verdict.lines` the lines of all. The verdict of a
+    line is "pass", "fail" or "review": a person must look.
 
     Example
     -------
-    >>> import quadrille as qd, tempfile
     >>> from pathlib import Path
-    >>> path = Path(tempfile.mkdtemp()) / "policy.toml"
-    >>> _ = path.write_text("[measures]\\nhellinger = {most = 0.01}")
-    >>> verdict = qd.check_policy(qd.datasets.cps8d(), qd.RandomSwap(["MS"], rate=0.02), path)
+    >>> import quadrille as qd
+    >>> _ = Path("policy.toml").write_text("[measures]\\nhellinger = {most = 0.01}")
+    >>> verdict = qd.check_policy(qd.datasets.cps8d(), qd.RandomSwap(["MS"], rate=0.02), "policy.toml")
     >>> verdict.outcome, verdict.lines[0].rule, verdict.lines[0].asked
     ('fail', '[measures] hellinger', 'at most 0.01')
     """
     one_of("check_policy", "format", format, FORMATS)
-    found = _draft(data, recipe, (), policy, format=format, shuffle=shuffle, publish_f=publish_f).verdict
+    asked = asked_policies("check_policy", policy)
+    if not asked:
+        raise ParameterError(f"Name a policy: check_policy(data, recipe, policy), or by the variable {VARIABLE}.")
+    found = _draft(data, recipe, (), asked, format=format, shuffle=shuffle, publish_f=publish_f).verdict
     assert found is not None
     return found
 
@@ -223,13 +237,12 @@ def _draft(
     data: Data,
     recipe: Recipe,
     measures: Sequence[str],
-    policy: Policy | str | Path | None,
+    asked: Sequence[Asked],
     *,
     format: str,
     shuffle: bool,
     publish_f: bool,
 ) -> _Draft:
-    rules = None if policy is None else as_policy(policy)
     plan = recipe.plan(data)
     if not len(plan.rows):
         raise InputError(
@@ -237,7 +250,7 @@ def _draft(
             "boundary or the constraints, or choose other variables."
         )
     wanted = beside_the_n_rule(default_measures(data) if measures is DEFAULT else measures)
-    scores, cannot = scored(data, plan, wanted, rules)
+    scores, cannot = scored(data, plan, wanted, asked)
     public = _public(
         plan.apply(data),
         random_order(data.n, recipe.stream().sub("public order")) if shuffle else None,
@@ -245,18 +258,21 @@ def _draft(
     )
     factor = published(recipe, plan, data, public) if publish_f else None
     account, found, verdict = plan.report(data), cautions(public, recipe, data, plan), None
-    if rules is not None:
+    if asked:
         told, columns = tuple(map(str, found)), public.columns
         case = Case(data, recipe, plan, account, scores, cannot, columns, format, shuffle, publish_f, told)
-        verdict = judge(rules, case)
+        verdict = judge(asked, case)
         found += _to_review(verdict)
     return _Draft(plan, public, factor, account, scores, found, verdict)
 
 
 def _to_review(verdict: Verdict) -> list[ReleaseWarning]:
-    lines = [line.rule for line in verdict.having("review")]
-    told = f"The policy {verdict.policy!r} wants a person to look at: {', '.join(lines)}. The dossier says why."
-    return [ReleaseWarning(told)] if lines else []
+    told = "The policy {!r} wants a person to look at: {}. The dossier says why."
+    return [
+        ReleaseWarning(told.format(each.policy, ", ".join(line.rule for line in lines)))
+        for each in verdict.policies
+        if (lines := each.having("review"))
+    ]
 
 
 def _rival_scores(data: Data, plan: Plan, scores: Scores) -> dict[str, Scores]:

@@ -110,6 +110,7 @@ def diagnosis_of(account: Account) -> Diagnosis | None:
     """Return what a plan says about small cells; None for other methods than designed swapping.
 
     >>> import quadrille as qd
+    >>> from quadrille.io.designed import diagnosis_of
     >>> data = qd.datasets.cps8d()
     >>> diagnosis_of(qd.DesignedSwap(share=0.5, seed=7).plan(data).report(data)).treated
     '547 cells of 1 or 2 records: ... camouflaged (filled up to 3), 0 emptied, ... left as they were'

@@ -13,6 +13,10 @@ import polars as pl
 
 from quadrille.errors import OutputError
 from quadrille.io.atomic import new_file
+from quadrille.texts import large
+
+_MOST_BITS = 14_000
+"""Python writes whole numbers of up to 4,300 digits."""
 
 TABLES = (".csv", ".parquet")
 """The endings of result tables."""
@@ -21,6 +25,9 @@ TABLES = (".csv", ".parquet")
 def as_json(document: object) -> str:
     """Write a document as JSON: an infinite number as the text "Infinity" or "-Infinity", NaN as null.
 
+    A count too long for Python to write in digits is a text, too, such as "about 10^4515".
+
+    >>> from quadrille.io.documents import as_json
     >>> as_json({"value": float("inf")}).split()
     ['{', '"value":', '"Infinity"', '}']
     """
@@ -32,6 +39,8 @@ def _finite(value: object) -> object:
         return {name: _finite(each) for name, each in cast("Mapping[object, object]", value).items()}
     if isinstance(value, list | tuple):
         return [_finite(each) for each in cast("list[object]", value)]
+    if isinstance(value, int) and value.bit_length() > _MOST_BITS:
+        return large(value)
     if isinstance(value, float) and not isfinite(value):
         return None if isnan(value) else "Infinity" if value > 0 else "-Infinity"
     return value

@@ -22,6 +22,7 @@ from quadrille.randomness import is_secret
 from quadrille.recipe import Recipe
 from quadrille.rules import rules_told
 from quadrille.study.score import Scores
+from quadrille.texts import shown
 
 
 def methods_note(public: Data, *, shuffled: bool, published: Published | None = None, weight_stays: bool = True) -> str:
@@ -31,7 +32,7 @@ def methods_note(public: Data, *, shuffled: bool, published: Published | None = 
     recipe, the plan or the original, so it cannot give them away.
     """
     about_weight = _WEIGHTED if weight_stays else _WEIGHT_MOVED
-    weight = f"\n{about_weight.format(weight=public.weight)}" if public.weight is not None else ""
+    weight = f"\n{about_weight.format(weight=shown(public.weight))}" if public.weight is not None else ""
     order = "The order of the records carries no information. " if shuffled else ""
     secret = _ALL_SECRET if published is None else _REST_SECRET
     variables = " or which variables" if published is None else ""
@@ -136,7 +137,7 @@ def dossier(record: Record) -> str:
         "Whoever has the seed or the plan in this folder can undo the release. Never publish any part of it.",
     ]
     body = [line for title, lines in sections.items() for line in ("", f"## {title}", "", *lines)]
-    return "\n".join((*head, *body)) + "\n"
+    return "\n".join(map(shown, (*head, *body))) + "\n"
 
 
 def _rules(details: Details | None) -> dict[str, list[str]]:
@@ -166,6 +167,7 @@ def _data(record: Record) -> list[str]:
         f"- Weight: {weight}",
         f"- Key variables: {', '.join(data.keys) or 'none'}",
         f"- Columns left out of the public file (identifiers; what steers the draw): {', '.join(dropped) or 'none'}",
+        *(["- To release one of these on purpose, give it another role than id in the codebook."] if dropped else []),
         f"- Fingerprint before: `{record.plan.before}`",
         f"- Fingerprint after, rows in their original order: `{record.plan.after}`",
         "",
@@ -180,7 +182,7 @@ def _column(variable: Variable) -> tuple[str, str, str, str]:
 
 def _recipe(recipe: Recipe) -> list[str]:
     seed = (
-        "256 secret bits from the operating system"
+        "64 hexadecimal digits (drawn from the operating system unless they were given)"
         if is_secret(recipe.parameters()["seed"])
         else "a number that can be guessed: for tests and papers, not for a release"
     )

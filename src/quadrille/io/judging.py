@@ -11,15 +11,15 @@ from quadrille.data import Data
 from quadrille.errors import QuadrilleError
 from quadrille.io.markdown import value_text
 from quadrille.io.policy import Limit, Outcome, Policy, Required
-from quadrille.io.verdict import Line, Verdict
+from quadrille.io.policy_source import Asked
+from quadrille.io.seed_patterns import pattern_of
+from quadrille.io.verdict import Judged, Line, Verdict
+from quadrille.measure_base import Call, Measure
 from quadrille.plan import Plan
 from quadrille.randomness import is_secret
 from quadrille.recipe import Recipe
 from quadrille.study.axes import beside_the_n_rule
 from quadrille.study.score import Scores, score
-
-_LIKELY_DIGITS = 9
-"""A seed from the operating system has at least so many different hexadecimal digits, but for one in 10^15."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +39,9 @@ class Case:
     warnings: Sequence[str]
 
 
-def scored(data: Data, plan: Plan, wanted: Sequence[str], policy: Policy | None) -> tuple[Scores, dict[str, str]]:
-    """Score what the analyst and the policy ask for; of the policy's measures, say which cannot be computed and why."""
-    required = beside_the_n_rule(policy.addresses) if policy else ()
+def scored(data: Data, plan: Plan, wanted: Sequence[str], asked: Sequence[Asked]) -> tuple[Scores, dict[str, str]]:
+    """Score what the analyst and the policies ask for; of the policies' measures, say which cannot be computed."""
+    required = beside_the_n_rule(list(dict.fromkeys(name for each in asked for name in each.policy.addresses)))
     if not wanted and not required:
         return Scores({}), {}
     try:
@@ -57,15 +57,20 @@ def scored(data: Data, plan: Plan, wanted: Sequence[str], policy: Policy | None)
         return Scores(results), cannot
 
 
-def judge(policy: Policy, case: Case) -> Verdict:
-    """Judge a release by every rule of a policy."""
+def judge(asked: Sequence[Asked], case: Case) -> Verdict:
+    """Judge a release by every rule of every policy."""
+    return Verdict(tuple(_judged(each.policy, case, machine=each.machine) for each in asked))
+
+
+def _judged(policy: Policy, case: Case, *, machine: bool) -> Judged:
     lines = [
         *_swap_lines(policy, case),
         *_release_lines(policy, case),
         *(_measured(required, case) for required in policy.measures),
         *_warned(policy.warnings, case.warnings),
     ]
-    return Verdict(policy.name, policy.path.name, policy.sha256, tuple(lines))
+    file = None if policy.path is None else policy.path.name
+    return Judged(policy.name, file, policy.sha256, machine, tuple(lines))
 
 
 def _swap_lines(policy: Policy, case: Case) -> list[Line]:
@@ -142,9 +147,9 @@ def _seed(recipe: Recipe) -> Line:
     rule, asked, seed = "[swap] seeds", "a secret of 256 bits", recipe.parameters()["seed"]
     if not is_secret(seed):
         return Line(rule, asked, "a number that can be guessed", "fail")
-    if len(set(str(seed))) < _LIKELY_DIGITS:
-        return Line(rule, asked, "a text that is not random", "fail")
-    return Line(rule, asked, "256 secret bits", "pass")
+    if pattern := pattern_of(str(seed)):
+        return Line(rule, asked, "a text that is not random", "fail", f"it has {pattern}")
+    return Line(rule, asked, "64 digits, no pattern", "pass")
 
 
 def _measured(required: Required, case: Case) -> Line:
@@ -153,16 +158,30 @@ def _measured(required: Required, case: Case) -> Line:
     if required.address in case.cannot:
         return Line(rule, str(limit), "cannot be computed", "fail", case.cannot[required.address])
     kind, found = case.scores.results[required.address]
+    harmless = _harmless(kind, required, case)
     if found.value is None or isnan(found.value):
+        if harmless:
+            return Line(rule, str(limit), "no small cell", "pass", f"{found.note}: there is nothing to identify")
         return Line(rule, str(limit), "undefined", "review", found.note)
     signed = kind.direction == "nearer 0"
     outcome = limit.judge(abs(found.value) if signed else found.value)
     asked = f"{limit} in size" if signed and not limit.open else str(limit)
     missing = sum(value is None for value in found.parts.values())
     why = _why(limit, outcome)
-    if outcome == "pass" and missing:
+    if outcome == "pass" and missing and not harmless:
         outcome, why = "review", f"{missing} of {len(found.parts)} tables or models behind it are undefined"
     return Line(rule, asked, value_text(found.value), outcome, why)
+
+
+def _harmless(kind: Measure, required: Required, case: Case) -> bool:
+    """Tell whether an undefined value is the best there is: `confidence` lacks one where no small cell is released.
+
+    A least value, no limit at all, or a condition that no record meets is another matter: a person looks.
+    """
+    if kind.name != "confidence" or required.limit.least is not None or required.limit.most is None:
+        return False
+    where = Call.parse(required.address).where
+    return where is None or bool(where.met(case.data).any())
 
 
 def _why(limit: Limit, outcome: Outcome) -> str:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast
+
+from quadrille.errors import bad_parameter
 
 Outcome = Literal["pass", "review", "fail"]
 
@@ -13,6 +15,7 @@ Outcome = Literal["pass", "review", "fail"]
 class Limit:
     """The least and the most that a value may be; within `margin`, a share of the limit, a person must look.
 
+    >>> from quadrille.io.policy import Limit
     >>> limit = Limit(most=0.05, margin=0.1)
     >>> limit.judge(0.03), limit.judge(0.047), limit.judge(0.051)
     ('pass', 'review', 'fail')
@@ -60,28 +63,34 @@ class Required:
         return f"[{self.section}] {self.address}"
 
 
+_LISTS = {"measures": Required, "methods": str, "never_swapped": str, "never_released": str, "formats": str}
+
+
 @dataclass(frozen=True)
 class Policy:
     """The rules of a policy file; what it does not mention is None or empty, and is not checked.
 
+    A policy with a `path` is compared with that file when a release is judged, so nobody can pass off other rules as
+    the agency's. One that is made in Python has neither path nor hash, and is recorded as not from a file.
+
     Example
     -------
-    >>> import quadrille as qd, tempfile
     >>> from pathlib import Path
-    >>> path = Path(tempfile.mkdtemp()) / "policy.toml"
-    >>> _ = path.write_text('''
+    >>> import quadrille as qd
+    >>> _ = Path("policy.toml").write_text('''
     ... [swap]
     ... seeds = "secret"
     ... [measures]
     ... hellinger = {most = 0.05}
     ... ''')
-    >>> qd.Policy.read(path).measures
-    (Required(section='measures', address='hellinger', limit=Limit(least=None, most=0.05, margin=0.0)),)
+    >>> policy = qd.Policy.read("policy.toml")
+    >>> policy.secret_seeds, policy.addresses, policy.measures[0].limit.most
+    (True, ('hellinger',), 0.05)
     """
 
-    path: Path
-    sha256: str
-    name: str
+    path: Path | None = None
+    sha256: str | None = None
+    name: str = "made in Python"
     measures: tuple[Required, ...] = ()
     methods: tuple[str, ...] = ()
     rate: Limit | None = None
@@ -94,19 +103,45 @@ class Policy:
     formats: tuple[str, ...] = ()
     warnings: Outcome = "review"
 
+    def __post_init__(self) -> None:
+        """Refuse what reading a file can never give; a text instead of a list would be taken apart into letters."""
+        if (self.path is None) != (self.sha256 is None):
+            raise bad_parameter("Policy", "sha256", "given with the path of its file, or not at all", self.sha256)
+        for name, kind in _LISTS.items():
+            value = cast("object", getattr(self, name))
+            listed = cast("tuple[object, ...]", value if isinstance(value, tuple) else (None,))
+            if not all(isinstance(each, kind) for each in listed):
+                raise bad_parameter("Policy", name, f"a tuple of {kind.__name__}", cast("object", value))
+        for name in ("rate", "changed"):
+            value = cast("object", getattr(self, name))
+            if value is not None and not isinstance(value, Limit):
+                raise bad_parameter("Policy", name, "a Limit or None", value)
+        if self.warnings not in ("pass", "review", "fail"):
+            raise bad_parameter("Policy", "warnings", "'pass', 'review' or 'fail'", self.warnings)
+
     @classmethod
     def read(cls, path: str | Path) -> Policy:
-        """Read a policy file and check it; the first fault is told with its place."""
+        """Read a policy file and check it; the first fault is told with its place.
+
+        >>> from pathlib import Path
+        >>> import quadrille as qd
+        >>> _ = Path("policy.toml").write_text("[swap]\\nrates = {most = 0.1}")
+        >>> qd.Policy.read("policy.toml")
+        Traceback (most recent call last):
+        quadrille.errors.InputError: policy.toml, [swap]: There is no setting 'rates'. Did you mean: 'rate'?
+        """
         from quadrille.io.policy_file import read_policy
 
         return read_policy(Path(path))
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """The measures to score, each once."""
+        """The measures to score, each once.
+
+        >>> from pathlib import Path
+        >>> import quadrille as qd
+        >>> _ = Path("policy.toml").write_text("[measures]\\nhellinger = {most = 0.05}\\nexposed = {most = 0.01}")
+        >>> qd.Policy.read("policy.toml").addresses
+        ('hellinger', 'exposed')
+        """
         return tuple(dict.fromkeys(each.address for each in self.measures))
-
-
-def as_policy(given: Policy | str | Path) -> Policy:
-    """Return a policy, read from its file where a path is given."""
-    return given if isinstance(given, Policy) else Policy.read(given)

@@ -8,47 +8,53 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from hashlib import sha256
-from math import isfinite
 from pathlib import Path
 from typing import Any, cast
 
 from quadrille import swap
 from quadrille.errors import InputError, QuadrilleError, unknown_name
-from quadrille.io.policy import Limit, Policy, Required
+from quadrille.io.policy import Policy, Required
+from quadrille.io.policy_limits import limit_of, margin_of, rate_of
 from quadrille.measure_base import Call, Measure
 from quadrille.study.axes import kind_of
 from quadrille.study.job.table import Table, frozen
-from quadrille.study.toml import know_sections, read_toml
+from quadrille.study.toml import know_sections, parse_toml, read_bytes
 
 FORMATS = ("csv", "parquet", "sav", "dta", "xpt")
 """What a release can be written as; a test keeps this equal to what it is written as."""
 
 CELL_MEASURES = ("small_cells", "exposed", "confidence")
 _SECTIONS = ("policy", "cells", "swap", "release", "measures")
+_WHAT = "the policy"
 _LEAST_CELL = 2
 _MOST_CELL = 1_000_000
-_LARGEST = 1e300
 
 
 def read_policy(path: Path) -> Policy:
     """Read a policy file; the first fault is told with its place."""
-    document = read_toml(path, "the policy")
-    if not path.is_file():  # a pipe is read once, and its hash would be that of nothing
-        raise InputError(f"The policy {str(path)!r} is not a file that can be read again. Give the path of a file.")
+    raw = _raw(path)
+    document = parse_toml(raw, path, _WHAT)
     know_sections(document, _SECTIONS, str(path))
     if not any(document.get(name) for name in _SECTIONS[1:]):
         raise InputError(f'{path}: the policy has no rule. Write one, such as [swap] with seeds = "secret".')
     head, cells, swapped, released, measures = (_section(path, document, name) for name in _SECTIONS)
     head.know(("name", "margin"))
-    margin = _margin(head) or 0.0
+    margin = margin_of(head) or 0.0
     return Policy(
-        path=path,
-        sha256=sha256(path.read_bytes()).hexdigest(),
+        path=path.absolute(),
+        sha256=sha256(raw).hexdigest(),
         name=head.text("name") or path.name,
         measures=(*_cells(cells, margin), *_measures(measures, margin)),
         **_swap_rules(swapped),
         **_release_rules(released),
     )
+
+
+def _raw(path: Path) -> bytes:
+    """Read the file once, so that the hash is that of the rules; a pipe cannot be compared with its rules later."""
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise InputError(f"The policy {str(path)!r} is not a file that can be read again. Give the path of a file.")
+    return read_bytes(path, _WHAT)
 
 
 def _section(path: Path, document: Mapping[str, object], name: str) -> Table:
@@ -61,27 +67,27 @@ def _section(path: Path, document: Mapping[str, object], name: str) -> Table:
 
 def _swap_rules(table: Table) -> dict[str, Any]:
     table.know(("methods", "rate", "changed", "never", "seeds"))
-    methods = table.texts("methods", "methods", least=1 if "methods" in table.values else 0)
+    methods = _some(table, "methods", "methods")
     for index, name in enumerate(methods):
         if name not in swap.Recipe.methods:
             table.refuse(str(unknown_name("method", name, swap.Recipe.methods)), "methods", index)
     return {
         "methods": methods,
-        "rate": _rate(table, "rate"),
-        "changed": _rate(table, "changed"),
-        "never_swapped": table.texts("never", "column names"),
+        "rate": rate_of(table, "rate"),
+        "changed": rate_of(table, "changed"),
+        "never_swapped": _some(table, "never", "column names"),
         "secret_seeds": _word(table, "seeds", ("any", "secret")) == "secret",
     }
 
 
 def _release_rules(table: Table) -> dict[str, Any]:
     table.know(("never", "shuffle", "publish_f", "formats", "warnings"))
-    formats = table.texts("formats", "formats", least=1 if "formats" in table.values else 0)
+    formats = _some(table, "formats", "formats")
     for index, name in enumerate(formats):
         if name not in FORMATS:
             table.refuse(str(unknown_name("format", name, FORMATS)), "formats", index)
     return {
-        "never_released": table.texts("never", "column names"),
+        "never_released": _some(table, "never", "column names"),
         "shuffled": _flag(table, "shuffle", absent=False),
         "publish_f": _flag(table, "publish_f", absent=True),
         "formats": formats,
@@ -102,17 +108,30 @@ def _cells(table: Table, margin: float) -> list[Required]:
     if not limited:
         table.refuse(f"gives no limit. Add one or more of {', '.join(CELL_MEASURES)}, as in exposed = {{most = 0.02}}.")
     found: list[Required] = []
-    for index, margin_of in enumerate(table.texts("tables", 'tables, like "Age*Sex*Region"') or ("",)):
+    for index, variables in enumerate(_some(table, "tables", 'tables, like "Age*Sex*Region"') or ("",)):
         for name in limited:
-            address = f"{name}({margin_of}, n={smallest})" if margin_of else f"{name}(n={smallest})"
-            kind = _known(table, address, "tables" if margin_of else name, index if margin_of else None)
-            found.append(Required("cells", address, _limit(table, name, kind, margin)))
+            address = f"{name}({variables}, n={smallest})" if variables else f"{name}(n={smallest})"
+            kind = _known(table, address, "tables" if variables else name, index if variables else None)
+            if variables:
+                _only_variables(table, address, index)
+            found.append(Required("cells", address, limit_of(table, name, kind, margin)))
     return found
+
+
+def _only_variables(table: Table, address: str, index: int) -> None:
+    """Refuse a table that brings options of its own, such as another n."""
+    call = Call.parse(address)
+    if call.where is not None or call.margin is None or len(call.options) > 1:
+        table.refuse(
+            'must be variables and nothing else, like "Age*Sex*Region". Write other options under [measures].',
+            "tables",
+            index,
+        )
 
 
 def _measures(table: Table, margin: float) -> list[Required]:
     return [
-        Required("measures", address, _limit(table, address, _known(table, address, address), margin))
+        Required("measures", address, limit_of(table, address, _known(table, address, address), margin))
         for address in table.values
     ]
 
@@ -120,65 +139,34 @@ def _measures(table: Table, margin: float) -> list[Required]:
 def _known(table: Table, address: str, key: str, index: int | None = None) -> Measure:
     """Return the measure of an address; one that is not understood is refused where it stands."""
     try:
-        return kind_of(address).bound(Call.parse(address))
+        call = Call.parse(address)
+        kind = kind_of(address).bound(call)
     except QuadrilleError as error:
         return table.refuse(str(error), key, index)
+    if fault := _fault(call, kind):
+        return table.refuse(fault, key, index)
+    return kind
 
 
-def _limit(table: Table, key: str, kind: Measure, margin: float) -> Limit:
-    """Read the limits of a measure; of a signed one its size is limited."""
-    low, high = kind.range
-    if kind.direction == "nearer 0":
-        low, high = 0.0, max(abs(low), abs(high))
-    return _between(table, key, low, high, margin)
+def _fault(call: Call, kind: Measure) -> str:
+    """Say what is wrong with an address whatever the data are."""
+    margin, options = call.margin or (), [name for name, _ in call.options]
+    if not all(name.strip() for name in margin):
+        return "a variable has no name. Write names between the asterisks, like Age*Sex."
+    if len(set(margin)) < len(margin):
+        return "a variable occurs twice. Name each variable once."
+    if len(set(options)) < len(options):
+        return "an option is given twice. Give each once."
+    if call.models and kind.layout != "models":
+        return f"{kind.name} takes variables, not a model. Put a name that holds a '~' in backticks."
+    if margin and kind.layout == "models":
+        return f"{kind.name} needs a model, not a list of variables."
+    return ""
 
 
-def _rate(table: Table, key: str) -> Limit | None:
-    return _between(table, key, 0.0, 1.0, None) if key in table.values else None
-
-
-def _between(table: Table, key: str, low: float, high: float, margin: float | None) -> Limit:
-    """Read {least = ..., most = ...}, within what the value can be; margin None: a margin makes no sense here."""
-    written = table.values[key]
-    names = ("least", "most") if margin is None else ("least", "most", "margin")
-    if not isinstance(written, dict):
-        table.demand("a table of limits, like {most = 0.05}", written, key)
-    given = Table(f"{table.place} {key}", cast("dict[str, object]", written))
-    given.know(names)
-    least, most = (_number(given, name, low, high) for name in ("least", "most"))
-    if least is not None and most is not None and least > most:
-        given.refuse(f"'least' is above 'most'. Got {least:g} and {most:g}.")
-    if margin is None and least is None and most is None:
-        given.refuse("gives no limit. Add 'least' or 'most'.")
-    own = None if margin is None else _margin(given)
-    return Limit(least, most, margin or 0.0 if own is None else own)
-
-
-def _number(table: Table, key: str, low: float, high: float) -> float | None:
-    value = table.values.get(key)
-    if value is None:
-        return None
-    if (
-        isinstance(value, int | float)
-        and not isinstance(value, bool)
-        and low <= value <= high
-        and abs(value) <= _LARGEST
-    ):
-        return float(value)
-    return table.demand("a number" + _range(low, high), value, key)
-
-
-def _range(low: float, high: float) -> str:
-    if isfinite(low) and isfinite(high):
-        return f" in [{low:g}, {high:g}]"
-    return f" of {low:g} or more" if isfinite(low) else f" of {high:g} or less" if isfinite(high) else ""
-
-
-def _margin(table: Table) -> float | None:
-    value = _number(table, "margin", 0.0, 1.0)
-    if value == 1.0:
-        table.demand("a number in [0, 1)", value, "margin")
-    return value
+def _some(table: Table, key: str, what: str) -> tuple[str, ...]:
+    """Return a list of texts, empty where it is absent: an empty one that is written would be a rule about nothing."""
+    return table.texts(key, what, least=1 if key in table.values else 0)
 
 
 def _flag(table: Table, key: str, *, absent: bool) -> bool:

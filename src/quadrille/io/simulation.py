@@ -82,14 +82,14 @@ def simulate_design(
 
     Example
     -------
-    >>> import quadrille as qd, tempfile
+    >>> import quadrille as qd
     >>> design = {
     ...     "design": {"replicates": 200, "seed": 1},
     ...     "areas": {"equal": ["4 x 1000"], "skewed": ["3 x 500", 2500]},
     ...     "levels": {"even": [0.5, 0.5], "uneven": [0.8, 0.2]},
     ...     "rates": {"low": 0.01, "high": 0.05},
     ... }
-    >>> done = qd.simulate_design(design, tempfile.mkdtemp() + "/study")
+    >>> done = qd.simulate_design(design, "simulated")
     >>> done.frame().shape
     (1600, 13)
     >>> done.analysis.models["chi_square"].factors

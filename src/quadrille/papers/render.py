@@ -44,6 +44,7 @@ def render(found: Reproduction, console: Console) -> None:
 def wrapped(text: str, width: int, *, first: str = "", indent: str | None = None) -> str:
     """Break a text into lines that start with `indent`; a number stays with its unit, a formula in one piece.
 
+    >>> from quadrille.papers.render import wrapped
     >>> print(wrapped("steps: from 1 % to 5 % to 10 %", 17, first="1. "))
     1. steps: from
        1 % to 5 %

@@ -56,19 +56,19 @@ def write_report(
 
     Example
     -------
-    >>> import quadrille as qd, tempfile
-    >>> folder = tempfile.mkdtemp()
+    >>> import tempfile
+    >>> import quadrille as qd
     >>> data = qd.datasets.cps8d()
     >>> recipes = qd.grid(qd.RandomSwap, swap=[["Edu"], ["MS"]], pairs=[244, 488], seeds=2)
-    >>> study = qd.search(data, recipes, ["small_cells", "exposed", "hellinger"], out=f"{folder}/study")
-    >>> write_report(study, data, f"{folder}/report.html").name
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     study = qd.search(data, recipes, ["small_cells", "exposed", "hellinger"], out=f"{folder}/study")
+    ...     qd.report.write_report(study, data, f"{folder}/report.html").name
     'report.html'
     """
     out = Path(out)
     if out.exists() and (out.is_dir() or not overwrite):
         raise OutputError(f"{str(out)!r} exists. Choose another name, or ask to overwrite it.")
-    if out.exists() and out.samefile(study.path):
-        raise OutputError(f"{str(out)!r} is the study itself. Choose another name for the report.")
+    _keep_apart(out, study)
     if data.fingerprint != study.header.fingerprint:
         raise MismatchError(
             f"The study {str(study.path)!r} was made for other data. "
@@ -78,6 +78,14 @@ def write_report(
     with new_file(out, page.encode(), private=True):
         pass
     return out
+
+
+def _keep_apart(out: Path, study: Study) -> None:
+    """Refuse to write over the study, and over the files that it knows it was made from."""
+    known = study.source
+    for what, path in (("study itself", study.path), ("data", known.get("file")), ("codebook", known.get("codebook"))):
+        if path is not None and out.exists() and Path(path).exists() and out.samefile(path):
+            raise OutputError(f"{str(out)!r} is the {what}. Choose another name for the report.")
 
 
 def render(scope: Scope, written: datetime) -> str:

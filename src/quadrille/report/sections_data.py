@@ -11,6 +11,7 @@ from quadrille.frames import tidy
 from quadrille.report import words
 from quadrille.report.scope import TWO_WAY, Row, Scope
 from quadrille.report.tables import FullTable, one_way, two_way
+from quadrille.texts import large
 
 _SIZES = 4
 _MOST_CATEGORIES = 15
@@ -30,7 +31,7 @@ def profile(scope: Scope) -> Row:
         "weight_total": words.count(total),
         "columns": [_column(data[name], data) for name in data.columns],
         "key_variables": words.listed(list(data.keys)),
-        "possible": f"{cross.possible:,}" if cross.possible < 10**12 else f"{cross.possible:.3g}",
+        "possible": large(cross.possible),
         "occupied": words.count(len(counts)),
         "ones": words.count((counts == 1).sum()),
         "twos": words.count((counts == 2).sum()),

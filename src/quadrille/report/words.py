@@ -19,6 +19,7 @@ _LITTLE_FALL = 0.1
 def count(number: float | None) -> str:
     """Write a number of records.
 
+    >>> from quadrille.report.words import count
     >>> count(48842), count(None)
     ('48,842', '–')
     """
@@ -28,6 +29,7 @@ def count(number: float | None) -> str:
 def share(value: float | None) -> str:
     """Write a share as per cent with enough decimals to tell candidates apart.
 
+    >>> from quadrille.report.words import share
     >>> share(0.0150076), share(0.9423), share(1.0), share(0.0000012)
     ('1.501 %', '94.23 %', '100 %', '0.00012 %')
     """
@@ -41,6 +43,7 @@ def share(value: float | None) -> str:
 def number(value: float | None) -> str:
     """Write a number with four digits.
 
+    >>> from quadrille.report.words import number
     >>> number(0.0228231), number(None), number(-0.5)
     ('0.02282', 'undefined', '−0.5')
     """
@@ -50,6 +53,7 @@ def number(value: float | None) -> str:
 def signed(value: float, digits: int = 0) -> str:
     """Write a difference with its sign.
 
+    >>> from quadrille.report.words import signed
     >>> signed(12), signed(-1204.25, 1), signed(0)
     ('+12', '−1,204.2', '0')
     """
@@ -65,6 +69,7 @@ def score(address: str, value: float | None) -> str:
 def listed(items: list[str]) -> str:
     """Join with commas and a last 'and'.
 
+    >>> from quadrille.report.words import listed
     >>> listed(["Age", "Sex", "Race"])
     'Age, Sex and Race'
     """
@@ -74,6 +79,7 @@ def listed(items: list[str]) -> str:
 def design(parameters: Mapping[str, object]) -> str:
     """Name a design: what is swapped, how much, under which constraints.
 
+    >>> from quadrille.report.words import design
     >>> design({"swap": "Edu + Race", "pairs": 488, "rate": 0.02, "same": "Sex", "different": "", "other": ""})
     'Edu + Race, 488 pairs, same Sex'
     """
@@ -97,6 +103,7 @@ def swapped_by_default(parameters: Mapping[str, object]) -> str:
 def method(name: object) -> str:
     """Name a method in one word.
 
+    >>> from quadrille.report.words import method
     >>> method("DesignedSwap")
     'designed'
     """

@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from quadrille import texts
 from quadrille.errors import InputError, unknown_name
 
 MOST_BYTES = 1_000_000
@@ -22,15 +23,7 @@ def read_toml(path: Path, what: str) -> dict[str, object]:
 
 def read_bytes(path: Path, what: str) -> bytes:
     """Read a file, once; one of more than `MOST_BYTES` is refused without reading on."""
-    try:
-        with path.open("rb") as file:
-            raw = file.read(MOST_BYTES + 1)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not the name of a file"
-        raise InputError(f"Cannot read {what} {str(path)!r}: {reason}. Check the path.") from None
-    if len(raw) > MOST_BYTES:
-        raise InputError(f"Cannot read {what} {str(path)!r}: it has more than {MOST_BYTES:,} bytes. Check the path.")
-    return raw
+    return texts.read_bytes(path, what, most=MOST_BYTES)
 
 
 def parse_toml(raw: bytes, path: Path, what: str) -> dict[str, object]:

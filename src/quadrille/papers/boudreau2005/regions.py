@@ -81,6 +81,7 @@ class Cell:
 def region(name: str) -> Region:
     """Read a region's tables.
 
+    >>> from quadrille.papers.boudreau2005.regions import region
     >>> region("I").n, region("II").n
     (907999, 89)
     """

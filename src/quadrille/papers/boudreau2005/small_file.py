@@ -81,6 +81,7 @@ class Enumerated:
 def before() -> Fraction:
     """Return X, the estimate before any swap.
 
+    >>> from quadrille.papers.boudreau2005.small_file import before
     >>> float(before())
     24.060698
     """
@@ -90,6 +91,7 @@ def before() -> Fraction:
 def enumerated(kind: Kind) -> Enumerated:
     """Apply every permutation of a kind that moves exactly four of the seven records.
 
+    >>> from quadrille.papers.boudreau2005.small_file import enumerated
     >>> len(enumerated("cycles").values), len(enumerated("pairs").values)
     (315, 105)
     """

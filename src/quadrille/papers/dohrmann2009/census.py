@@ -51,6 +51,7 @@ Numbers = NDArray[np.int64]
 def sample(size: int) -> Data:
     """Draw so many records without replacement: always the same ones.
 
+    >>> from quadrille.papers.dohrmann2009.census import sample
     >>> sample(1156)
     Data(1,156 records, 17 columns, weight='fnlwgt')
     """

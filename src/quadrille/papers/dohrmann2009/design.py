@@ -87,6 +87,7 @@ class Setting(NamedTuple):
 def scenarios(source: Source) -> tuple[Scenario, ...]:
     """Return the twelve scenarios with the variables of a source.
 
+    >>> from quadrille.papers.dohrmann2009.design import scenarios
     >>> scenarios("adult")[9]
     Scenario(number=10, variables=('jobsex', 'educ6'), cells=180, nominal=30)
     """
@@ -99,6 +100,7 @@ def scenarios(source: Source) -> tuple[Scenario, ...]:
 def shape_of(shape: str) -> tuple[int, int]:
     """Return the possible cells and the nominal categories of a shape.
 
+    >>> from quadrille.papers.dohrmann2009.design import shape_of
     >>> shape_of("2N 4N 4O 6O")
     (192, 6)
     """

@@ -59,6 +59,7 @@ _PARTS = {
 def simulated(size: int) -> Data:
     """Return a file of that many records: every variable of the twelve scenarios, three scores and a weight.
 
+    >>> from quadrille.papers.dohrmann2009.literacy import simulated
     >>> simulated(1156)
     Data(1,156 records, 17 columns, weight='weight')
     """

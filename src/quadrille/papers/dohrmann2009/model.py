@@ -44,6 +44,7 @@ class Fit:
 def all_terms(factors: tuple[str, ...]) -> list[Term]:
     """Return the factors, then all products of two.
 
+    >>> from quadrille.papers.dohrmann2009.model import all_terms
     >>> all_terms(("rate", "size"))
     [('rate',), ('size',), ('rate', 'size')]
     """

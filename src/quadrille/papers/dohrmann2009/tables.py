@@ -45,6 +45,7 @@ def columns(table: str) -> dict[str, Column]:
 def names_of(term: Term) -> list[str]:
     """Name the columns of a term.
 
+    >>> from quadrille.papers.dohrmann2009.tables import names_of
     >>> names_of(("rate", "size"))
     ['rate x size 18102', 'rate x size 8153', 'rate x size 3648']
     """

@@ -32,6 +32,7 @@ CONSTRAINTS: dict[str, tuple[Swap, Swap]] = {"Sex same": (("Sex",), ()), "MS dif
 def name_of(swap: Swap) -> str:
     """Name a swap by its variables.
 
+    >>> from quadrille.papers.gks2003.experiment import name_of
     >>> name_of(("Race", "AnnSal"))
     'Race + AnnSal'
     """

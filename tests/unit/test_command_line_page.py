@@ -1,0 +1,73 @@
+"""docs/command-line.md is what its generator makes now: every command, every option, the same on every machine."""
+
+from __future__ import annotations
+
+import os
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer.main
+
+from quadrille import datasets, papers
+from quadrille.cli.app import app
+from quadrille.cli.designs import OPTIONS
+
+ROOT = Path(__file__).parents[2]
+TOOL = ROOT / "tools/command_line_page.py"
+PAGE = (ROOT / "docs/command-line.md").read_text(encoding="utf-8")
+COMMANDS: dict[str, Any] = typer.main.get_command(app).commands  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def section(name: str) -> str:
+    """Return the part of the page below a heading of the second order."""
+    return PAGE.split(f"\n## {name}\n")[1].split("\n## ")[0]
+
+
+def test_the_page_is_what_the_generator_makes_now() -> None:
+    made: str = runpy.run_path(str(TOOL))["page"]()
+    assert made == PAGE, "Write it anew: .venv/bin/python tools/command_line_page.py"
+
+
+def test_the_page_does_not_depend_on_the_machine(tmp_path: Path) -> None:
+    code = f"import runpy, sys; sys.stdout.write(runpy.run_path({str(TOOL)!r})['page']())"
+    odd = {"COLUMNS": "40", "HOME": str(tmp_path), "QUADRILLE_POLICY": str(tmp_path / "p.toml"), "LANG": "C"}
+    made = subprocess.run(
+        [sys.executable, "-X", "utf8", "-c", code],
+        capture_output=True,
+        encoding="utf-8",
+        check=True,
+        cwd=tmp_path,
+        env={**os.environ, **odd},
+    )
+    assert made.stdout == PAGE
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_option_of_a_command_is_in_its_table(name: str) -> None:
+    shown, design = section(name), section("Options of a design")
+    shared = set(OPTIONS) if "(#options-of-a-design)" in shown else set()
+    for param in COMMANDS[name].params:
+        written = param.metavar.strip("[]") if param.param_type_name == "argument" else param.opts[0]
+        place = design if param.name in shared else shown
+        assert f"| `{written}` |" in place or f"| `{written} {param.metavar}` |" in place, written
+        assert param.help
+
+
+def test_the_options_of_a_design_are_told_of_the_commands_that_have_them() -> None:
+    having = {name for name, each in COMMANDS.items() if set(OPTIONS) <= {param.name for param in each.params}}
+    assert {name for name in COMMANDS if "(#options-of-a-design)" in section(name)} == having >= {"swap", "release"}
+    assert all(f"[`{name}`](#{name})" in section("Options of a design") for name in having)
+
+
+def test_every_paper_and_every_bundled_file_is_named() -> None:
+    assert all(f"`{paper}`" in section("reproduce") for paper in papers.PAPERS)
+    assert all(f"`dataset:{name}`" in PAGE for name in datasets.__all__)
+
+
+def test_every_command_has_a_text_and_every_text_a_command() -> None:
+    words: dict[str, Any] = runpy.run_path(str(TOOL))["WORDS"]
+    assert list(words["command"]) == list(COMMANDS)

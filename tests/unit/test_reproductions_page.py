@@ -1,0 +1,41 @@
+"""The page of papers counts what the command prints under "Errata and notes", and names every paper."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from quadrille import papers
+
+ROOT = Path(__file__).parents[2]
+ROW = re.compile(r"^\| \[.*\| \[(\d+)\]\(([\w-]+)\.md(?:#[\w-]+)?\) \|$", re.MULTILINE)
+COUNTED = {
+    page.removeprefix("errata-"): int(count)
+    for count, page in ROW.findall((ROOT / "docs/reproductions.md").read_text())
+}
+
+
+def test_every_paper_has_a_row() -> None:
+    assert sorted(COUNTED) == sorted(papers.PAPERS)
+
+
+@pytest.mark.parametrize("paper", papers.PAPERS)
+def test_the_count_of_errata_and_notes_is_that_of_the_command(paper: str) -> None:
+    module = papers.get(paper)
+    printed = getattr(module, "ERRATA", None)
+    if printed is None:  # they carry figures of the run, so a short one is made
+        printed = module.reproduce(seeds=40).errata
+    assert COUNTED[paper] == len(printed)
+
+
+@pytest.mark.parametrize("paper", ["boudreau-2005", "dohrmann-2009", "gomatam-karr-sanil-2003"])
+def test_the_page_of_a_paper_lists_as_many(paper: str) -> None:
+    listed = (ROOT / f"docs/{paper}.md").read_text().split("## Errata and notes")[1].split("\n## ")[0]
+    assert len(re.findall(r"^\d+\. ", listed, re.MULTILINE)) == COUNTED[paper]
+
+
+def test_the_readme_names_every_paper() -> None:
+    readme = (ROOT / "README.md").read_text()
+    assert [paper for paper in papers.PAPERS if f"`{paper}`" not in readme] == []
