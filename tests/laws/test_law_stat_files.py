@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 
 import quadrille as qd
 from quadrille.codebook import Codebook, Stored, Variable
+from quadrille.data import missing_positions
 from quadrille.errors import OutputError
 from quadrille.frames import build, from_frame
-from quadrille.data import missing_positions
 from quadrille.frames.stream import Batches, build_streamed
 from quadrille.io import parquet, stat_parse
 from quadrille.io.stat_dates import from_moments, moment_of, to_moments
