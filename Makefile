@@ -9,7 +9,9 @@ READY := $(VENV)/.ready
 demo: $(READY)
 	@$(BIN)/quadrille demo --out demo
 
-test: lint types imports unit
+# The checks of the code run beside the tests: they use one core, and the tests have pauses.
+test: $(READY) browser
+	@$(MAKE) --no-print-directory --jobs 2 lint imports types unit
 
 bench: $(READY)
 	@$(BIN)/python -m bench

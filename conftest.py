@@ -5,8 +5,8 @@ from __future__ import annotations
 import doctest
 import os
 import re
+import shlex
 import subprocess
-import sys
 from bisect import bisect
 from collections.abc import Iterable
 from functools import cached_property
@@ -19,6 +19,9 @@ from sybil.document import PythonDocStringDocument
 from sybil.example import NotEvaluated
 from sybil.parsers.markdown import PythonCodeBlockParser
 from sybil.parsers.rest import DocTestParser
+from typer.testing import CliRunner
+
+from quadrille.cli import app
 
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -32,23 +35,24 @@ def console_blocks(document: Document) -> Iterable[Region]:
 
 def run_console(example: Example) -> None:
     """Run the commands of a block in the folder of the test and compare what they print; `...` stands for anything."""
-    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "COLUMNS": "100"}
-    environment.pop("FORCE_COLOR", None)
     for command, expected in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", example.parsed, re.MULTILINE):
-        done = subprocess.run(
-            command,
-            shell=True,
-            capture_output=True,
-            text=True,
-            check=False,
-            env=environment,
-            cwd=example.namespace["_folder"].name,
-        )
-        printed = done.stdout + done.stderr
-        assert done.returncode == 0, f"{command!r} exits with {done.returncode}:\n{printed}"
+        code, printed = _call(command)
+        assert code == 0, f"{command!r} exits with {code}:\n{printed}"
         assert doctest.OutputChecker().check_output(expected, printed, OPTIONS), (
             f"{command!r} prints\n{printed}\nand not\n{expected}"
         )
+
+
+def _call(command: str) -> tuple[int, str]:
+    """Run a command: ours in this process, which has its modules loaded, all others in a shell."""
+    words = shlex.shlex(command, posix=True, punctuation_chars=True)
+    words.whitespace_split = True
+    program, *rest = words
+    if program == "quadrille" and not any(set(word) <= set("();<>|&") for word in rest):
+        done = CliRunner().invoke(app, rest, env={"COLUMNS": "100", "FORCE_COLOR": None})
+        return done.exit_code, done.stdout + done.stderr
+    found = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+    return found.returncode, found.stdout + found.stderr
 
 
 def in_a_folder_of_its_own(namespace: dict[str, Any]) -> None:
