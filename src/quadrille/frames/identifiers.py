@@ -38,7 +38,6 @@ def sort_of(name: str) -> Sort | None:
     """Say what a name tells: words in any case and several languages, joined or not. None when it tells nothing.
 
     >>> from quadrille.frames.identifiers import sort_of
-    >>> from quadrille.frames.identifiers import sort_of
     >>> [sort_of(name) for name in ("first_name", "SSN_text", "PersonNumber", "hhid", "country_name", "phone_owner")]
     ['direct', 'direct', 'record', 'record', None, None]
     """
