@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from chart_specs import Spec, layers
 from quadrille import chart
 from quadrille.chart.error_by_size import _Logs
 from quadrille.chart.theme import HUES
 from quadrille.errors import InputError
-
-Spec = dict[str, Any]
 
 
 def sizes() -> pl.DataFrame:
@@ -38,14 +36,6 @@ def changes() -> pl.DataFrame:
             "realised": [-13.0, 28.0, 12.1, 1.0, 1.5, 2.5, None],
         }
     )
-
-
-def layers(spec: Spec) -> Iterator[Spec]:
-    parts = [part for key in ("layer", "hconcat", "vconcat") for part in spec.get(key, [])]
-    if not parts:
-        yield spec
-    for part in parts:
-        yield from layers(part)
 
 
 def rows(spec: Spec, mark: str, panel: Spec | None = None) -> list[list[Spec]]:

@@ -9,22 +9,21 @@ import stat
 import struct
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from chart_specs import Spec, layers
 from quadrille import chart
 from quadrille.chart.labels import free_spot
 from quadrille.chart.theme import HUES, Figure, extent
 from quadrille.chart.tidy import MOST_ROWS, inline
 from quadrille.errors import InputError, OutputError, ParameterError, QuadrilleError
 
-Spec = dict[str, Any]
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
@@ -144,15 +143,6 @@ def frontier(frame: pl.DataFrame) -> Figure:
 
 def seed_cloud(frame: pl.DataFrame) -> Figure:
     return chart.seed_cloud(frame, risk="confidence", loss="hellinger")
-
-
-def layers(spec: Spec) -> Iterator[Spec]:
-    """Yield every single chart inside a specification."""
-    parts = [part for key in ("layer", "hconcat", "vconcat") for part in spec.get(key, [])]
-    if not parts:
-        yield spec
-    for part in parts:
-        yield from layers(part)
 
 
 def rows(spec: Spec, layer: Spec) -> list[Spec]:

@@ -43,7 +43,6 @@ def called_weight(name: str) -> bool:
     """Whether a name is that of a weight of records, in several languages; a body has another kind of weight.
 
     >>> from quadrille.cli.advice_roles import called_weight
-    >>> from quadrille.cli.advice_roles import called_weight
     >>> [called_weight(name) for name in ("hhweight", "wgt_final", "Gewicht", "poids", "birth_weight", "weight_kg")]
     [True, True, True, True, False, False]
     """
@@ -60,7 +59,6 @@ def called_weight(name: str) -> bool:
 def called_area(name: str) -> bool:
     """Whether a name is that of areas, in several languages.
 
-    >>> from quadrille.cli.advice_roles import called_area
     >>> from quadrille.cli.advice_roles import called_area
     >>> [called_area(name) for name in ("Bundesland", "home_state", "provincia", "ward", "reward", "marital_status")]
     [True, True, True, True, False, False]

@@ -18,7 +18,6 @@ def words(name: str) -> tuple[str, ...]:
     """Split a name where its words begin, in small letters without accents.
 
     >>> from quadrille.frames.names import words
-    >>> from quadrille.frames.names import words
     >>> words("SSN_text"), words("PersonNumber"), words("hh-nr2"), words("Prénom")
     (('ssn', 'text'), ('person', 'number'), ('hh', 'nr', '2'), ('prenom',))
     """
@@ -31,7 +30,6 @@ def words(name: str) -> tuple[str, ...]:
 def head(name: str) -> tuple[str, ...]:
     """Return the words without numbers, and without last words that say only where or how a value is kept.
 
-    >>> from quadrille.frames.names import head
     >>> from quadrille.frames.names import head
     >>> head("address_line_1"), head("phone2_home"), head("text")
     (('address',), ('phone',), ('text',))
