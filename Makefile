@@ -65,9 +65,10 @@ wheelhouse: $(READY)
 airgap: $(READY)
 	@$(BIN)/pytest -m airgap -rs tests/unit/test_wheelhouse.py
 
-# Hostile input for every reader, parser and command: 100,000 inputs or 30 minutes, whichever comes first; the next run
-# goes on where this one stopped. Coverage guides the parsers' inputs where atheris can be installed.
-FUZZ ?= --minutes 30 --inputs 100000
+# Hostile input for every reader, parser and command, for a night: 100,000 inputs, which take about an hour, and four
+# hours at most; the next run goes on where this one stopped. Coverage guides the parsers' inputs where atheris can be
+# installed.
+FUZZ ?= --minutes 240 --inputs 100000
 fuzz: $(READY)
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python 'atheris>=3' 2>/dev/null || true
 	@$(BIN)/python -m fuzz $(FUZZ)
