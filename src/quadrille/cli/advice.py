@@ -101,7 +101,7 @@ def _labels(column: Column) -> list[str]:
     if len(set(labels)) == len(labels):
         return []
     return [
-        f"Categories of {column.variable.name!r} have the same label, so tables show them as one. "
+        f"Categories of {column.variable.name!r} have the same label, so tables do not tell them apart. "
         "Give each its own label in the codebook, or merge them."
     ]
 

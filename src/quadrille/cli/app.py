@@ -228,7 +228,7 @@ def _show_release(done: Release) -> None:
     )
     if done.left_out:
         show.note(
-            f"Left out as identifiers: {', '.join(done.left_out)}. "
+            f"\nLeft out as identifiers: {', '.join(done.left_out)}. "
             "To release one on purpose, give it another role in the codebook."
         )
     show_not_held(done.not_held)

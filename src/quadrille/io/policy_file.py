@@ -32,7 +32,7 @@ _MOST_CELL = 1_000_000
 
 def read_policy(path: Path) -> Policy:
     """Read a policy file; the first fault is told with its place."""
-    raw = _raw(path)
+    raw = read_bytes(path, _WHAT)  # once, so that the hash is that of the rules
     document = parse_toml(raw, path, _WHAT)
     know_sections(document, _SECTIONS, str(path))
     if not any(document.get(name) for name in _SECTIONS[1:]):
@@ -48,13 +48,6 @@ def read_policy(path: Path) -> Policy:
         **_swap_rules(swapped),
         **_release_rules(released),
     )
-
-
-def _raw(path: Path) -> bytes:
-    """Read the file once, so that the hash is that of the rules; a pipe cannot be compared with its rules later."""
-    if path.exists() and not path.is_file() and not path.is_dir():
-        raise InputError(f"The policy {str(path)!r} is not a file that can be read again. Give the path of a file.")
-    return read_bytes(path, _WHAT)
 
 
 def _section(path: Path, document: Mapping[str, object], name: str) -> Table:

@@ -18,9 +18,10 @@ from quadrille.plan import Plan
 from quadrille.recipe import Recipe, carried
 from quadrille.swap.permutation import PermutationSwap
 
-_LINE = re.compile(r"^- f(?: \((?P<where>.*)\))?: (?P<f>[0-9.e+-]+)(?:, (?P<n>[0-9]+) records)?$", re.MULTILINE)
+_F = r"[0-9]{1,18}(?:\.[0-9]{1,30})?(?:e[+-]?[0-9]{1,2})?"
+_LINE = re.compile(rf"^- f(?: \((?P<where>.*)\))?: (?P<f>{_F})(?:, (?P<n>[0-9]{{1,18}}) records)?$", re.MULTILINE)
 _SWAPPED = re.compile(r"^- swapped: (?P<names>.+)$", re.MULTILINE)
-_RECORDS = re.compile(r"^- records: (?P<n>[0-9]+)$", re.MULTILINE)
+_RECORDS = re.compile(r"^- records: (?P<n>[0-9]{1,18})$", re.MULTILINE)
 _KIND = re.compile(r"^- kind: (?P<kind>pairs|cycles)$", re.MULTILINE)
 
 
