@@ -41,7 +41,7 @@ class Condition:
 
     def allowed(self, data: Data) -> Flags:
         """Tell, for each code of the variable, whether it meets the condition."""
-        column = data.coded(self.variable, purpose="where")
+        column = data.coded(self.variable, purpose="a condition (where=) of a measure")
         if self.sign:
             return _beyond(column, self.sign, self.labels[0])
         codes = [code for label in self.labels for code in _codes(column, label)]
@@ -54,7 +54,7 @@ class Condition:
         column = data[self.variable]
         if column.variable.coded:
             return self.allowed(data)[column.values]
-        marks = {str(value): position for position, value in enumerate(column.variable.missing)}
+        marks = _missing_marks(column.variable)
         if self.sign:
             if self.labels[0] in marks:
                 raise InputError(_missing_bound(column.variable))
@@ -110,15 +110,24 @@ def _condition(text: str) -> Condition:
     return Condition(unquoted(match["name"]), labels, negated=match["sign"] == "!=")
 
 
+def _missing_marks(variable: Variable) -> dict[str, int]:
+    """Return the position of every missing code of numbers, by the code as text and by its label."""
+    words = variable.value_labels
+    codes = list(enumerate(variable.missing))
+    return {words[value]: at for at, value in codes if value in words} | {str(value): at for at, value in codes}
+
+
 def _codes(column: Column, label: str) -> list[int]:
-    """Return the codes that a word stands for: a value, else every category with this label."""
+    """Return the codes that a word stands for: a value, else every category and missing code with this label."""
     variable = column.variable
     if column.nullable and label == "":
         return [len(variable.values)]
-    for known in (tuple(map(str, variable.values)), variable.labels):
-        if label in known:
-            return [code for code, name in enumerate(known) if name == label]
-    raise InputError(_no_category(variable))
+    words = variable.value_labels
+    values = [code for code, value in enumerate(variable.values) if str(value) == label]
+    labelled = [code for code, value in enumerate(variable.values) if words.get(value) == label]
+    if not values and not labelled:
+        raise InputError(_no_category(variable))
+    return values or labelled
 
 
 def _beyond(column: Column, sign: str, bound: str) -> Flags:

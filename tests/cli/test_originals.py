@@ -167,10 +167,11 @@ def test_a_release_does_not_replace_the_folder_that_it_reads_from(option: str, r
     assert listing(folder) == before
 
 
+@pytest.mark.parametrize("blank", ["", " ", "\n"])
 def test_the_policy_of_the_machine_is_safe_though_no_option_names_it(
-    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+    blank: str, run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("QUADRILLE_POLICY", str(folder / "kind.toml"))
+    monkeypatch.setenv("QUADRILLE_POLICY", f"{blank}{folder / 'kind.toml'}{blank}")
     before = listing(folder)
     done = run("swap good.csv --swap Sex --pairs 5 --out kind.toml --overwrite")
     assert (done.exit_code, done.stdout) == (2, ""), done.output

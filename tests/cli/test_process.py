@@ -172,3 +172,33 @@ def test_a_release_that_is_stopped_leaves_nothing(tmp_path: Path, number: signal
         process.communicate()
     assert process.returncode == code
     assert list(tmp_path.iterdir()) == []
+
+
+SWALLOWED = """
+import os, signal, sys, time, weakref
+from quadrille.cli.guard import prepare_process
+prepare_process()
+class Thing: pass
+thing = Thing()
+keep = weakref.ref(thing, lambda _: os.kill(os.getpid(), signal.{number}))
+del thing
+time.sleep(5)
+print("went on")
+"""
+
+
+@pytest.mark.parametrize("number", ["SIGINT", "SIGTERM"])
+def test_a_wish_to_stop_that_python_swallows_is_raised_again(number: str) -> None:
+    code = SWALLOWED.format(number=number)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=30)
+    assert done.returncode == {"SIGINT": -signal.SIGINT, "SIGTERM": 143}[number]
+    assert done.stdout == "" and "ignored" not in done.stderr
+
+
+def test_a_program_that_has_done_its_work_is_not_stopped() -> None:
+    code = (
+        "import atexit, os, signal, sys\nfrom quadrille.cli import main\nsys.argv = ['quadrille', '--version']\n"
+        "atexit.register(os.kill, os.getpid(), signal.SIGTERM)\nmain()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "") and done.stdout.startswith("quadrille ")

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from markupsafe import Markup
 
 import quadrille as qd
 from quadrille.cross import Cross
@@ -24,6 +25,7 @@ from quadrille.randomness import Seed
 from quadrille.recipe import Drawer, Recipe
 from quadrille.report import scope as scopes
 from quadrille.report import sections_choice, sections_data, sections_study, words, write_report
+from quadrille.report.page import templates
 from quadrille.study.results import Study
 
 MEASURES = ["small_cells", "exposed", "hellinger"]
@@ -435,3 +437,8 @@ def test_charts_show_the_exposed_that_belongs_to_the_n_rule_shown(tmp_path: Path
             assert panels == [f"{risk} (risk, lower is better)", f"{beside} (risk, lower is better)"]
         strips = charts["chart-parameter-effects"]["vconcat"][0]["hconcat"]
         assert [strip["layer"][0]["encoding"]["x"]["title"] for strip in strips] == [risk, beside, "hellinger"]
+
+
+def test_names_cannot_steer_a_reader_and_our_own_markup_stays() -> None:
+    page = templates().from_string("{{ name }}|{{ ours }}").render(name="A\x1b\u202e<b>\nB", ours=Markup("<i>\x1b</i>"))
+    assert page == "A\\x1b\\u202e&lt;b&gt;\nB|<i>\x1b</i>"

@@ -46,3 +46,9 @@ def test_a_recipe_without_rules_and_a_bad_number_of_draws_are_refused(cps8d: qd.
             qd.rules_cost(cps8d, recipe(1, RULE), MEASURES, draws=draws)  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="no rules"):
         qd.rules_cost(cps8d, qd.PermutationSwap(["Age"], rate=0.02), MEASURES)
+
+
+def test_pairs_are_counted_as_the_plan_counts_them(cps8d: qd.Data) -> None:
+    recipe = qd.RandomSwap(["Age", "MS"], rate=0.02, order="one-by-one", rules=[RULE], seed=5)
+    row = qd.rules_cost(cps8d, recipe, ["hellinger"], draws=2).row(0, named=True)
+    assert (row["without"], row["with_rules"]) == (976, 976) == (recipe.plan(cps8d).report(cps8d).pairs,) * 2

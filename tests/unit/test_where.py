@@ -113,3 +113,15 @@ def test_a_comparison_with_a_missing_code_of_numbers_is_refused() -> None:
 def test_missing_codes_of_numbers_that_are_exchanged_have_changed() -> None:
     plan = qd.Plan.of_pairs(ages(), ["Age"], [[0, 2]])
     assert plan.report(ages()).changed == 2
+
+
+def test_missing_codes_can_be_named_by_their_label() -> None:
+    status = qd.Variable(
+        "MS", categories=(1, 2), labels=("single", "widowed"), missing=(9,), missing_labels=("refused",)
+    )
+    age = qd.Variable("Age", "numeric", missing=(-9,), missing_labels=("not asked",))
+    frame = pl.DataFrame({"MS": [1, 9, 2, 9], "Age": [-9.0, 4.5, 30.5, -9.0]})
+    data = qd.from_frame(frame, codebook=qd.Codebook((status, age)))
+    assert Where.parse("MS=refused").met(data).tolist() == [False, True, False, True]
+    assert Where.parse("MS=9|widowed").met(data).tolist() == [False, True, True, True]
+    assert Where.parse("Age='not asked'").met(data).tolist() == [True, False, False, True]

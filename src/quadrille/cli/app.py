@@ -17,7 +17,15 @@ from quadrille.cli.convert import convert, show_not_held
 from quadrille.cli.corrections import correct
 from quadrille.cli.designed_show import measured
 from quadrille.cli.designs import Design, takes_design
-from quadrille.cli.guard import INTERRUPTED, flush_quietly, guarded, prepare_process, tell, warnings_told
+from quadrille.cli.guard import (
+    INTERRUPTED,
+    flush_quietly,
+    guarded,
+    ignore_signals,
+    prepare_process,
+    tell,
+    warnings_told,
+)
 from quadrille.cli.inputs import check_folder, check_new, load, seed_of, writing
 from quadrille.cli.inspecting import codebook, inspect
 from quadrille.cli.policies import PolicyOption, policy, show_verdict, verdict_shown
@@ -295,3 +303,4 @@ def main() -> None:
         raise SystemExit(INTERRUPTED) from None
     finally:
         flush_quietly()
+        ignore_signals()

@@ -55,6 +55,7 @@ def _walk(out: Path, seed: int | None, *, as_json: bool) -> None:
     from quadrille.cli import study_show
     from quadrille.cli.gains import gains
     from quadrille.cli.overview import choice_document, overview, search_document
+    from quadrille.cli.policies import verdict_shown
     from quadrille.cli.profile import profile
 
     data = qd.datasets.cps8d()
@@ -64,7 +65,7 @@ def _walk(out: Path, seed: int | None, *, as_json: bool) -> None:
     study = _search(data, out, seed)
     seen = overview(study, *AXES)
     assert seen.knee is not None
-    with warnings_told(), show.working("Writing the report and the release"):
+    with verdict_shown(as_json=as_json), warnings_told(), show.working("Writing the report and the release"):
         picture, report = _pictures(seen, data, out)
         made = qd.release(data, seen.knee.recipe, out / "release", measures=MEASURES, overwrite=True)
     gained = gains(study, AXES)

@@ -85,6 +85,7 @@ def _internal(error: Exception) -> str:
 def prepare_process() -> None:
     """End tidily when told to stop, and never fail over a sign that the terminal cannot show."""
     signal.signal(signal.SIGTERM, _stop)
+    sys.unraisablehook = _raise_again
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")
@@ -93,6 +94,26 @@ def prepare_process() -> None:
 def _stop(_signal: int, _frame: FrameType | None) -> NoReturn:
     """Leave through the usual exit, so that temporary folders are removed."""
     sys.exit(TERMINATED)
+
+
+def _raise_again(lost: sys.UnraisableHookArgs) -> None:
+    """Raise a wish to stop once more a moment later where Python has swallowed it, as it does in callbacks."""
+    if not isinstance(lost.exc_value, KeyboardInterrupt | SystemExit):
+        sys.__unraisablehook__(lost)
+        return
+    wish = lost.exc_value
+
+    def stop(_signal: int, _frame: FrameType | None) -> NoReturn:
+        raise wish
+
+    signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, 0.01)
+
+
+def ignore_signals() -> None:
+    """Let nobody stop a program that has done its work: a script would take that for a failure."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
 
 
 def flush_quietly() -> None:

@@ -26,7 +26,7 @@ def check_apart(given: Mapping[str, object]) -> None:
     outputs = [value for name, value in given.items() if name in WRITTEN and isinstance(value, Path)]
     if not outputs:
         return
-    machine = {"policy of this machine": os.environ.get("QUADRILLE_POLICY", "")}
+    machine = {"policy of this machine": os.environ.get("QUADRILLE_POLICY", "").strip()}
     for name, value in {**given, **machine}.items():
         if name in WRITTEN:
             continue

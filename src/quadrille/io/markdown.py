@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from quadrille.texts import shown
+
+_TAG = re.compile(r"<(?=[A-Za-z/!?])")
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
@@ -13,8 +16,18 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     return ["| " + " | ".join(map(_cell, line)) + " |" for line in lines]
 
 
+def plain(text: str) -> str:
+    r"""Return a text from outside so that it is read as it stands: no control characters, no tags of HTML.
+
+    >>> from quadrille.io.markdown import plain
+    >>> print(plain("Age=<25 & <b>"))
+    Age=<25 & \<b>
+    """
+    return _TAG.sub(r"\\<", shown(text))
+
+
 def _cell(text: str) -> str:
-    return shown(text).replace("|", "\\|")
+    return plain(text).replace("|", "\\|")
 
 
 def value_text(value: float | None) -> str:

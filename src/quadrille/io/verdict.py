@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 
 from quadrille.errors import QuadrilleError
-from quadrille.io.markdown import table
+from quadrille.io.markdown import plain, table
 from quadrille.io.policy import Outcome
 
 
@@ -90,11 +90,11 @@ class Verdict:
 
 
 class PolicyError(QuadrilleError):
-    """A release fails a policy; `verdict` has the lines. Nothing was written."""
+    """A release fails a policy; `verdict` has the lines. The release was not written."""
 
     def __init__(self, verdict: Verdict) -> None:
         told = " ".join(_failed(each) for each in verdict.policies if each.outcome == "fail")
-        super().__init__(f"{told} Nothing was written.")
+        super().__init__(f"{told} The release was not written.")
         self.verdict = verdict
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -119,7 +119,7 @@ def _judged_section(judged: Judged) -> list[str]:
     rows = [(line.verdict, line.rule, line.asked, line.found, line.why) for line in judged.lines]
     file = "not from a file: made in Python" if judged.file is None else f"`{judged.file}`"
     return [
-        f"- Policy: {judged.policy} ({file})",
+        f"- Policy: {plain(judged.policy)} ({file})",
         f"- SHA-256 of the policy file: {'none' if judged.sha256 is None else f'`{judged.sha256}`'}",
         f"- Named by the machine (QUADRILLE_POLICY): {'yes' if judged.machine else 'no'}",
         f"- Verdict: **{judged.summary()}**",

@@ -54,11 +54,11 @@ def rules_cost(
     designs = (replace(cast("Any", recipe), rules=()), recipe)
     found: list[list[Values]] = [[], []]
     better: dict[str, str] = {}
-    for number, (drawn, values) in enumerate((d, found[i]) for i in (0, 1) for d in _seeded(designs[i], draws)):
+    for number, (drawn, values) in enumerate((d, found[i]) for i in (1, 0) for d in _seeded(designs[i], draws)):
         plan = drawn.plan(data)
         scores = evaluator.score(plan)
         better = {name: kind.direction for name, (kind, _) in scores.results.items()}
-        values.append({PAIRS: len(plan.rows) / 2, **scores})
+        values.append({PAIRS: plan.report(data).pairs, **scores})
         if progress is not None:
             progress(number + 1, 2 * draws)
     return frames.tidy([_row(name, better.get(name, ""), *found) for name in found[0][0]])
