@@ -24,16 +24,15 @@ class Asked:
 def asked_policies(owner: str, given: Policy | str | Path | None) -> tuple[Asked, ...]:
     """Return the policies that judge a release; `owner` is who takes the given one, for the message.
 
-    The policy of the machine comes beside the given one, never in its place; where both are the same file it counts
-    once.
+    The policy of the machine comes beside the given one, never in its place; where both say the same, it counts
+    once, as the machine's.
     """
     own = None if given is None else as_policy(owner, given)
     machine = machine_policy()
-    if own is None:
-        return () if machine is None else (Asked(machine, machine=True),)
-    if machine is None or own.sha256 == machine.sha256:
-        return (Asked(own, machine=machine is not None),)
-    return Asked(own), Asked(machine, machine=True)
+    asked = [] if machine is None else [Asked(machine, machine=True)]
+    if own is not None and (machine is None or own.sha256 != machine.sha256):
+        asked.insert(0, Asked(own))
+    return tuple(asked)
 
 
 def machine_policy() -> Policy | None:
