@@ -213,6 +213,8 @@ def _check_call(call: Call, measure: Measure, data: Data, margin: tuple[str, ...
         require_columns(data, margin, place)
     if call.where:
         require_columns(data, call.where.variables, place)
+        for condition in call.where.conditions:
+            condition.allowed(data)
     if measure.layout == "models" and call.margin is not None:
         raise InputError(f"{place} needs a model, not a list of variables. Write it like {EXAMPLE}.")
     if measure.layout != "models" and call.models:

@@ -53,6 +53,14 @@ def test_what_the_user_declares_is_not_told_again() -> None:
     assert len(checks(data)) == 1
 
 
+@pytest.mark.parametrize("name", ["x", "income"])
+def test_amounts_that_all_differ_are_to_be_rounded_and_numbers_of_records_left_out(name: str) -> None:
+    assert "Round it before a release." in hints({name: np.arange(N)[::-1] / 7})
+    whole = hints({name: np.arange(N)[::-1]})
+    assert ("Round it" in whole) == (name == "income")
+    assert ('Give it the role "id"' in whole) == (name == "x")
+
+
 @pytest.mark.parametrize("labels", [("same", "same", "other"), ("same", "other", "same")])
 def test_two_categories_with_one_label_are_pointed_out(labels: tuple[str, ...]) -> None:
     cells = [1, 2, 3] * 20
@@ -125,7 +133,9 @@ def test_the_measure_of_spss_is_kept_for_text_and_named_when_it_is_not_followed(
         ("caseid", list(range(N)), "numbers with many different values, called like an identifier: left out"),
         ("caseid", [f"c{i}" for i in range(N)], "text with many different values, called like an identifier"),
         ("x", [f"c{i}" for i in range(N)], "text that is different in almost every record"),
-        ("x", [2**60 + i for i in range(N)], "numbers that tell records apart, by their size"),
+        ("x", list(range(N)), "numbers that tell records apart: running"),
+        ("mobile", list(range(N)), "called like a name, an address or a number of a person"),
+        ("x", [2**60 + i for i in range(N)], "numbers that tell records apart: running or very large ones"),
     ],
 )
 def test_the_reason_for_an_identifier_is_the_one_it_was_taken_for(

@@ -444,3 +444,24 @@ def test_text_of_any_type_is_the_same_in_batches(dtype: pl.DataType, listed: boo
     )
     book = whole.codebook if listed else None
     assert build_streamed(batches, codebook=book, weight=None, where="the table") == whole
+
+
+def test_ordered_categories_that_tell_every_record_apart_are_an_id() -> None:
+    frame = pd.DataFrame({"key": pd.Categorical([f"x{i:03}" for i in range(60)], ordered=True)})
+    assert from_frame(frame)["key"].variable.role == "id"
+
+
+def test_nan_is_remarked_unless_it_is_the_empty_field_of_pandas() -> None:
+    cells = {"x": [1.5, float("nan"), None], "y": [1.0, None, 2.0]}
+    assert from_frame(pl.DataFrame(cells)).remarks == ("x: not-a-number becomes an empty value.",)
+    assert from_frame(pa.table(cells)).remarks == ("x: not-a-number becomes an empty value.",)
+    assert from_frame(pd.DataFrame(cells)).remarks == ()
+
+
+@pytest.mark.parametrize("dtype", [pl.Datetime("ms"), pl.Datetime("us", "UTC"), pl.Date])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_dates_beyond_all_calendars_are_refused_with_a_count(dtype: pl.DataType, sign: int) -> None:
+    most = 2**31 - 1 if dtype == pl.Date else 2**63 - 1
+    cells = pl.Series("d", [0, sign * most, None, sign * most], dtype=pl.Int32 if dtype == pl.Date else pl.Int64)
+    with pytest.raises(InputError, match=r"Column 'd' of the frame .* in 2 rows\."):
+        from_frame(cells.cast(dtype).to_frame())

@@ -17,7 +17,8 @@ import quadrille as qd
 from quadrille.codebook import Codebook, Role, Variable
 from quadrille.data import Data
 from quadrille.frames import build, from_frame
-from quadrille.frames.identifiers import identifies, sort_of, suspicion
+from quadrille.frames.identifiers import identifies, suspicion
+from quadrille.frames.sorts import sort_of
 from quadrille.frames.stream import Batches, build_streamed
 from quadrille.io.cautions import ReleaseWarning
 
@@ -32,11 +33,25 @@ DIRECT = words("""
     ssn SSN SSN_text passport passport_no PassportNumber taxnumber TaxNumber tax_id AHV AHVNr AHV_Nr iban
     address home_address address_line_1 street_name Nachname Vorname Geburtsname Prénom nom nom_de_famille apellido
     nombre cognome achternaam Straße correo_electronico фамилия телефон 姓名
+    name_of_respondent nameofrespondent name_child namechild rname MName lst_name frst_name first_nm NAMEFRST nom_usage
+    nom_marital primer_nombre segundo_nombre hhhead_name guardian_name doctor_name nurse_name enumerator_name own_name
+    apellido_paterno apellidoMaterno telefono_celular SSN_last4 cell_no own_phone_number celular movil whatsapp handynr
+    Rufnr numtel cedula CNIC aadhar natid svnr nuss tckn kimlik_no socsecno ni_number id_card codfisc kontonr acct_no
+    card_no plate_no addresse ipaddr housenum Nachnamen Familiennamen num_insee nir
 """)
-RECORD = words("id ID Id caseid CaseID case_no hhid HHID hh_nr PersonNumber person_id respondentId identifiant serial")
+SHORT = words("mobile mob cell nid rut nrc tin ein CPR fnr nie nip hcn mbi vin adr own_mobile resp_cell")
+POINT = words("lat latitude lon longitude gps gps_lat home_longitude")
+RECORD = words("""
+    id ID Id caseid CaseID case_no hhid HHID hh_nr PersonNumber person_id respondentId identifiant serial
+    site_subject_id class_student_no group_member_id visit_patient_id wave_respondent_id uniqid unique_id hhidpn pidp
+    hidp pidlink mergeid xwaveid idhh LINKID lopnr RINPERSOON CBSERIAL HSERIAL CPSID CPSIDP ResponseId StudyID RB030
+    PB030
+""")
 NEITHER = words("""
     country_name occupation_name state_name product_name file_name name_de name_of_region phone_owner phone_type
-    has_phone email_consent address_type region_id state_nr occupation_id class_no visit_number child_number
+    email_consent address_type region_id state_nr occupation_id class_no visit_number child_number
+    village_id ea_id drug_id msa_id lga_id fips_id occ_id icd_id nace_nr wahlkreis_nr insee code_insee block_group_id
+    weighting_cell flat_lat never_mobile PHONEUSE name_usage_of_brand RB010
     nr_children valid paid covid hybrid grid status income weight age sex capital-gain education-num number no
 """)
 ROLES: list[Role] = ["key", "outcome", "stratum", "unit"]
@@ -61,9 +76,83 @@ def test_other_words_are_left_alone(name: str) -> None:
     assert sort_of(name) is None
 
 
+@pytest.mark.parametrize(("names", "sort"), [(SHORT, "short"), (POINT, "point")])
+def test_short_words_count_when_nothing_else_is_said(names: list[str], sort: str) -> None:
+    assert {sort_of(name) for name in names} == {sort}
+
+
+@pytest.mark.parametrize("name", [*SHORT, *POINT])
+def test_short_words_need_many_values(name: str) -> None:
+    assert role_of(name, [i // 3 + 7 for i in range(900)]) == "id"
+    assert role_of(name, [f"v{i // 3}" for i in range(900)]) == "id"
+    assert role_of(name, [i % 50 for i in range(100)]) is None
+
+
+def test_places_on_a_map_identify_though_they_have_decimals() -> None:
+    assert role_of("gps_lat", [48 + i // 3 / 7919 for i in range(900)]) == "id"
+    assert role_of("latitude", [48 + i % 9 / 7 for i in range(900)]) is None
+    assert role_of("mobile", [48 + i // 3 / 7919 for i in range(900)]) is None
+
+
+@pytest.mark.parametrize("name", ["has_phone", "own_mobile", "uses_email", "has_id_card"])
+def test_a_question_about_a_thing_is_none_while_its_answers_are_few(name: str) -> None:
+    assert role_of(name, [i % 5 for i in range(20)]) is None
+    assert role_of(name, [f"v{i // 3}" for i in range(900)]) == "id"
+
+
+@pytest.mark.parametrize(
+    ("label", "sort"),
+    [
+        ("Respondent's surname", "direct"),
+        ("Surname of the respondent", "direct"),
+        ("Name of respondent (as in passport)", "direct"),
+        ("Q12. What is your first name?", "direct"),
+        ("Social security number", "direct"),
+        ("Telephone number of household", "direct"),
+        ("E-mail address", "direct"),
+        ("Unique respondent ID", "record"),
+        ("Household identification number", "record"),
+        ("Case number", "record"),
+        ("Latitude of dwelling", None),
+        ("Longitude", "point"),
+        ("Name of country", None),
+        ("Social security income", None),
+        ("Number of persons in household", None),
+        ("Telephone calls per month", None),
+        ("Age of respondent", None),
+        ("Region", None),
+        ("", None),
+    ],
+)
+def test_labels_tell_when_they_name_an_identifier_and_nothing_else(label: str, sort: str | None) -> None:
+    assert sort_of("V3", label) == sort
+
+
+@given(st.text(max_size=60))
+def test_any_text_can_be_a_label(label: str) -> None:
+    assert sort_of("V3", label) in (None, "direct", "point", "record")
+
+
+@pytest.mark.parametrize("suffix", ["sav", "dta"])
+def test_identifiers_are_recognised_by_their_labels(tmp_path: Path, suffix: str) -> None:
+    labels = {"V1": "Sex", "V2": "Respondent's surname", "V3": "Social security number", "V4": "Surname"}
+    table = pl.DataFrame(
+        {
+            "V1": [i % 2 + 1.0 for i in range(600)],
+            "V2": [f"n{i * 7 % 90}" for i in range(600)],
+            "V3": [1e8 + i * 7 % 200 for i in range(600)],
+            "V4": [f"n{i % 30}" for i in range(600)],
+        }
+    )
+    getattr(pyreadstat, f"write_{suffix}")(table.to_pandas(), str(tmp_path / f"in.{suffix}"), column_labels=labels)
+    data = qd.read(tmp_path / f"in.{suffix}")
+    assert [variable.role for variable in data.codebook] == [None, "id", "id", None]
+    assert suspicion(data["V4"]) == "is called like a name, an address or a number of a person"
+
+
 @given(st.text(max_size=30))
 def test_any_text_can_be_the_name_of_a_column(name: str) -> None:
-    assert sort_of(name) in (None, "direct", "record", "row")
+    assert sort_of(name) in (None, "direct", "short", "point", "record", "institution", "row")
 
 
 @given(st.sampled_from([*DIRECT, *RECORD]), st.integers(0, 400), st.integers(0, 400))
@@ -102,8 +191,31 @@ def test_few_values_are_categories_whatever_they_are_called(name: str, rows: int
 @pytest.mark.parametrize("rows", [5, 40, 1_000])
 @pytest.mark.parametrize("name", ["income", "weight", "turnover", "region_id", "country_name", "age"])
 def test_numbers_that_are_all_different_are_no_identifier_without_the_name(name: str, rows: int) -> None:
-    assert role_of(name, [17 * i + 1 for i in range(rows)]) is None
+    assert role_of(name, [17 * (i * 7 % rows) + 1 for i in range(rows)]) is None
+    assert role_of(name, np.sort(np.random.default_rng(rows).integers(0, 10**6, rows)).tolist()) is None
     assert role_of(name, [1.5 * i + 0.25 for i in range(rows)]) is None
+
+
+@given(
+    rows=st.integers(51, 300), start=st.integers(-(10**9), 10**9), step=st.integers(1, 10**6), seed=st.integers(0, 99)
+)
+def test_a_running_number_is_an_identifier_whatever_it_is_called(rows: int, start: int, step: int, seed: int) -> None:
+    even = [start + step * i for i in range(rows)]
+    gaps = np.random.default_rng(seed).integers(1, 3, rows).cumsum() + start
+    for cells in (even, [float(x) for x in even], gaps.tolist()):
+        assert role_of("x", cells) == "id"
+        assert role_of("x", cells[::-1]) is None
+        assert role_of("x", [*cells[:-1], None]) is None
+        assert role_of("x", [x + 0.5 for x in cells]) is None
+        assert role_of("x", cells[:50]) is None
+        assert role_of("year", cells) is None
+        assert role_of("net_income", cells) is None
+
+
+@given(rows=st.integers(51, 2000), spread=st.integers(1, 10**5), seed=st.integers(0, 999))
+def test_amounts_in_the_order_of_the_file_are_no_running_number(rows: int, spread: int, seed: int) -> None:
+    amounts = np.sort(np.random.default_rng(seed).integers(0, rows * spread, rows))
+    assert role_of("x", amounts.tolist()) is None
 
 
 def test_numbers_with_decimals_are_no_identifier_even_with_the_name() -> None:
@@ -136,9 +248,14 @@ def test_weight_and_geography_named_outside_of_the_codebook_win() -> None:
     assert data.codebook["street"].role == "geography"
 
 
+def running(rows: int, step: int, gap: bool) -> list[int | None]:
+    return [*range(5, 5 + rows * step, step), *([None] if gap else [])]
+
+
 @given(
-    name=st.sampled_from(["id", "surname", "hhid", "x", "row", "phone"]),
-    cells=st.lists(st.none() | st.integers(0, 90), min_size=1, max_size=150),
+    name=st.sampled_from(["id", "surname", "hhid", "x", "row", "phone", "lat", "year", "has_phone", "school_id"]),
+    cells=st.lists(st.none() | st.integers(0, 90), min_size=1, max_size=150)
+    | st.builds(running, st.integers(1, 99), st.integers(1, 9), st.booleans()),
     form=st.sampled_from(["whole", "float", "text"]),
     size=st.integers(1, 60),
 )
@@ -204,6 +321,7 @@ def test_an_identifier_is_released_on_purpose_with_a_warning(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("variable", "cells", "why"),
     [
+        (Variable("x", "numeric", label="Surname"), [i % 60 for i in range(100)], "called like a name"),
         (Variable("x", "numeric"), [*range(99), 98], "in nearly every record"),
         (Variable("x", "numeric"), [*range(98), 97, 97], None),
         (Variable("x"), [f"n{min(i, 89)}" for i in range(100)], "in nearly every record"),
@@ -211,8 +329,8 @@ def test_an_identifier_is_released_on_purpose_with_a_warning(tmp_path: Path) -> 
         (Variable("x", "numeric"), [None, *range(9)], "in every record"),
         (Variable("x", "numeric"), [None] * 50 + [*range(50)], None),
         (Variable("x", "numeric"), [i % 60 for i in range(100)], None),
-        (Variable("surname", role="key"), [f"n{i % 5}" for i in range(100)], "called like a name"),
-        (Variable("surname", role="key"), [f"n{i % 4}" for i in range(100)], None),
+        (Variable("surname", role="key"), [f"n{i % 20}" for i in range(100)], "called like a name"),
+        (Variable("surname", role="key"), [f"n{i % 19}" for i in range(100)], None),
         (Variable("school_id", "numeric"), [i % 60 for i in range(900)], "called like an identifier"),
         (Variable("school_id", "numeric", role="unit"), [i % 60 for i in range(900)], None),
         (Variable("phone", "numeric"), [i % 60 + 0.5 for i in range(900)], None),
@@ -223,6 +341,57 @@ def test_what_might_be_an_identifier_is_said(variable: Variable, cells: Sequence
     column = from_frame(pl.DataFrame({variable.name: list(cells)}), codebook=Codebook((variable,)))[variable.name]
     found = suspicion(column)
     assert (why is None and found is None) or (why is not None and found is not None and why in found)
+
+
+def cells_of(survey: str, name: str, rows: int) -> Sequence[object]:
+    """Return as many different values as the column of the survey has, in a file of so many rows, not in order."""
+    kept = int(SURVEYS[survey][name])
+    return [(i * 7919 % rows) % kept * 3 + 11 for i in range(rows)]
+
+
+SURVEYS: dict[str, dict[str, int]] = {
+    "ACS": {"SERIALNO": 4000, "PWGTP": 300, "AGEP": 96, "RELP": 18, "OCCP": 520, "PUMA": 230, "ST": 51, "NAICSP": 260}
+    | {"TEL": 2, "TAXP": 68, "SPORDER": 9, "PINCP": 4000, "INSP": 100},
+    "GSS": {"id": 9999, "phone": 6, "occ10": 480, "vstrat": 300, "intid": 120, "ssn": 2, "email": 2, "emailhr": 60},
+    "ESS": {"idno": 2000, "name": 1, "region": 270, "psu": 3000, "stratum": 900, "isco08": 520, "nwspol": 300},
+    "DHS": {"caseid": 9800, "hhid": 7500, "v001": 400, "v002": 300, "v003": 8, "v005": 400, "v021": 400, "hvidx": 20},
+    "IPUMS": {"SERIAL": 7700, "HISTID": 9999, "CBSERIAL": 7700, "CPSID": 7700, "CPSIDP": 9999, "LINKID": 9999}
+    | {"NAMELAST": 4000, "NAMEFRST": 400, "STREET": 3000, "OCC": 480, "PERNUM": 14, "STATEFIP": 51, "CITY": 900},
+    "NHANES": {"SEQN": 9200, "RIDAGEYR": 81, "SDMVSTRA": 15, "RXDDRUG": 900, "LBXGLU": 300},
+    "EU-SILC": {"RB030": 9999, "PB030": 9000, "HB030": 5000, "DB060": 900, "PB140": 80, "PL051": 43},
+    "SOEP": {"pid": 1100, "hid": 1001, "cid": 1001, "hidakt": 1001, "persnr": 1100, "hhnrakt": 1001, "pnr": 12}
+    | {"syear": 15, "gebjahr": 90, "pglabgro": 8000, "kkz": 400},
+    "UK": {"CASENO": 9999, "HSERIAL": 2700, "pidp": 9999, "hidp": 2700, "PERSNO": 12, "RECNO": 12, "PWT18": 1500},
+    "PISA, TIMSS": {"CNTSTUID": 9999, "IDSTUD": 9999, "STIDSTD": 9999, "CNTSCHID": 280, "IDSCHOOL": 200, "IDCNTRY": 40},
+}
+WITHHELD = words("""
+    SERIALNO id idno caseid hhid SERIAL HISTID CBSERIAL CPSID CPSIDP LINKID NAMELAST NAMEFRST STREET SEQN RB030 PB030
+    HB030 pid hid cid hidakt persnr hhnrakt CASENO HSERIAL pidp hidp CNTSTUID IDSTUD STIDSTD
+""")
+
+
+@pytest.mark.parametrize("survey", SURVEYS)
+def test_of_real_surveys_the_numbers_of_records_are_withheld_and_nothing_else(survey: str) -> None:
+    found = [name for name in SURVEYS[survey] if role_of(name, cells_of(survey, name, 10_000)) == "id"]
+    assert found == [name for name in SURVEYS[survey] if name in WITHHELD]
+
+
+@pytest.mark.parametrize(("different", "role"), [(300, None), (899, None), (900, "id")])
+def test_numbers_of_schools_identify_only_in_a_file_of_schools(different: int, role: str | None) -> None:
+    for name in ("school_id", "schoolid", "hospital_no", "id_school"):
+        assert role_of(name, [(i * 7) % 1000 % different for i in range(1000)]) == role
+
+
+def test_a_weight_is_no_identifier_and_numbers_with_decimals_are_to_be_rounded(tmp_path: Path) -> None:
+    draws = np.random.default_rng(3).permutation(200) / 7 + 1
+    data = from_frame(pl.DataFrame({"sex": [1, 2] * 100, "w": draws, "pay": draws[::-1]}), weight="w")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        qd.release(data, qd.RandomSwap(["sex"], rate=1.0), tmp_path / "out", measures=["hellinger(sex)"])
+    told = [str(one.message) for one in caught if "matched with other files" in str(one.message)]
+    assert len(told) == 1
+    assert told[0].startswith("Column 'pay'")
+    assert told[0].endswith("Round it, or recode it into classes.")
 
 
 @pytest.mark.parametrize("name", ["cps8d", "adult", "state"])

@@ -7,14 +7,19 @@ import gzip
 import io
 import os
 import resource
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import pandas as pd
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import quadrille.io.parquet
 import quadrille.io.rows
 from quadrille.codebook import Codebook, Variable
 from quadrille.data import Data
@@ -501,3 +506,77 @@ def test_blank_lines_at_the_end_of_a_file_are_no_records(tmp_path: Path, end: st
     path = tmp_path / "file.csv"
     path.write_text(f"a,b\nx,1\ny,2\n{end}", newline="")
     assert read(path).frame().rows() == [("x", 1), ("y", 2)]
+
+
+# --- ordered categories and NaN in Parquet ---
+
+LEVELS = ["low", "mid", "high", "never"]
+NO_ORDER = "level: the order of the categories cannot be read from the file; list them in the codebook."
+
+
+def _ordered(path: Path, **options: object) -> Path:
+    levels = pd.Categorical(["low", "high", "mid", None] * 30, categories=LEVELS, ordered=True)
+    table = pd.DataFrame({"level": levels, "plain": pd.Categorical(["b", "a"] * 60), "k": range(120)})
+    pq.write_table(pa.Table.from_pandas(table), path, **options)
+    return path
+
+
+@pytest.mark.parametrize("batch", [50, 1000])
+def test_ordered_categories_of_parquet_keep_their_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batch: int
+) -> None:
+    monkeypatch.setattr(quadrille.io.parquet, "BATCH", batch)
+    path = _ordered(tmp_path / "in.parquet", row_group_size=40)
+    data = read(path)
+    assert data.codebook["level"] == Variable("level", "ordinal", tuple(LEVELS))
+    assert (data.codebook["plain"].kind, data.codebook["plain"].categories) == ("nominal", ("a", "b"))
+    assert data["level"].values[:4].tolist() == [0, 2, 1, 4]
+    assert write(data, tmp_path / "out.parquet") == ()
+    left = "level: the order of the categories is not in the file; write the codebook too."
+    assert write(data, tmp_path / "out.csv") == write(data, tmp_path / "out.sav") == (left,)
+    back = pd.read_parquet(tmp_path / "out.parquet")["level"]
+    assert back.cat.ordered
+    assert back.cat.categories.tolist() == LEVELS
+    assert back.astype(object).where(back.notna(), None).tolist() == ["low", "high", "mid", None] * 30
+    assert read(tmp_path / "out.parquet").codebook["level"].categories == tuple(LEVELS)
+    book = Codebook((Variable("level", "nominal", ("never", "low", "mid", "high", "other")),))
+    assert read(path, codebook=book).codebook["level"] == book["level"]
+    assert to_frame(read(path, codebook=book))["level"].to_list() == ["low", "high", "mid", None] * 30
+
+
+def test_an_order_that_the_file_does_not_tell_is_listed(tmp_path: Path) -> None:
+    data = read(_ordered(tmp_path / "in.parquet", use_dictionary=False))
+    assert data.codebook["level"].kind == "nominal"
+    assert write(data, tmp_path / "out.parquet") == (NO_ORDER,)
+    numbers = pd.Categorical([3, 1, 2] * 10, categories=[3, 1, 2], ordered=True)
+    pd.DataFrame({"level": numbers, "k": range(30)}).to_parquet(tmp_path / "n.parquet")
+    assert write(read(tmp_path / "n.parquet"), tmp_path / "out.csv") == (NO_ORDER,)
+
+
+def test_without_pyarrow_the_order_is_not_read_and_this_is_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = _ordered(tmp_path / "in.parquet")
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    (line,) = write(read(path), tmp_path / "out.csv")
+    assert line.startswith("level: the order of the categories is read with pyarrow only")
+
+
+@pytest.mark.parametrize("batch", [2, 1000])
+@pytest.mark.parametrize("name", ["out.parquet", "out.csv", "out.sav"])
+def test_nan_in_parquet_is_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batch: int, name: str) -> None:
+    monkeypatch.setattr(quadrille.io.parquet, "BATCH", batch)
+    nan = float("nan")
+    table = pl.DataFrame({"x": [1.5, 2.5, nan, None, 0.5], "y": [1.5, None, 2.5, 3.5, nan], "z": [0.5] * 4 + [None]})
+    table.write_parquet(tmp_path / "in.parquet")
+    data = read(tmp_path / "in.parquet")
+    assert write(data, tmp_path / name) == ("x, y: not-a-number becomes an empty value.",)
+    fewer = Data([data["y"], data["z"]], remarks=data.remarks)  # as a release that leaves a column out
+    assert write(fewer, tmp_path / name) == ("y: not-a-number becomes an empty value.",)
+
+
+def test_ordered_categories_with_a_name_that_stands_for_several_columns_are_refused(tmp_path: Path) -> None:
+    cells = {"o": pd.Categorical(["b", "a"], ordered=True), "^o$": pd.Categorical(["u", "v"], ordered=True)}
+    pd.DataFrame(cells).to_parquet(tmp_path / "in.parquet")
+    with pytest.raises(InputError, match="stands for several columns"):
+        read(tmp_path / "in.parquet")

@@ -14,7 +14,7 @@ import quadrille as qd
 from quadrille.codebook import Stored, Variable
 from quadrille.errors import InputError
 from quadrille.frames import from_frame
-from quadrille.io import stat_parse
+from quadrille.io import file_bytes, stat_parse
 from quadrille.io.bundle import release
 from quadrille.io.stat_dates import counted_in
 from stat_cases import READERS, write_case
@@ -316,3 +316,33 @@ def test_a_compressed_spss_file_is_the_same_as_a_plain_one(tmp_path: Path) -> No
         write_case(tmp_path / f"in{suffix}", 200)
     assert (tmp_path / "in.zsav").read_bytes()[:4] == b"$FL3"
     assert qd.read(tmp_path / "in.zsav") == qd.read(tmp_path / "in.sav")
+
+
+# --- moments beyond the years that nanoseconds hold, and moments in text ---
+
+
+@pytest.mark.parametrize("suffix", [".sav", ".dta", ".xpt"])
+@pytest.mark.parametrize("unit", ["ms", "us"])
+def test_the_open_end_of_time_is_written_and_read_back(tmp_path: Path, suffix: str, unit: Any) -> None:
+    moments = [dt.datetime(9999, 12, 31, 23, 59, 59), dt.datetime(1600, 1, 1, 12), dt.datetime(2024, 2, 29)] * 3
+    table = pl.DataFrame({"end": pl.Series(moments, dtype=pl.Datetime(unit)), "k": [1, 2, 3] * 3})
+    assert qd.write(from_frame(table), tmp_path / f"out{suffix}") == ()
+    assert qd.read(tmp_path / f"out{suffix}").frame()["end"].to_list() == moments
+
+
+@pytest.mark.parametrize(("unit", "count"), [("ns", 1_000), ("us", 1)])
+def test_fractions_that_stata_does_not_hold_are_told_in_any_unit(tmp_path: Path, unit: Any, count: int) -> None:
+    table = pl.DataFrame({"t": pl.Series([0, count, None]).cast(pl.Datetime(unit)), "k": [1, 2, 1]})
+    assert qd.write(from_frame(table), tmp_path / "out.dta") == ("t: fractions of a second are kept to milliseconds.",)
+    assert qd.write(from_frame(table), tmp_path / "out.xpt") == ()
+
+
+def test_dates_of_spss_that_become_text_are_told_where_no_codebook_is_written(tmp_path: Path) -> None:
+    pyreadstat.write_sav(
+        pl.DataFrame({"d": SECONDS, "x": [1.0, 2.0] * 2 + [1.0]}), tmp_path / "in.sav", variable_format={"d": "EDATE10"}
+    )
+    data = qd.read(tmp_path / "in.sav")
+    line = "d: dates and times are written as text (ISO 8601) and read back as text; write the codebook too."
+    assert line in qd.write(data, tmp_path / "out.csv")
+    assert line not in qd.write(data, tmp_path / "out.parquet")
+    assert line not in file_bytes(data, "out.csv")[1]

@@ -35,18 +35,18 @@ def reason(column: Column, data: Data, declared: Collection[str]) -> str:
 
 
 def _why_identifier(column: Column) -> str:
-    from quadrille.frames.identifiers import sort_of
+    from quadrille.frames.sorts import sort_of
 
-    sort = sort_of(column.variable.name)
+    sort = sort_of(column.variable.name, column.variable.label)
     what = "text" if column.dtype == "String" else "numbers"
-    if sort == "direct":
+    if sort in ("direct", "short", "point"):
         why = "called like a name, an address or a number of a person"
     elif sort is not None:
         why = f"{what} with many different values, called like an identifier"
     elif what == "text":
         why = "text that is different in almost every record, or addresses of mail"
     else:
-        why = "numbers that tell records apart, by their size or as nominal ones"
+        why = "numbers that tell records apart: running or very large ones, or nominal ones that all differ"
     return f"{why}: left out of releases"
 
 
@@ -79,12 +79,14 @@ def checks(data: Data, declared: Collection[str] = ()) -> list[str]:
 
 
 def _of_column(column: Column, data: Data) -> list[str]:
-    from quadrille.frames.identifiers import suspicion, tally
+    from quadrille.frames.identifiers import can_be_rounded, suspicion, tally
 
     name, role = column.variable.name, column.variable.role
     free = role not in ("id", "geography") and name != data.weight
     why, (distinct, present) = suspicion(column) if free else None, tally(column)
     if why is not None:
+        if can_be_rounded(column):
+            return [f"Column {name!r} {why}, so records can be matched with other files. Round it before a release."]
         return [
             f'Column {name!r} looks like an identifier: it {why}. Give it the role "id" in the codebook if it is one.'
         ]

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 Progress = Callable[[int, int], None]
 MOST_LABELS = 30
+MOST_NAMES = 20
 
 
 def emit(document: object) -> None:
@@ -118,7 +119,7 @@ def show_profile(found: Profile) -> None:
     if found.weight is not None:
         exactness = "exact" if found.weight.exact else "rounded"
         weight = f"{found.weight.column}, total {found.weight.total:,.10g} ({exactness})"
-    lines = [("records", f"{found.records:,}"), ("weight", weight), ("key variables", ", ".join(found.keys) or "none")]
+    lines = [("records", f"{found.records:,}"), ("weight", weight), ("key variables", _names(found.keys))]
     if found.geography:
         lines.append(("geography", "; ".join(map(str, found.geography))))
     if found.cells is not None:
@@ -144,6 +145,13 @@ def _profile_row(column: ColumnProfile) -> tuple[str, ...]:
     role += "" if column.level is None else f" {column.level}"
     categories = "" if column.categories is None else f"{column.categories:,}"
     return column.name, column.kind, role, categories, percent(column.missing)
+
+
+def _names(names: tuple[str, ...]) -> str:
+    """Return names in a row; of very many the first two, the last and the number, as a table below has all."""
+    if len(names) > MOST_NAMES:
+        return f"{names[0]}, {names[1]}, ... {names[-1]} ({len(names):,})"
+    return ", ".join(names) or "none"
 
 
 def _labels(labels: tuple[str, ...]) -> str:

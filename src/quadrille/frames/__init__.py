@@ -11,7 +11,7 @@ import polars as pl
 from quadrille.codebook import Codebook
 from quadrille.data import Data
 from quadrille.frames.columns import build
-from quadrille.frames.convert import ordered_scales, to_polars
+from quadrille.frames.convert import nan_remarks, ordered_scales, to_polars, with_nan
 from quadrille.frames.restore import restore
 
 __all__ = ["Frame", "build", "from_frame", "tidy", "to_frame"]
@@ -36,8 +36,8 @@ def from_frame(
     """Turn a polars, pandas or Arrow frame into Data; what the codebook leaves open is guessed.
 
     Text, booleans and dates are nominal in sorted order, an Enum in its own order; categories that pandas calls
-    ordered are ordinal; integers with at most
-    50 distinct values are ordinal; other numbers are numeric. Identifiers get the role id and are not released:
+    ordered are ordinal; integers with at most 50 distinct values are ordinal; other numbers are numeric, and NaN is
+    an empty field like null. Identifiers get the role id and are not released:
     columns that are called like a name, an address or a number of a person or a record and do not have few values,
     text that is different in nearly every one of more than 50 rows, whole numbers beyond 2^53. A column that the
     codebook describes is what the codebook says. A pandas index is not a column. `geography` names nested levels of
@@ -57,7 +57,9 @@ def from_frame(
         book = Codebook((*(book or ()), *scales))
     if geography:
         book = (book or Codebook()).with_geography(geography)
-    return build(table, codebook=book, weight=weight, where="the frame")
+    data = build(table, codebook=book, weight=weight, where="the frame")
+    data.remarks = nan_remarks(with_nan(table, frame))
+    return data
 
 
 def to_frame(data: Data) -> pl.DataFrame:

@@ -13,8 +13,8 @@ import polars as pl
 from quadrille.codebook import Codebook, Kind, Value, Variable
 from quadrille.data import Column, Data, code_dtype
 from quadrille.errors import InputError, unknown_name
-from quadrille.frames.dtypes import FORMATS, is_text, type_name
-from quadrille.frames.identifiers import MOST_ORDINAL, identifies, names_identifier, tells_apart
+from quadrille.frames.dtypes import FORMATS, is_text, no_far_moments, type_name
+from quadrille.frames.identifiers import MOST_ORDINAL, Run, identifies, names_identifier, names_point, tells_apart
 from quadrille.frames.missing import Marks, with_found_codes, without_marks
 from quadrille.frames.numeric import canonical_integers, finite_floats, not_numbers, numeric_column, too_large
 
@@ -164,6 +164,7 @@ def code(source: Source) -> Column:
 
 def _column_by_value(source: Source, given: Variable) -> Column:
     """Code a column that is not text, or text that stands for numbers, by looking at its distinct values."""
+    no_far_moments(source.series, source.where)
     marks: Marks = []
     if is_text(source.series) and any(isinstance(code, str) for code in given.missing):
         rest, marks = without_marks(source.series.cast(pl.String), given)
@@ -228,22 +229,22 @@ def _coded_column(source: Source, variable: Variable, codes: pl.Series) -> Colum
     return Column(variable, codes.to_numpy(), source.dtype, nullable=empty > 0)
 
 
-def guess(series: pl.Series) -> Variable:
-    """Guess kind and role of a column, text or not; its categories are left open."""
+def guess(series: pl.Series, label: str = "") -> Variable:
+    """Guess kind and role of a column, text or not; its categories are left open. A label helps to tell text."""
     if not is_text(series):
         return _guess(series)
     present = series.drop_nulls()
-    alone = _identifying(series.name, present.unique().cast(pl.String), len(present))
+    alone = _identifying(series.name, present.unique().cast(pl.String), len(present), label=label)
     return Variable(series.name, role="id" if alone else None)
 
 
-def _identifying(name: str, distinct: pl.Series, present: int, *, declared: bool = False) -> bool:
+def _identifying(name: str, distinct: pl.Series, present: int, *, label: str = "", declared: bool = False) -> bool:
     """Whether text identifies: by its name, by being different nearly everywhere, or since it is addresses of mail.
 
     The categories of an Enum are `declared`: they are many on purpose, so only the name speaks against them.
     """
     count = len(distinct)
-    if identifies(name, count, present):
+    if identifies(name, count, present, label):
         return True
     return not declared and (tells_apart(count, present) or _is_mail(distinct))
 
@@ -261,14 +262,32 @@ def _guess(series: pl.Series) -> Variable:
     kind: Kind = "numeric" if dtype.is_numeric() else "nominal"
     if dtype.is_integer() and _few_values(series.drop_nulls()):
         kind = "ordinal"
-    return Variable(name, kind, role="id" if names_identifier(name) and _numbers_identify(series) else None)
+    alone = (names_identifier(name) and _numbers_identify(series)) or is_running(series)
+    return Variable(name, kind, role="id" if alone else None)
+
+
+def is_running(series: pl.Series) -> bool:
+    """Whether numbers count the records in file order; the first ones often tell already that they do not."""
+    run = Run(series.name)
+    go_on(run, series.head(MOST_ORDINAL))
+    if run.rising:
+        go_on(run, series.slice(MOST_ORDINAL))
+    return run.counts
+
+
+def go_on(run: Run, part: pl.Series) -> None:
+    """Extend a run by the next part of its column; only whole numbers and floats can be running numbers."""
+    if not (part.dtype.is_integer() or part.dtype.is_float()) or part.null_count():
+        run.rising = False
+    elif run.rising:
+        run.extend(part.cast(pl.Float64).to_numpy())
 
 
 def _numbers_identify(series: pl.Series) -> bool:
     """Whether whole numbers, called like an identifier, are one; floats are whole where a column has empty fields."""
     present = series.fill_nan(None).drop_nulls() if series.dtype.is_float() else series.drop_nulls()
     whole = series.dtype.is_integer() or (series.dtype.is_numeric() and bool((present.cast(pl.Float64) % 1 == 0).all()))
-    return whole and identifies(series.name, present.n_unique(), len(present))
+    return (whole or names_point(series.name)) and identifies(series.name, present.n_unique(), len(present))
 
 
 def _inexact(series: pl.Series) -> bool:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import cast
 
 import polars as pl
 
 from quadrille.codebook import Variable
 from quadrille.errors import InputError
+from quadrille.frames.identifiers import identifies, tells_apart
+
+NOT_A_NUMBER = "not-a-number becomes an empty value"
+"""What is said of a column of floats with NaN, which is a missing value here."""
 
 
 def to_polars(frame: object) -> pl.DataFrame:
@@ -86,7 +90,28 @@ def ordered_scales(table: pl.DataFrame, frame: object) -> list[Variable]:
         return []
     dtypes = list(cast("Iterable[object]", getattr(frame, "dtypes", ())))
     return [
-        Variable(series.name, "ordinal", tuple(series.dtype.categories.to_list()))
+        scale(series.name, series.dtype.categories.to_list(), table.height)
         for series, dtype in zip(table.get_columns(), dtypes, strict=True)
         if getattr(dtype, "ordered", False) and isinstance(series.dtype, pl.Enum)
     ]
+
+
+def scale(name: str, categories: Sequence[str], rows: int) -> Variable:
+    """Return a column of ordered categories as an ordinal variable; keys of records are one by mistake only."""
+    key = identifies(name, len(categories), rows) or tells_apart(len(categories), rows)
+    return Variable(name, "ordinal", tuple(categories), role="id" if key else None)
+
+
+def nan_remarks(names: Iterable[str]) -> tuple[str, ...]:
+    """Say of these columns that NaN becomes empty."""
+    return tuple(f"{name}: {NOT_A_NUMBER}." for name in names)
+
+
+def has_nan(series: pl.Series) -> bool:
+    """Whether a column holds NaN, which is not null in polars and Arrow."""
+    return series.dtype.is_float() and bool(series.is_nan().any())
+
+
+def with_nan(table: pl.DataFrame, frame: object) -> list[str]:
+    """Name the columns with NaN; in pandas it is the usual sign of an empty field, so nothing is lost there."""
+    return [] if _is_pandas(frame) else [series.name for series in table.get_columns() if has_nan(series)]

@@ -17,6 +17,25 @@ FORMATS: dict[object, str] = {
 """How dates and times are written as categories: ISO 8601, in UTC when there is a time zone."""
 
 
+_DAYS = 95_000_000
+"""So many days before or after 1970 can be written as text: some 260,000 years."""
+_PER_DAY = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
+
+
+def no_far_moments(series: pl.Series, where: str) -> None:
+    """Refuse dates so far away that they are damaged; polars would panic over them."""
+    dtype = series.dtype
+    if not isinstance(dtype, pl.Date | pl.Datetime):
+        return
+    per_day = 1 if isinstance(dtype, pl.Date) else _PER_DAY[dtype.time_unit]
+    far = int((series.to_physical().cast(pl.Int64) // per_day).is_between(-_DAYS, _DAYS).not_().sum())
+    if far:
+        raise InputError(
+            f"Column {series.name!r} of {where} holds dates of more than 260,000 years ago or ahead in {far:,} "
+            f"row{'' if far == 1 else 's'}. Correct these rows, or drop the column."
+        )
+
+
 def is_text(series: pl.Series) -> bool:
     """Whether the values are text, however they are stored."""
     return isinstance(series.dtype, pl.String | pl.Categorical | pl.Enum)

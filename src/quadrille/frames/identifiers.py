@@ -2,71 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from quadrille.data import Column
-from quadrille.frames.identifier_words import (
-    AREAS,
-    ENTITIES,
-    FLAGS,
-    NAMES,
-    NUMBERED,
-    NUMBERS,
-    PERSONAL,
-    PERSONS,
-    ROWS,
-    SERIAL,
-)
-from quadrille.frames.names import head
+from quadrille.frames.sorts import Sort, asks, means_else, sort_of
 
 MOST_ORDINAL = 50
 """Integers with at most this many distinct values are guessed to be ordinal."""
 
+_MANY = 1_000
+"""As many numbers of cases or households tell records apart, also where each has many records."""
+
 _YES_OR_NO = 2
 """A column that is called like a thing of a person may tell whether there is one."""
 
-_NOTABLE = 5
+_ANSWERS = 5
+"""A question about a thing, such as has_phone, has at most as many answers."""
+
+_NOTABLE = 20
 """From as many different values on, a released column that is called like a thing of a person is worth a warning."""
 
-Sort = Literal["direct", "record", "row"]
-"""A name, address or number of a person; the number of a case, a household or the like; the number of a row."""
-
-
-def sort_of(name: str) -> Sort | None:
-    """Say what a name tells: words in any case and several languages, joined or not. None when it tells nothing.
-
-    >>> from quadrille.frames.identifiers import sort_of
-    >>> [sort_of(name) for name in ("first_name", "SSN_text", "PersonNumber", "hhid", "country_name", "phone_owner")]
-    ['direct', 'direct', 'record', 'record', None, None]
-    """
-    words = head(name)
-    if not words or words[0] in FLAGS:
-        return None
-    tails = ["".join(words[start:]) for start in range(len(words))]
-    if any(tail in PERSONAL or _numbered(tail) for tail in tails) or _is_name(words):
-        return "direct"
-    if set(words[:-1]) & AREAS:
-        return None
-    if any(tail in SERIAL or _counted(tail) for tail in tails) or (words[0] == "id" and words[-1] in ENTITIES):
-        return "record"
-    return "row" if "".join(words) in ROWS else None
-
-
-def _is_name(words: tuple[str, ...]) -> bool:
-    """Whether the last word is "name" in some language and those before say that it is a person's."""
-    return words[-1] in NAMES and all(word in PERSONS or len(word) == 1 for word in words[:-1])
-
-
-def _numbered(tail: str) -> bool:
-    """Whether a word is an official matter of a person and a word for number: taxnumber, passport_no."""
-    return any(tail.endswith(number) and tail.removesuffix(number) in NUMBERED for number in NUMBERS)
-
-
-def _counted(tail: str) -> bool:
-    """Whether a word is somebody or something counted one by one and a word for number: caseid, PersonNumber."""
-    return any(tail.endswith(number) and tail.removesuffix(number) in ENTITIES for number in NUMBERS)
+_FEW_ROWS = 50
+"""A running number is recognised in files of more records."""
 
 
 def names_identifier(name: str) -> bool:
@@ -74,17 +34,37 @@ def names_identifier(name: str) -> bool:
     return sort_of(name) is not None
 
 
-def identifies(name: str, distinct: int, present: int) -> bool:
+def names_point(name: str) -> bool:
+    """Whether a name is that of places on a map, which identify although they have decimals."""
+    return sort_of(name) == "point"
+
+
+def identifies(name: str, distinct: int, present: int, label: str = "") -> bool:
     """Whether a column of text or whole numbers with such a name and as many different values is an identifier.
 
     `present` counts the fields that are not empty. Duplicates and empty fields are tolerated, since real files have
-    both; but few values are categories, whatever the column is called.
+    both; but few values are categories, whatever the column is called. A label counts where the name tells nothing,
+    and less: it stands for more than a few values.
     """
     sort = sort_of(name)
-    if sort == "direct":
-        flag = distinct <= _YES_OR_NO and 2 * distinct <= present
-        return distinct > MOST_ORDINAL or (10 * distinct > present and not flag)
-    return nearly_all(distinct, present) if sort == "row" else sort == "record" and 10 * distinct > present > 0
+    if sort is None:
+        return distinct > MOST_ORDINAL and _identifies(sort_of("", label), distinct, present)
+    return not (asks(name) and distinct <= _ANSWERS) and _identifies(sort, distinct, present)
+
+
+def _identifies(sort: Sort | None, distinct: int, present: int) -> bool:
+    match sort:
+        case "direct":
+            flag = distinct <= _YES_OR_NO and 2 * distinct <= present
+            return distinct > MOST_ORDINAL or (10 * distinct > present and not flag)
+        case "short" | "point":
+            return distinct > MOST_ORDINAL or (distinct > _ANSWERS and nearly_all(distinct, present))
+        case "record":
+            return distinct >= _MANY or 10 * distinct > present > 0
+        case "institution" | "row":
+            return nearly_all(distinct, present)
+        case None:
+            return False
 
 
 def tells_apart(distinct: int, present: int) -> bool:
@@ -95,6 +75,48 @@ def tells_apart(distinct: int, present: int) -> bool:
 def nearly_all(distinct: int, present: int) -> bool:
     """Whether at least nine fields in ten have a value of their own."""
     return 10 * distinct >= 9 * present > 0
+
+
+@dataclass
+class Run:
+    """Numbers that come in file order, batch by batch: do they count the records?
+
+    They do when they are whole, rise from each record to the next, and either all steps are equal or the numbers are
+    so dense that amounts would meet: of n amounts within a range r, about n^2 / (2 r) pairs are equal.
+    """
+
+    name: str
+    rising: bool = True
+    rows: int = 0
+    first: float = 0.0
+    last: float = 0.0
+    step: float | None = None
+    even: bool = True
+
+    def __post_init__(self) -> None:
+        """Amounts, years, areas and the like are no running numbers, though a file may list them one by one."""
+        self.rising = not means_else(self.name)
+
+    def extend(self, values: NDArray[np.float64]) -> None:
+        """Go on with the next values; an empty field, as not a number, ends the run."""
+        if not self.rising or not len(values):
+            return
+        if not np.isfinite(values).all():
+            self.rising = False
+            return
+        steps = np.diff(values, prepend=self.last) if self.rows else np.diff(values)
+        self.rising = bool((steps > 0).all() and (values == np.floor(values)).all())
+        if self.rising and len(steps):
+            self.step = float(steps[0]) if self.step is None else self.step
+            self.even = self.even and bool((steps == self.step).all())
+        self.first, self.last = self.first if self.rows else float(values[0]), float(values[-1])
+        self.rows += len(values)
+
+    @property
+    def counts(self) -> bool:
+        """Whether the numbers so far count records."""
+        dense = 20 * (self.last - self.first) < self.rows**2
+        return self.rising and self.rows > _FEW_ROWS and (self.even or dense)
 
 
 def tally(column: Column) -> tuple[int, int]:
@@ -116,14 +138,27 @@ def suspicion(column: Column) -> str | None:
     # Amounts are often different in most records; a number of persons differs in all but a few.
     if tells_apart(distinct, present) if variable.coded else 100 * distinct >= 99 * records:
         return "has a different value in nearly every record"
-    sort = sort_of(variable.name) if variable.coded or _whole(column) else None
-    if sort == "direct" and distinct >= _NOTABLE:
+    sort = sort_of(variable.name, variable.label)
+    if sort != "point" and has_decimals(column):
+        return None
+    if sort in ("direct", "short", "point") and distinct >= (_NOTABLE if sort == "direct" else MOST_ORDINAL):
         return "is called like a name, an address or a number of a person"
-    if sort == "record" and distinct > MOST_ORDINAL and variable.role is None:
+    if sort in ("record", "institution") and distinct > MOST_ORDINAL and variable.role is None:
         return "is called like an identifier and has many different values"
     return None
 
 
-def _whole(column: Column) -> bool:
+def can_be_rounded(column: Column) -> bool:
+    """Whether a column holds amounts, by its decimals or its name: fewer digits make them less telling."""
+    variable = column.variable
+    if variable.coded or sort_of(variable.name, variable.label) is not None:
+        return False
+    return has_decimals(column) or means_else(variable.name)
+
+
+def has_decimals(column: Column) -> bool:
+    """Whether a column holds numbers that are not all whole."""
+    if column.variable.coded:
+        return False
     present = column.values[~np.isnan(column.values)]
-    return bool((present == np.floor(present)).all())
+    return not bool((present == np.floor(present)).all())

@@ -10,7 +10,7 @@ from quadrille.frames.identifier_words import split
 _BOUNDARY = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[^\W\d_])(?=[0-9])|(?<=[0-9])(?=[^\W\d_])")
 _ASIDE = split(
     "text txt str string char raw orig original clean cleaned full complete line home work private privat business "
-    "mobile primary secondary main current new old"
+    "mobile celular movil primary secondary main current new old first last paterno materno"
 )
 
 
@@ -34,7 +34,19 @@ def head(name: str) -> tuple[str, ...]:
     >>> head("address_line_1"), head("phone2_home"), head("text")
     (('address',), ('phone',), ('text',))
     """
-    kept = [word for word in words(name) if not word.isdigit()]
+    return heads(name)[-1]
+
+
+def heads(name: str) -> list[tuple[str, ...]]:
+    """Return the words without numbers, then again without each last word that says only where or how.
+
+    >>> from quadrille.frames.names import heads
+    >>> heads("phone2_home")
+    [('phone', 'home'), ('phone',)]
+    """
+    kept = tuple(word for word in words(name) if not word.isdigit())
+    found = [kept]
     while len(kept) > 1 and kept[-1] in _ASIDE:
-        kept.pop()
-    return tuple(kept)
+        kept = kept[:-1]
+        found.append(kept)
+    return found

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from quadrille.codebook import Codebook, Variable
 from quadrille.data import Column, Data, code_dtype
-from quadrille.frames.columns import Source, code, complete_text, encode_text, given_by, wants
+from quadrille.frames.columns import Source, code, complete_text, encode_text, given_by, go_on, wants
 from quadrille.frames.dtypes import is_text, type_name
-from quadrille.frames.identifiers import MOST_ORDINAL, names_identifier
+from quadrille.frames.identifiers import MOST_ORDINAL, Run, names_identifier
 from quadrille.frames.numeric import too_large
 
 Reader = Callable[[str], Iterator[pl.Series]]
@@ -45,6 +45,7 @@ class _Facts:
     few: bool = True
     large: bool = False
     distinct: pl.Series | None = None
+    running: bool = False
 
 
 def build_streamed(batches: Batches, *, codebook: Codebook | None, weight: str | None, where: str) -> Data:
@@ -78,13 +79,15 @@ def _needs_the_whole(series: pl.Series, given: Variable | None) -> bool:
 
 def _first_pass(batches: Batches, series: pl.Series, given: Variable | None) -> _Facts:
     """Count empty fields and collect distinct values, as far as they decide anything."""
-    facts = _Facts()
+    facts, run = _Facts(), Run(series.name)
     text, whole = is_text(series), series.dtype.is_integer()
     coded = (given is None and not series.dtype.is_float()) or (given is not None and given.coded)
     wanted = coded and not (given is not None and given.categories) and series.dtype != pl.Enum
     for batch in batches.read(series.name):
         part = batch.fill_nan(None) if batch.dtype.is_float() and coded else batch
         facts.empty += part.null_count()
+        if given is None:
+            go_on(run, batch)
         facts.large = facts.large or (whole and too_large(part))
         if wanted and facts.few:
             found = part.drop_nulls().unique()
@@ -92,6 +95,7 @@ def _first_pass(batches: Batches, series: pl.Series, given: Variable | None) -> 
             # Whole numbers without a codebook are categories only when they are few.
             facts.few = text or given is not None or not whole or len(known) <= MOST_ORDINAL
             facts.distinct = known if facts.few else None
+    facts.running = run.counts
     return facts
 
 
@@ -101,7 +105,7 @@ def _complete(series: pl.Series, given: Variable | None, facts: _Facts, dtype: s
         found = None if facts.distinct is None else facts.distinct.cast(pl.String).sort()
         return complete_text(Source(series, dtype, given, where, facts.empty), found, rows)
     if given is None and (series.dtype.is_float() or not facts.few):
-        return Variable(series.name, "numeric")
+        return Variable(series.name, "numeric", role="id" if facts.running else None)
     if given is not None and (not given.coded or given.categories):
         return given
     distinct = series if facts.distinct is None else facts.distinct

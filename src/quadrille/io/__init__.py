@@ -12,7 +12,7 @@ from quadrille.errors import InputError, OutputError
 from quadrille.io.atomic import new_file
 from quadrille.io.csv import csv_bytes, read_csv
 from quadrille.io.parquet import parquet_bytes, read_parquet
-from quadrille.io.plain_losses import csv_losses, numbers_of_moments, words_left
+from quadrille.io.plain_losses import csv_losses, moments_as_text, numbers_of_moments, orders_left, remarked, words_left
 
 __all__ = ["SUFFIXES", "WRITABLE", "file_bytes", "left_to_codebook", "read", "write", "write_codebook"]
 
@@ -87,8 +87,11 @@ def write(data: Data, path: str | Path, *, private: bool = False) -> tuple[str, 
 
 
 def left_to_codebook(data: Data, name: str) -> tuple[str, ...]:
-    """Say which words and formats of a statistics program a plain table leaves to the codebook."""
-    return () if _suffix(Path(name)) in _STAT else words_left(data)
+    """Say which words, orders and formats a file leaves to the codebook."""
+    suffix = _suffix(Path(name))
+    if suffix == ".parquet":
+        return words_left(data)
+    return (*orders_left(data), *(() if suffix in _STAT else (*moments_as_text(data), *words_left(data))))
 
 
 def file_bytes(data: Data, name: str) -> tuple[bytes | memoryview, tuple[str, ...]]:
@@ -101,12 +104,12 @@ def file_bytes(data: Data, name: str) -> tuple[bytes | memoryview, tuple[str, ..
         from quadrille.io.stat_write import stat_bytes
 
         contents, losses = stat_bytes(data, suffix)
-        return contents, (*data.remarks, *losses)
+        return contents, (*remarked(data), *losses)
     contents = parquet_bytes(data) if suffix == ".parquet" else csv_bytes(data, _separator(suffix))
     if suffix.endswith(".gz"):
         contents = gzip.compress(contents, mtime=0)  # no time stamp, so that equal data make equal files
     losses = csv_losses(data) if suffix != ".parquet" else ()
-    return contents, (*data.remarks, *numbers_of_moments(data), *losses)
+    return contents, (*remarked(data), *numbers_of_moments(data), *losses)
 
 
 def write_codebook(source: Data | Codebook, path: str | Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from quadrille.data import Column, Data
-from quadrille.frames.identifiers import suspicion
+from quadrille.frames.identifiers import can_be_rounded, suspicion
 from quadrille.plan import Plan
 from quadrille.randomness import is_secret
 from quadrille.recipe import Recipe
@@ -49,13 +49,17 @@ def cautions(public: Data, recipe: Recipe, data: Data, plan: Plan) -> list[Relea
                 "If it is a score of risk, give it the role id in the codebook, so that it is left out."
             )
         )
-    found += [_identifying(public[name]) for name in public.columns if suspicion(public[name])]
+    others = [public[name] for name in public.columns if name != public.weight]
+    found += [_identifying(column) for column in others if column.variable.role != "weight" and suspicion(column)]
     return found + [ReleaseWarning(text) for text in traces(data, plan, public.columns)]
 
 
 def _identifying(column: Column) -> ReleaseWarning:
     """Warn of a column that was not taken for an identifier, and might be one."""
+    what = "Give it the role id in the codebook, so that it is left out, or recode it."
+    if can_be_rounded(column):
+        what = "Round it, or recode it into classes."
     return ReleaseWarning(
         f"Column {column.variable.name!r} of the public file {suspicion(column)}, so records can be matched with "
-        "other files. Give it the role id in the codebook, so that it is left out, or recode it."
+        f"other files. {what}"
     )

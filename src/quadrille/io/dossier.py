@@ -69,7 +69,8 @@ invent, round or remove any value.
 - Standard errors computed in the usual way leave out the uncertainty that swapping adds.
 - A record that is alone in its combination of categories need not describe anybody. Do not try to
   find out whom a record belongs to: the answer would be unreliable, and the attempt is misuse.
-- {order}Direct identifiers are not part of this file.
+- {order}Columns that the data provider
+  declared to be direct identifiers, or that the software recognised as such, were left out.
 - `codebook.toml` describes the columns: kind, order of the categories, labels, missing codes.
 - {secret} stays confidential,
   because it would help to undo the protection. The data provider answers questions about a

@@ -190,8 +190,10 @@ def _moments(values: pl.Series, variable: Variable, target: Target, losses: Loss
 
 
 def _whole_units(moments: pl.Series, per_second: int) -> bool:
-    nanos = moments.cast(pl.Int64) if moments.dtype == pl.Time else moments.dt.cast_time_unit("ns").cast(pl.Int64)
-    return bool((nanos % (10**9 // per_second) == 0).all())
+    """Whether no moment has a finer fraction of a second; nanoseconds hold the years 1677 to 2262 alone."""
+    fine = moments.dtype in (pl.Time, pl.Datetime("ns"))
+    counts = (moments if fine else moments.dt.cast_time_unit("us")).cast(pl.Int64)
+    return bool((counts % ((10**9 if fine else 10**6) // per_second) == 0).all())
 
 
 def _tags(tags: pl.Series | None, variable: Variable, target: Target, losses: Losses) -> pl.Series | None:

@@ -12,8 +12,9 @@ from quadrille.codebook import Codebook, Kind, Value, Variable
 from quadrille.data import Data
 from quadrille.errors import InputError
 from quadrille.frames import build
-from quadrille.frames.columns import guess
-from quadrille.frames.identifiers import MOST_ORDINAL, identifies, names_identifier, tells_apart
+from quadrille.frames.columns import guess, is_running
+from quadrille.frames.identifiers import MOST_ORDINAL, identifies, tells_apart
+from quadrille.frames.sorts import sort_of
 from quadrille.io.files import contents
 from quadrille.io.stat_moments import moments_of
 from quadrille.io.stat_parse import Raw, parse
@@ -117,7 +118,7 @@ def _valid(numbers: pl.Series, missing: tuple[Value, ...], ranges: tuple[tuple[f
 def _guess(raw: Raw, valid: pl.Series) -> Variable:
     """Guess from the name, the level of measurement, the labels, and the values, in this order."""
     whole, measure = raw.series.dtype.is_integer(), raw.stored.measure
-    alone = whole and _identifying(raw, valid)
+    alone = (whole or sort_of(raw.name, raw.label) == "point") and _identifying(raw, valid)
     if alone and len(valid) > MOST_ORDINAL:
         return Variable(raw.name, "numeric", role="id")  # without a list of all its values
     kind: Kind = "numeric"
@@ -131,17 +132,21 @@ def _guess(raw: Raw, valid: pl.Series) -> Variable:
 
 
 def _identifying(raw: Raw, valid: pl.Series) -> bool:
-    """Whether whole numbers identify: by their name, or as nominal ones that are different nearly everywhere."""
-    named, nominal = names_identifier(raw.name), raw.stored.measure == "nominal"
+    """Whether numbers identify: by name or label, as a running number, or nominal ones different nearly everywhere."""
+    named, nominal = sort_of(raw.name, raw.label) is not None, raw.stored.measure == "nominal"
+    if is_running(raw.series):
+        return True
     if not named and not nominal:
         return False
-    present = int(raw.series.is_in(valid.implode()).sum())
-    return (named and identifies(raw.name, len(valid), present)) or (nominal and tells_apart(len(valid), present))
+    distinct, present = len(valid), int(raw.series.is_in(valid.implode()).sum())
+    return (named and identifies(raw.name, distinct, present, raw.label)) or (
+        nominal and tells_apart(distinct, present)
+    )
 
 
 def _guess_text(raw: Raw) -> Variable:
     """Guess from the values; a text that its program calls ordinal is so, though nobody knows in which order."""
-    found = guess(raw.series)
+    found = guess(raw.series, raw.label)
     ordinal = raw.stored.measure == "ordinal" and found.role is None
     return replace(found, kind="ordinal") if ordinal else found
 
