@@ -1,10 +1,14 @@
-# make demo: the main job on bundled data.  make test: everything that must hold.  make bench: measured ratios.
+# make demo: the main job on bundled data.  make test: everything that must hold, in minutes.  make bench: measured ratios.
+# make nightly: the same and what takes hours: 1,000 examples per law, 20,000 draws per test of fairness, the papers in
+# full, the browser, an installation without a network, the fuzzer.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# Without bytecode on disk every process compiles what it imports, and the tests start many.
+export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test bench lint types imports unit browser docs pins wheelhouse airgap fuzz clean
+.PHONY: demo test nightly bench lint types imports unit browser docs pins wheelhouse airgap fuzz clean
 
 demo: $(READY)
 	@$(BIN)/quadrille demo --out demo
@@ -12,6 +16,10 @@ demo: $(READY)
 # The checks of the code run beside the tests: they use one core, and the tests have pauses.
 test: $(READY) browser
 	@$(MAKE) --no-print-directory --jobs 2 lint imports types unit
+
+nightly: $(READY) browser
+	@$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder --hypothesis-profile=nightly -m ''
+	@$(MAKE) --no-print-directory fuzz
 
 bench: $(READY)
 	@$(BIN)/python -m bench
@@ -27,7 +35,7 @@ imports: $(READY)
 	@$(BIN)/lint-imports
 
 unit: $(READY) browser
-	@$(BIN)/pytest -n 2 --dist loadfile
+	@$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 # The report is tested in a real browser where there is one, or where one can be installed.
 browser:

@@ -9,11 +9,12 @@ import shlex
 import subprocess
 from bisect import bisect
 from collections.abc import Iterable
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import typer.testing
 from sybil import Document, Example, Region, Sybil
 from sybil.document import PythonDocStringDocument
 from sybil.example import NotEvaluated
@@ -22,6 +23,9 @@ from sybil.parsers.rest import DocTestParser
 from typer.testing import CliRunner
 
 from quadrille.cli import app
+
+# Typer builds all commands anew for every call, which takes a hundred times as long as most calls do.
+typer.testing._get_command = cache(typer.testing._get_command)  # pyright: ignore[reportPrivateUsage]
 
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)

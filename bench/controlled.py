@@ -90,7 +90,7 @@ def against_plain() -> Result:
     """Find partners for the same targets with lists and bisection in plain Python."""
     data = survey(SMALL)
     recipe = ControlledSwap([f"v{i}" for i in range(len(SIZES))], targets=TARGETS, seed=1)
-    drawer, stream = recipe.drawer(data), recipe.stream()
+    drawer, stream = recipe.prepared(data), recipe.stream()
     details = drawer.draw(stream).details
     assert details is not None
     targets = details.rows["targets"]
@@ -107,7 +107,7 @@ def against_plain() -> Result:
 
 def whole_study() -> Result:
     """Draw and score the 1,920 runs of the evaluation study on the Adult file."""
-    from quadrille.papers.dohrmann2009 import runs
+    from quadrille.papers.dohrmann_2009 import runs
 
     start = time.perf_counter()
     runs.run("adult", 10)

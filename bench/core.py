@@ -8,11 +8,10 @@ import sys
 import numpy as np
 
 from bench.timing import Result, best, memory
-from quadrille.cross import Cross
-from quadrille.data import Column, Data
+from quadrille.data import Column, Cross, Data
 from quadrille.datasets import cps8d
 from quadrille.delta import Delta
-from quadrille.study.score import Evaluator
+from quadrille.score.evaluator import Evaluator
 from quadrille.summary import Table
 from quadrille.swap.random import RandomSwap
 
@@ -44,7 +43,7 @@ def candidate_results(n: int = 10**6) -> list[Result]:
     codes = [Cross.of(data, tuple(table.split("*"))).cells(data) for table in TABLES]
     sizes = [Cross.of(data, tuple(table.split("*"))).possible for table in TABLES]
     recipe = RandomSwap(SWAP, rate=0.01, seed=1)
-    drawer, stream = recipe.drawer(data), recipe.stream()
+    drawer, stream = recipe.prepared(data), recipe.stream()
     plan = drawer.draw(stream)
     evaluator = Evaluator(data, ADDRESSES)
     evaluator.score(plan)
@@ -92,7 +91,7 @@ def growth_results(sizes: tuple[int, ...] = (10**5, 10**6, 10**7), pairs: int = 
     for n in sizes:
         data = large_file(n)
         recipe = RandomSwap(SWAP, pairs=pairs, seed=1)
-        drawer, stream, evaluator = recipe.drawer(data), recipe.stream(), Evaluator(data, ADDRESSES)
+        drawer, stream, evaluator = recipe.prepared(data), recipe.stream(), Evaluator(data, ADDRESSES)
         sides.append(lambda d=drawer, s=stream, e=evaluator: e.score(d.draw(s)))
     times = best(*sides, repeats=15)
     growth = times[-1] / times[0]

@@ -10,7 +10,7 @@ import sys
 import numpy as np
 
 from quadrille.datasets import adult
-from quadrille.study.score import Evaluator
+from quadrille.score.evaluator import Evaluator
 from quadrille.swap.controlled import ControlledSwap
 
 SWAPS = (["race", "sex", "marital-status"], ["sex", "education"], ["relationship", "race", "education"])

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import quadrille as qd
-from quadrille.study.score import Evaluator
+from quadrille.score.evaluator import Evaluator
 from quadrille.theory.prediction import predict
 
 DRAWS = 50

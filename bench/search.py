@@ -14,12 +14,12 @@ import numpy as np
 import pandas as pd
 
 from bench.timing import Result, best, memory
-from quadrille.cross import Cross
+from quadrille.data import Cross
 from quadrille.datasets import cps8d
 from quadrille.study.grid import grid
 from quadrille.study.run import search
 from quadrille.study.store import Pending
-from quadrille.study.work import Bench
+from quadrille.study.workers import Scorer
 from quadrille.swap.random import RandomSwap
 
 MEASURES = ["small_cells", "hellinger"]
@@ -30,8 +30,8 @@ COLUMN = "Edu"
 def candidate_ratios() -> list[Result]:
     """Compare one candidate, draw included: 488 pairs of one variable, small_cells and 8-way Hellinger."""
     data = cps8d()
-    bench = Bench(data, MEASURES)
-    design = RandomSwap([COLUMN], pairs=PAIRS, sampler="pair-uniform", seed=1).identity()
+    bench = Scorer(data, MEASURES)
+    design = RandomSwap([COLUMN], pairs=PAIRS, sampler="pair-uniform", seed=1).design_json()
     chunk = ([Pending(i, 1, f"number {i}") for i in range(64)], {1: design})
     frame = data.frame().to_pandas()
     cross = Cross.of(data, data.keys)

@@ -16,10 +16,9 @@ from bench.timing import Result, best
 from quadrille import kernels
 from quadrille.codebook import Variable
 from quadrille.data import Column, Data
-from quadrille.io.simulation import simulate_design
-from quadrille.papers.lemons2014.study import design
+from quadrille.papers.lemons_2014.study import design
 from quadrille.randomness import Stream
-from quadrille.study.simulate import Mechanism, Swapping, table_before
+from quadrille.simulation.simulate import Mechanism, Swapping, simulate, table_before
 from quadrille.swap.pairing import Pairing, Rule
 
 SKEWED_TRACTS = [5000, 5000, 10000, 10000, 10000, 20000, 20000, 20000]
@@ -84,7 +83,7 @@ def study_seconds(mechanism: Mechanism, workers: int) -> float:
     """Return the seconds of the whole study, 72,000 replicates into a folder, with the analysis."""
     with TemporaryDirectory() as folder:
         start = perf_counter()
-        simulate_design(design(mechanism, REPLICATES), Path(folder) / "study", workers=workers)
+        simulate(design=design(mechanism, REPLICATES), out=Path(folder) / "study", workers=workers)
         return perf_counter() - start
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 import quadrille as qd
-from quadrille.study.score import Evaluator
+from quadrille.score.evaluator import Evaluator
 from quadrille.theory.prediction import predict
 
 MOVED = (2, 10, 20, 40, 100, 500)

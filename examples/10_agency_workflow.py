@@ -32,7 +32,7 @@ def work(folder: Path) -> None:
     # 1. The file as it comes, and a codebook that a person has checked.
     original = qd.datasets.cps8d()
     qd.write(original, folder / "people.csv")
-    qd.write_codebook(original.codebook, folder / "people.toml")
+    original.codebook.write(folder / "people.toml")
     data = qd.read(folder / "people.csv", codebook=folder / "people.toml")
 
     # 2. Candidates: random ones for comparison, designed ones.

@@ -90,17 +90,17 @@ def _read(raw: bytes, folder: Path, suffix: str) -> str:
 
 def _read_stat(raw: bytes, folder: Path, suffix: str) -> str:
     """Read in this process: starting one per input takes too long. Where it crashes, the isolated way is tried."""
-    from quadrille.io import stat_parse
+    from quadrille.io.stat import read
 
-    stat_parse.ISOLATED = False
+    read.ISOLATED = False
     return _read(raw, folder, suffix)
 
 
 def isolated(raw: bytes, folder: Path, suffix: str) -> str:
     """Read a file of a statistics program as users do, by a process of its own."""
-    from quadrille.io import stat_parse
+    from quadrille.io.stat import read
 
-    stat_parse.ISOLATED = True
+    read.ISOLATED = True
     return _read(raw, folder, suffix)
 
 
@@ -144,7 +144,7 @@ def _recipe(raw: bytes, _folder: Path) -> str:
 
 
 def _design(raw: bytes, folder: Path) -> str:
-    from quadrille.study.trials.design import Design
+    from quadrille.simulation.design import Design
 
     design = Design.read(_file(raw, folder, "design.toml"))
     _law(len(design.identity) == 64, "no identity")
@@ -157,7 +157,7 @@ def _policy(raw: bytes, folder: Path) -> str:
 
 
 def _note(raw: bytes, _folder: Path) -> str:
-    from quadrille.io.published import read_published
+    from quadrille.release.note import read_published
 
     found = read_published(_text(raw), "the note")
     return f"note {len(found.f)} {found.kind}"
@@ -168,8 +168,7 @@ def _note(raw: bytes, _folder: Path) -> str:
 
 def _where(raw: bytes, _folder: Path) -> str:
     from quadrille.data import require_columns
-    from quadrille.rules import Rules
-    from quadrille.where import Where
+    from quadrille.expressions import Rules, Where
 
     where = Where.parse(_text(raw))
     require_columns(survey(), where.variables, "the condition")
@@ -180,7 +179,7 @@ def _where(raw: bytes, _folder: Path) -> str:
 
 
 def _model(raw: bytes, _folder: Path) -> str:
-    from quadrille.formula import Model
+    from quadrille.expressions import Model
 
     model = Model.parse(_text(raw))
     _law(Model.parse(str(model)) == model, "the model does not survive being written")

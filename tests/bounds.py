@@ -9,7 +9,7 @@ import numpy as np
 
 import quadrille as qd
 from quadrille.theory import Bound, Point
-from quadrille.theory.certificate import LOSSES, certify, counts_of
+from quadrille.theory.bound import LOSSES, certify, counts_of
 
 STORED = Path(__file__).parent / "golden" / "bound_cps8d.json"
 

@@ -3,23 +3,61 @@
 from __future__ import annotations
 
 import os
+import secrets
+import signal
 import sys
+from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, is_hypothesis_test, seed, settings
 
 import quadrille as qd
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 PATIENT = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
-settings.register_profile(
-    "laws", max_examples=80, deadline=None, derandomize=True, database=None, suppress_health_check=PATIENT
+for profile, count in (("test", 40), ("nightly", 1_000)):
+    settings.register_profile(
+        profile, max_examples=count, deadline=None, database=None, print_blob=True, suppress_health_check=PATIENT
+    )
+settings.load_profile("test")
+LONG = (
+    "test_commands.py",
+    "test_search_crash.py",
+    "test_gomatam_karr_sanil_2003.py",
+    "test_faults.py",
+    "test_process.py",
 )
-# pytest --hypothesis-profile=search looks further, each time elsewhere
-settings.register_profile("search", max_examples=1000, deadline=None, database=None, suppress_health_check=PATIENT)
-settings.load_profile("laws")
+"""Files that take ten seconds of a core or more, and have to be run by one worker each."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Draw other cases in every run, from a seed that is shown; workers are given the seed of their run."""
+    if config.option.hypothesis_seed is None:
+        config.option.hypothesis_seed = str(secrets.randbelow(10**9))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Give each law a seed of its own, and start with files of few tests that take long.
+
+    With one seed for all, laws on the same files would try the same files. A long file that comes last keeps one core
+    busy while the other has nothing left to do.
+    """
+    items.sort(key=lambda item: item.path.name not in LONG)
+    for item in items:
+        if isinstance(item, pytest.Function) and is_hypothesis_test(item.obj):
+            name = f"{config.option.hypothesis_seed} {item.path.name} {item.originalname}"
+            seed(int.from_bytes(sha256(name.encode()).digest()[:8]))(getattr(item.obj, "__func__", item.obj))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Say how the same cases are drawn again."""
+    profile = settings.get_current_profile_name()
+    words = f"--hypothesis-profile={profile} --hypothesis-seed={config.option.hypothesis_seed}"
+    terminalreporter.write_line(f"The laws draw the same cases again with: pytest {words}")
 
 
 def pytest_sessionstart() -> None:
@@ -39,3 +77,11 @@ def pytest_sessionstart() -> None:
 @pytest.fixture(scope="session")
 def cps8d() -> qd.Data:
     return qd.datasets.cps8d()
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Let SIGINT interrupt, here and in processes started here, also where the shell started the tests without it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

@@ -54,7 +54,7 @@ def systematic_draw(shares: Sequence[Fraction], start: Fraction) -> list[int]:
 
 
 @dataclass(frozen=True)
-class Market:
+class DonorIndex:
     """What the search for partners knows of each record: zone, cell (category orders), bias value, weight, role."""
 
     zone: Sequence[Hashable]
@@ -68,7 +68,7 @@ class Market:
         return abs(self.weight[t] - self.weight[d]) * abs(self.x[t] - self.x[d])
 
 
-def _nearest(market: Market, t: int, free: Iterable[int]) -> list[list[int]]:
+def _nearest(market: DonorIndex, t: int, free: Iterable[int]) -> list[list[int]]:
     """Left and right: the donors of the nearest cell with free ones whose weight is closest."""
     sides: list[list[int]] = []
     here = [d for d in free if market.zone[d] == market.zone[t] and market.cell[d] != market.cell[t]]
@@ -82,7 +82,7 @@ def _nearest(market: Market, t: int, free: Iterable[int]) -> list[list[int]]:
     return sides
 
 
-def choices(market: Market, t: int, free: Iterable[int]) -> dict[int, Fraction]:
+def choices(market: DonorIndex, t: int, free: Iterable[int]) -> dict[int, Fraction]:
     """The donors a target may ask for in a round, with probabilities; empty when there is none."""
     sides = _nearest(market, t, free)
     if len(sides) < 2:
@@ -98,7 +98,7 @@ def choices(market: Market, t: int, free: Iterable[int]) -> dict[int, Fraction]:
     return dict(chances)
 
 
-def _rounds(market: Market, wishes: Mapping[int, int]) -> Iterator[tuple[frozenset[tuple[int, int]], Fraction]]:
+def _rounds(market: DonorIndex, wishes: Mapping[int, int]) -> Iterator[tuple[frozenset[tuple[int, int]], Fraction]]:
     """The ways in which one round's conflicts end: smallest bias wins, equal ones have equal chances."""
     wanted: dict[int, list[int]] = defaultdict(list)
     for t, d in wishes.items():
@@ -114,7 +114,7 @@ def _rounds(market: Market, wishes: Mapping[int, int]) -> Iterator[tuple[frozens
         yield frozenset(won), share
 
 
-def outcomes(market: Market) -> dict[frozenset[Pair], Fraction]:
+def outcomes(market: DonorIndex) -> dict[frozenset[Pair], Fraction]:
     """Every result of the search and its probability. Without ties there is exactly one."""
     result: Counter[frozenset[Pair]] = Counter()
 
@@ -141,7 +141,7 @@ def outcomes(market: Market) -> dict[frozenset[Pair], Fraction]:
     return dict(result)
 
 
-def replay(market: Market, pairs: Iterable[Pair]) -> None:
+def replay(market: DonorIndex, pairs: Iterable[Pair]) -> None:
     """Assert that a recorded search breaks no rule in any round, whatever its ties."""
     by_round: dict[int, dict[int, int]] = defaultdict(dict)
     for t, d, number in pairs:

@@ -2,33 +2,35 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
+from functools import reduce
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from quadrille import chart, datasets, report, theory
-    from quadrille.checks import check_measure, check_recipe
+    from quadrille import chart, datasets, report, testing, theory
     from quadrille.codebook import Codebook, Variable
     from quadrille.data import Data
     from quadrille.errors import InfeasibleError, QuadrilleError
-    from quadrille.frames import from_frame
-    from quadrille.io import read, write, write_codebook
-    from quadrille.io.bundle import check_policy, release
-    from quadrille.io.policy import Policy
-    from quadrille.io.simulation import simulate_design
+    from quadrille.inspect import inspect
+    from quadrille.io import read, write
+    from quadrille.io.frames import from_frame
     from quadrille.plan import Move, Plan
     from quadrille.recipe import Recipe
-    from quadrille.study.area_flows import area_flows
-    from quadrille.study.before_after import before_after
+    from quadrille.release.policy import Policy
+    from quadrille.release.release import check_policy, release
+    from quadrille.score.estimates import before_after
+    from quadrille.score.evaluator import Scores, measures, score
+    from quadrille.score.flows import area_flows
+    from quadrille.simulation.simulate import simulate
     from quadrille.study.designed import designed_frontier
+    from quadrille.study.forecast import forecast
     from quadrille.study.grid import grid
-    from quadrille.study.rates import scores_by_rate
-    from quadrille.study.results import Study
-    from quadrille.study.rules_cost import rules_cost
     from quadrille.study.run import search
-    from quadrille.study.runs import runs_table
-    from quadrille.study.score import Scores, measures, score
-    from quadrille.study.simulate import simulate
+    from quadrille.study.score_recipes import score_recipes
+    from quadrille.study.study import Study
     from quadrille.swap import recipe_from_json
     from quadrille.swap.controlled import ControlledSwap
     from quadrille.swap.designed import DesignedSwap
@@ -46,37 +48,44 @@ _HOME = {
     "Move": "plan",
     "PermutationSwap": "swap.permutation",
     "Plan": "plan",
-    "Policy": "io.policy",
+    "Policy": "release.policy",
     "QuadrilleError": "errors",
     "RandomSwap": "swap.random",
     "Recipe": "recipe",
-    "Scores": "study.score",
-    "Study": "study.results",
+    "Scores": "score.evaluator",
+    "Study": "study.study",
     "Variable": "codebook",
-    "area_flows": "study.area_flows",
-    "before_after": "study.before_after",
-    "check_measure": "checks",
-    "check_policy": "io.bundle",
-    "check_recipe": "checks",
+    "area_flows": "score.flows",
+    "before_after": "score.estimates",
+    "check_policy": "release.release",
     "designed_frontier": "study.designed",
-    "from_frame": "frames",
+    "forecast": "study.forecast",
+    "from_frame": "io.frames",
     "grid": "study.grid",
-    "measures": "study.score",
+    "inspect": "inspect",
+    "measures": "score.evaluator",
     "read": "io",
     "recipe_from_json": "swap",
-    "release": "io.bundle",
-    "rules_cost": "study.rules_cost",
-    "runs_table": "study.runs",
-    "score": "study.score",
-    "scores_by_rate": "study.rates",
+    "release": "release.release",
+    "score": "score.evaluator",
+    "score_recipes": "study.score_recipes",
     "search": "study.run",
-    "simulate": "study.simulate",
-    "simulate_design": "io.simulation",
+    "simulate": "simulation.simulate",
     "write": "io",
-    "write_codebook": "io",
 }
 
-_MODULES = ("chart", "datasets", "report", "theory")
+_MODULES = ("chart", "datasets", "report", "testing", "theory")
+
+_OLD = {
+    "check_measure": "testing.check_measure",
+    "check_recipe": "testing.check_recipe",
+    "rules_cost": "score_recipes(...)",
+    "runs_table": "Study.runs",
+    "scores_by_rate": "score_recipes(...)",
+    "simulate_design": "simulate(...)",
+    "write_codebook": "Codebook.write(...)",
+}
+"""What names of an earlier version are called now; with (...) where the call has changed, too."""
 
 __all__ = [  # sorted as in _HOME; a test keeps the two lists equal
     "Codebook",
@@ -97,38 +106,55 @@ __all__ = [  # sorted as in _HOME; a test keeps the two lists equal
     "area_flows",
     "before_after",
     "chart",
-    "check_measure",
     "check_policy",
-    "check_recipe",
     "datasets",
     "designed_frontier",
+    "forecast",
     "from_frame",
     "grid",
+    "inspect",
     "measures",
     "read",
     "recipe_from_json",
     "release",
     "report",
-    "rules_cost",
-    "runs_table",
     "score",
-    "scores_by_rate",
+    "score_recipes",
     "search",
     "simulate",
-    "simulate_design",
+    "testing",
     "theory",
     "write",
-    "write_codebook",
 ]
+
+
+class _Package(ModuleType):
+    """The package, in which a public function comes before the room of the same name, such as `release`."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name in _HOME and isinstance(value, ModuleType)):  # importing a room would put it in the place
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
 
 
 def __getattr__(name: str) -> object:
     """Import a public name when it is first used: `import quadrille` itself loads nothing heavy."""
     if name in _MODULES:
         return import_module(f"quadrille.{name}")
+    if name in _OLD:
+        return _renamed(name, _OLD[name])
     if name not in _HOME:
         raise AttributeError(f"module 'quadrille' has no attribute {name!r}")
     return getattr(import_module(f"quadrille.{_HOME[name]}"), name)
+
+
+def _renamed(name: str, now: str) -> object:
+    if "(" in now:
+        raise AttributeError(f"quadrille.{name} is gone. Use quadrille.{now}.")
+    warnings.warn(f"quadrille.{name} is now quadrille.{now}.", DeprecationWarning, stacklevel=3)
+    return reduce(getattr, now.split("."), sys.modules[__name__])
 
 
 def __dir__() -> list[str]:

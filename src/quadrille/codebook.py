@@ -1,4 +1,4 @@
-"""What each column means: its kind, its categories in order, its missing codes, its role. TOML in and out."""
+"""What each column means: kind, categories in order, missing codes, role, levels of geography. TOML in and out."""
 
 from __future__ import annotations
 
@@ -6,10 +6,17 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Literal, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
+
+import numpy as np
+from numpy.typing import NDArray
 
 from quadrille.errors import InputError, bad_parameter, unknown_name
-from quadrille.texts import read_text
+from quadrille.text import read_text
+
+if TYPE_CHECKING:
+    from quadrille.data import Column
+
 
 Kind = Literal["nominal", "ordinal", "numeric"]
 Role = Literal["id", "weight", "stratum", "unit", "geography", "key", "outcome"]
@@ -298,13 +305,26 @@ class Codebook:
         """Read a codebook from a TOML file.
 
         >>> import quadrille as qd
-        >>> qd.write_codebook(qd.datasets.cps8d(), "people.toml")
+        >>> qd.datasets.cps8d().codebook.write("people.toml")
         >>> book = qd.Codebook.read("people.toml")
         >>> len(book), book["Sex"].categories
         (8, ('Male', 'Female'))
         """
         text = read_text(path, "the codebook")
         return cls.from_toml(text, where=f"Codebook {str(path)!r}")
+
+    def write(self, path: str | Path) -> None:
+        """Write the codebook as a TOML file, which appears whole or not at all.
+
+        >>> import quadrille as qd
+        >>> qd.datasets.cps8d().codebook.write("people.toml")
+        >>> qd.Codebook.read("people.toml")["Age"].categories
+        ('<25', '25-55', '>55')
+        """
+        from quadrille.io.atomic import new_file
+
+        with new_file(Path(path), self.to_toml().encode("utf-8")):
+            pass
 
 
 def _plain(variable: Variable) -> dict[str, object]:
@@ -383,3 +403,80 @@ def _stored(value: object, place: str) -> Stored:
         if not isinstance(each, kinds[key]) or isinstance(each, bool):
             raise InputError(f"{place}: '{key}' of stored must be a {'text' if kinds[key] is str else 'whole number'}.")
     return Stored(**cast("dict[str, Any]", table))
+
+
+Ints = NDArray[np.int64]
+
+NOBODY = -1
+"""Stands for the coarser area of an area without records."""
+
+
+def check_nesting(levels: Sequence[Column]) -> None:
+    """Refuse levels, the coarsest first, of which an area lies in two areas of a coarser one.
+
+    Records without a value of the finer level say nothing. Those without one of the coarser level must be all of an
+    area, or none. One pass over the records per pair of levels.
+    """
+    for place, finer in enumerate(levels):
+        for coarser in reversed(levels[:place]):
+            _check_pair(finer, coarser)
+
+
+def areas_within(finer: Column, coarser: Column) -> Ints:
+    """Return the code of the coarser area that each area of the finer level lies in, `NOBODY` without records.
+
+    All missing codes of the coarser level count as one, the first after its areas.
+
+    >>> import quadrille as qd
+    >>> from quadrille.codebook import areas_within
+    >>> data = qd.datasets.state(records=3_200)
+    >>> lies_in = areas_within(data["tract"], data["county"])
+    >>> data["tract"].labels[60], data["county"].labels[lies_in[60]]
+    ('03-002', '03')
+    """
+    areas = np.full(finer.size, NOBODY, dtype=np.int64)
+    areas[finer.values] = coarser.one_missing
+    return areas[: finer.valid]
+
+
+def records_in(level: Column) -> Ints:
+    """Return the number of records of each area that the codebook lists."""
+    return np.bincount(level.values, minlength=level.size)[: level.valid]
+
+
+def _check_pair(finer: Column, coarser: Column) -> None:
+    known = finer.values < finer.valid
+    apart = _in_two_areas(finer, coarser, known & (coarser.values < coarser.valid))
+    name, whole = finer.variable.name, coarser.variable.name
+    if apart:
+        raise InputError(
+            f"The levels of geography are not nested: {apart:,} of {finer.valid:,} areas of {name!r} lie in more than "
+            f"one area of {whole!r}. {_advice(finer, coarser)}"
+        )
+    partly = _in_two_areas(finer, coarser, known)
+    if partly:
+        raise InputError(
+            f"The levels of geography are not nested: in {partly:,} of {finer.valid:,} areas of {name!r} the value of "
+            f"{whole!r} is missing for some records and known for others. Fill it in, or clear it for the whole area."
+        )
+
+
+def _in_two_areas(finer: Column, coarser: Column, counted: NDArray[np.bool_]) -> int:
+    """Count the finer areas whose counted records lie in two coarser ones."""
+    fine = finer.values if counted.all() else finer.values[counted]
+    whole = coarser.one_missing
+    whole = whole if counted.all() else whole[counted]
+    last = np.zeros(finer.size, dtype=whole.dtype)
+    last[fine] = whole
+    return len(np.unique(fine[last[fine] != whole]))
+
+
+def _advice(finer: Column, coarser: Column) -> str:
+    name, whole = finer.variable.name, coarser.variable.name
+    counted = (finer.values < finer.valid) & (coarser.values < coarser.valid)
+    if not _in_two_areas(coarser, finer, counted):
+        return f"It is the other way round: level 1 is the coarsest, so {name!r} comes before {whole!r}."
+    return (
+        f"If the codes of {name!r} start anew in each {whole!r}, join the two into one code; otherwise correct these "
+        f"records, or take the level away from one of the columns."
+    )

@@ -1,4 +1,4 @@
-"""A microdata file in memory: immutable columns of category codes or numbers, weights in ticks, a fingerprint."""
+"""A microdata file in memory: immutable columns of codes or numbers, weights in ticks, crosses, a fingerprint."""
 
 from __future__ import annotations
 
@@ -6,18 +6,76 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from quadrille.codebook import Codebook, Variable
+from quadrille.codebook import Codebook, Variable, check_nesting
 from quadrille.errors import InputError, unknown_name
-from quadrille.geography import check_nesting
-from quadrille.weights import Ticks, to_ticks
 
 if TYPE_CHECKING:
     import polars as pl
+
+
+MOST_DECIMALS = 15
+_TOTAL = 2.0**62
+_LEAST = 2.0**-960
+
+
+@dataclass(frozen=True, eq=False)
+class Ticks:
+    """Integer weights: weight = `values` / `per_unit`; `exact` when that is the file's weight to the last bit."""
+
+    values: NDArray[np.int64]
+    per_unit: float
+    exact: bool
+
+
+def to_ticks(weights: NDArray[np.float64], column: str) -> Ticks:
+    """Turn weights into ticks: a decimal tick when one represents them exactly, else the finest binary one."""
+    _refuse_bad(weights, column)
+    with np.errstate(over="ignore"):
+        total = float(weights.sum())
+    if not _LEAST < total < np.inf:
+        raise InputError(f"The weights of column {column!r} add up beyond the range of numbers. Rescale them.")
+    for decimals in range(MOST_DECIMALS + 1):
+        per_unit = 10.0**decimals
+        if total * per_unit >= _TOTAL:
+            break
+        if _represents(weights[:1000], per_unit) and _represents(weights, per_unit):
+            return _frozen(np.rint(weights * per_unit), per_unit, exact=True)
+    per_unit = 2.0 ** (61 - int(np.floor(np.log2(total))))
+    if total * per_unit >= _TOTAL * 0.999:
+        per_unit /= 2
+    scaled = weights * per_unit
+    ticks = np.rint(scaled)
+    return _frozen(ticks, per_unit, exact=bool((ticks == scaled).all()))
+
+
+def _represents(weights: NDArray[np.float64], per_unit: float) -> bool:
+    return bool((np.rint(weights * per_unit) / per_unit == weights).all())
+
+
+def _frozen(values: NDArray[np.float64], per_unit: float, *, exact: bool) -> Ticks:
+    ticks = values.astype(np.int64)
+    ticks.setflags(write=False)
+    return Ticks(ticks, per_unit, exact)
+
+
+def _refuse_bad(weights: NDArray[np.float64], column: str) -> None:
+    missing = int(np.isnan(weights).sum())
+    if missing:
+        raise InputError(f"Weight column {column!r} is missing in {missing:,} rows. Fill or drop these rows.")
+    bad = int((~np.isfinite(weights) | (weights < 0)).sum())
+    if bad:
+        raise InputError(
+            f"Weight column {column!r} is negative or infinite in {bad:,} rows. Weights must be 0 or more."
+        )
+    if not weights.any():
+        raise InputError(f"Weight column {column!r} is 0 in every row. Choose another weight column.")
+
 
 Codes = NDArray[Any]
 Rows = NDArray[np.int64]
@@ -242,7 +300,7 @@ class Data:
         >>> frame.shape, frame.select("Age", "Sex").row(0)
         ((48842, 8), ('<25', 'Male'))
         """
-        from quadrille import frames
+        from quadrille.io import frames
 
         return frames.to_frame(self)
 
@@ -382,3 +440,99 @@ def _mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))
+
+
+Cells = NDArray[np.int64]
+
+DENSE_LIMIT = 1 << 20
+"""Tables up to this many possible cells are plain arrays; larger ones keep occupied cells only."""
+
+_KEY_LIMIT = 1 << 62
+
+
+@dataclass(frozen=True)
+class Cross:
+    """All combinations of the categories of `variables`, first variable slowest.
+
+    A cell's number is sum(stride * code). Up to 2^62 possible cells the strides are those of mixed-radix
+    numbers. Beyond, they are fixed odd 64-bit numbers and a cell's number is a hash: `exact` is False.
+    """
+
+    variables: tuple[str, ...]
+    sizes: tuple[int, ...]
+
+    @classmethod
+    def of(cls, data: Data, variables: tuple[str, ...]) -> Cross:
+        """Cross these variables of the data."""
+        return cls(variables, tuple(data.coded(name, purpose="a table").size for name in variables))
+
+    @cached_property
+    def possible(self) -> int:
+        """Number of possible cells."""
+        return prod(self.sizes)
+
+    @property
+    def dense(self) -> bool:
+        """Whether a table over this cross is a plain array."""
+        return self.possible <= DENSE_LIMIT
+
+    @property
+    def exact(self) -> bool:
+        """Whether a cell's number identifies it beyond doubt and can be taken apart again."""
+        return self.possible < _KEY_LIMIT
+
+    @cached_property
+    def strides(self) -> tuple[int, ...]:
+        """What one step in each variable adds to a cell's number."""
+        if self.exact:
+            return tuple(prod(self.sizes[i + 1 :]) for i in range(len(self.sizes)))
+        return tuple(_hash_stride(i) for i in range(len(self.sizes)))
+
+    def stride(self, name: str) -> int:
+        """Return the stride of one variable."""
+        return self.strides[self.variables.index(name)]
+
+    def cells(self, data: Data, rows: Rows | None = None) -> Cells:
+        """Return the cell of every record, or of the records given."""
+        count = data.n if rows is None else len(rows)
+        out = np.zeros(count, dtype=np.int64)
+        for name, stride in zip(self.variables, self.strides, strict=True):
+            codes = data[name].values
+            for start in range(0, count, _CHUNK):
+                end = min(start + _CHUNK, count)
+                part = codes[start:end] if rows is None else codes[rows[start:end]]
+                out[start:end] += part.astype(np.int64) * stride
+        return out
+
+    def codes(self, cells: Cells, name: str) -> Cells:
+        """Take apart: the code of one variable in each cell."""
+        return cells // self.stride(name) % self.sizes[self.variables.index(name)]
+
+    def part(self, columns: Iterable[str]) -> NDArray[np.int32]:
+        """Return, for every possible cell of a dense cross, the share of its number that comes from `columns`."""
+        every = np.arange(self.possible, dtype=np.int64)
+        part = np.zeros(len(every), dtype=np.int32)
+        for name in set(columns) & set(self.variables):
+            part += (self.codes(every, name) * self.stride(name)).astype(np.int32)
+        return part
+
+    def project(self, cells: Cells, onto: Cross) -> Cells:
+        """Return the cells of a margin, `onto`, that these cells belong to."""
+        out = np.zeros(len(cells), dtype=np.int64)
+        for name, stride in zip(onto.variables, onto.strides, strict=True):
+            out += self.codes(cells, name) * stride
+        return out
+
+
+def _hash_stride(position: int) -> int:
+    digest = hashlib.blake2b(str(position).encode(), digest_size=8, person=b"quadrille stride").digest()
+    return int.from_bytes(digest, "little", signed=True) | 1
+
+
+def tidy(rows: Sequence[Mapping[str, object]]) -> pl.DataFrame:
+    """Return a small table of results: one row per mapping, columns in order of first appearance."""
+    import polars as pl
+
+    names = dict.fromkeys(name for row in rows for name in row)
+    columns = {name: [row.get(name) for row in rows] for name in names}
+    return pl.DataFrame([pl.Series(name, values, strict=False) for name, values in columns.items()])

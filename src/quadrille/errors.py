@@ -21,7 +21,14 @@ class QuadrilleError(Exception):
 
 
 class ParameterError(QuadrilleError):
-    """A parameter of a recipe, a measure or a function is out of its range."""
+    """A parameter of a recipe, a measure or a function is out of its range.
+
+    Where it is about one value: the `parameter`, what it `must` be, and the `value` that it got; else None.
+    """
+
+    parameter: str | None = None
+    must: str | None = None
+    value: object = None
 
 
 class OverlapError(ParameterError):
@@ -79,7 +86,9 @@ def infeasible(message: str, asked: int, maximum: int, exact: bool = False) -> I
 
 def bad_parameter(owner: str, name: str, must: str, got: object) -> ParameterError:
     """Build the one form of message for a bad parameter."""
-    return ParameterError(f"The '{name}' parameter of {owner} must be {must}. Got {got!r}.")
+    error = ParameterError(f"The '{name}' parameter of {owner} must be {must}. Got {got!r}.")
+    error.parameter, error.must, error.value = name, must, got
+    return error
 
 
 def unknown_name(what: str, name: str, known: Iterable[str], *, where: str = "") -> InputError:

@@ -15,7 +15,7 @@ from quadrille.data import Codes, Data, Rows, require_columns
 from quadrille.errors import MismatchError, QuadrilleError
 
 if TYPE_CHECKING:
-    from quadrille.account import Account
+    from quadrille.delta import PlanReport
 
 Pairs = NDArray[np.int64]
 
@@ -333,7 +333,7 @@ class Plan:
             "_data": None,
         }
 
-    def report(self, data: Data) -> Account:
+    def report(self, data: Data) -> PlanReport:
         """Account for the plan: asked, paired, really changed per variable; false and compensating swaps.
 
         >>> import quadrille as qd
@@ -343,7 +343,7 @@ class Plan:
         >>> account.asked, account.pairs, account.changed, account.compensating
         (488, 488, 976, 22)
         """
-        from quadrille.account import account
+        from quadrille.delta import account
 
         return account(self, data)
 

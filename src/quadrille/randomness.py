@@ -41,6 +41,8 @@ def checked_seed(seed: object, owner: str) -> int | str:
         return fresh_seed()
     if isinstance(seed, str) and len(seed) == _HEX_DIGITS and set(seed) <= set("0123456789abcdef"):
         return seed
+    if type(seed) is int and seed >= 0:  # the protocol below takes its time
+        return seed
     if isinstance(seed, SupportsIndex) and not isinstance(seed, bool) and index(seed) >= 0:
         return index(seed)
     must = f"None, a whole number of 0 or more, or {_HEX_DIGITS} hexadecimal digits"

@@ -6,27 +6,22 @@ import json
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields
-from math import inf, nan
-from operator import index
-from typing import Any, ClassVar, NamedTuple, SupportsFloat, SupportsIndex, cast
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 
 from quadrille import kernels
 from quadrille.data import Data, Rows, require_data
-from quadrille.errors import InputError, ParameterError, bad_parameter, infeasible, unknown_name
+from quadrille.errors import InputError, ParameterError, infeasible, unknown_name
+from quadrille.params import Param, declared
 from quadrille.plan import Plan
 from quadrille.randomness import Stream, Words, draw_until_enough
-from quadrille.where import Where
 
-_KEPT_DRAWERS = 8
-_KEYS = {"method": "variant"}
-"""Parameters that JSON and job files know by another name: there, method is the recipe itself."""
-
-COLUMN_LISTS = ("swap", "same", "different", "within", "boundary", "stratum", "sort", "rules")
-COLUMN_NAMES = ("rate", "groups", "targets", "size", "must", "never", "bias")
-"""Parameters of any method that list columns, or rules about columns, and those that may name one."""
+_KEPT = 8
+ENTRY_POINTS = "quadrille.recipes"
+"""The group of entry points by which an installed package makes its methods known."""
 
 
 class Exchange(NamedTuple):
@@ -42,7 +37,7 @@ class Exchange(NamedTuple):
     stream: str
 
 
-class Drawer:
+class Prepared:
     """The one-off preparation of a design for one data set; `draw` makes the plan of a seed.
 
     Drawing works on scratch memory that it leaves as it found it, one draw at a time. `exchange` describes the draw
@@ -64,6 +59,8 @@ class Drawer:
 class Recipe(ABC):
     """Base of all methods. A subclass is a frozen dataclass with a `seed` field and a `prepare` method.
 
+    Its fields declare what they are, `rate: Annotated[float, Share("share of the records")]`; see `quadrille.params`.
+
     Example
     -------
     >>> import quadrille as qd
@@ -78,14 +75,70 @@ class Recipe(ABC):
     def __init_subclass__(cls) -> None:
         Recipe.methods[cls.__name__] = cls
 
+    def __post_init__(self) -> None:
+        owner = type(self).__name__
+        for name, param in self.params().items():
+            value = getattr(self, name)
+            if value is not param.default or not param.optional:
+                checked = param.check(owner, name, value)
+                if checked is not value:
+                    object.__setattr__(self, name, checked)
+        self.check()
+
+    @classmethod
+    def params(cls) -> Mapping[str, Param]:
+        """Return what its parameters are, by name.
+
+        >>> import quadrille as qd
+        >>> qd.RandomSwap.params()["differ"].kind, qd.RandomSwap.params()["rate"].unit
+        ('word', 'share of the records')
+        """
+        found: Mapping[str, Param] | None = cls.__dict__.get("_params")
+        if found is None:
+            found = declared(cls)
+            cls._params = found  # pyright: ignore[reportAttributeAccessIssue]  # of the class itself, not of its base
+        return found
+
+    @classmethod
+    def word(cls) -> str:
+        """Return the short name of the method, as the command line has it.
+
+        >>> import quadrille as qd
+        >>> qd.RandomSwap.word()
+        'random'
+        """
+        return cls.__name__.removesuffix("Swap").lower() or cls.__name__.lower()
+
+    def check(self) -> None:  # noqa: B027  # most methods have nothing to add
+        """Refuse parameters that do not go together; each by itself has been checked."""
+
     @abstractmethod
-    def prepare(self, data: Data) -> Drawer:
+    def prepare(self, data: Data) -> Prepared:
         """Check the parameters against the data and do all work that does not depend on the seed."""
 
+    def columns(self) -> dict[str, tuple[str, ...]]:
+        """Return the columns that each parameter names, where it names any.
+
+        >>> import quadrille as qd
+        >>> qd.RandomSwap(["Edu"], rate=0.02, rules=["Age<16 & MS=Widowed"]).columns()
+        {'swap': ('Edu',), 'rules': ('Age', 'MS')}
+        """
+        found = {name: param.columns(getattr(self, name)) for name, param in self.params().items()}
+        return {name: columns for name, columns in found.items() if columns}
+
+    @classmethod
+    def moved(cls, parameters: Mapping[str, object]) -> frozenset[str]:
+        """Return the columns that some of its parameters say to swap; none leaves the choice to the method."""
+        params = cls.params()
+        return frozenset(
+            c for name, value in parameters.items() if params[name].moves for c in params[name].columns(value)
+        )
+
     @property
-    def secret_columns(self) -> tuple[str, ...]:
+    def steering_columns(self) -> tuple[str, ...]:
         """Columns that steer the draw and would give it away: they are left out of the public file."""
-        return ()
+        steering = [(param, name) for name, param in self.params().items() if param.steers]
+        return tuple(column for param, name in steering for column in param.columns(getattr(self, name)))
 
     def plan(self, data: Data) -> Plan:
         """Return what this recipe does to these data: always the same plan.
@@ -98,22 +151,22 @@ class Recipe(ABC):
         >>> recipe.plan(data) == recipe.plan(data)
         True
         """
-        return self.drawer(data).draw(self.stream())
+        return self.prepared(data).draw(self.stream())
 
-    def drawer(self, data: Data) -> Drawer:
-        """Return the prepared drawer, kept for the next seeds of the same design on the same data."""
-        kept, design = require_data(data, type(self).__name__).prepared, self.identity()
-        drawer = kept.get(design)
-        if not isinstance(drawer, Drawer):
-            drawer = self.prepare(data)
-            while len(kept) >= _KEPT_DRAWERS:
+    def prepared(self, data: Data) -> Prepared:
+        """Return the prepared design, kept for the next seeds of the same design on the same data."""
+        kept, design = require_data(data, type(self).__name__).prepared, self.design_json()
+        prepared = kept.get(design)
+        if not isinstance(prepared, Prepared):
+            prepared = self.prepare(data)
+            while len(kept) >= _KEPT:
                 kept.pop(next(iter(kept)), None)
-            kept[design] = drawer
-        return drawer
+            kept[design] = prepared
+        return prepared
 
     def stream(self) -> Stream:
         """Return the random stream that belongs to this recipe, and to no other."""
-        return Stream.of(cast("int | str", self.parameters()["seed"]), self.identity())
+        return Stream.of(cast("int | str", self.parameters()["seed"]), self.design_json())
 
     def parameters(self) -> dict[str, Any]:
         """Return all parameters by name.
@@ -123,9 +176,9 @@ class Recipe(ABC):
         >>> given["rate"], given["differ"]
         (0.02, 'all')
         """
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: getattr(self, name) for name in self.params()}
 
-    def identity(self) -> str:
+    def design_json(self) -> str:
         """Return the canonical JSON without the seed: the design."""
         return self._json(without=("seed",))
 
@@ -140,19 +193,19 @@ class Recipe(ABC):
 
     def _json(self, without: tuple[str, ...]) -> str:
         document: dict[str, object] = {"method": type(self).__name__, "version": self.version}
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if field.name not in without and (field.default is MISSING or value != field.default):
-                document[written_name(field.name)] = value
+        for name, param in self.params().items():
+            value = getattr(self, name)
+            if name not in without and (param.required or value != param.default):
+                document[param.written] = value
         return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
     @staticmethod
     def from_json(text: str) -> Recipe:
-        """Read a recipe back. Its method must have been imported.
+        """Read a recipe of any method back.
 
         >>> import quadrille as qd
         >>> text = '{"method":"RandomSwap","rate":0.02,"seed":7,"swap":["Edu"],"version":1}'
-        >>> qd.RandomSwap.from_json(text).rate
+        >>> qd.Recipe.from_json(text).parameters()["rate"]
         0.02
         """
         try:
@@ -165,16 +218,14 @@ class Recipe(ABC):
             raise InputError('A recipe must be a JSON object with a "method".')
         document = cast("dict[str, Any]", parsed)
         name = str(document.pop("method"))
-        if name not in Recipe.methods:
-            raise unknown_name("method", name, Recipe.methods, where="the recipe")
-        method = Recipe.methods[name]
+        method = find_method(name, where="the recipe")
         version = document.pop("version", None)
         if version != method.version:
             raise InputError(
                 f"The recipe is for version {version!r} of {name}; this Quadrille draws version {method.version}. "
                 "Another version would draw another plan: use the release of Quadrille that wrote the recipe."
             )
-        known = {written_name(field.name): field.name for field in fields(method)}
+        known = {param.written: param.name for param in method.params().values()}
         for key in document:
             if key not in known:
                 raise unknown_name("parameter", key, known, where=f"the recipe ({name})")
@@ -184,71 +235,41 @@ class Recipe(ABC):
             raise ParameterError(f"The recipe does not fit {name}: {error}.") from None
 
 
-def written_name(parameter: str) -> str:
-    """Return the name of a parameter in JSON and job files."""
-    return _KEYS.get(parameter, parameter)
+def known_methods() -> dict[str, type[Recipe]]:
+    """Return the methods by name: those of the package, and those that were imported besides."""
+    import_module("quadrille.swap")  # which registers them
+    return Recipe.methods
 
 
-def columns_in(parameter: str, value: object) -> tuple[str, ...]:
-    """Return the columns that a value of a parameter names."""
-    if parameter == "rules":
-        texts = (value,) if isinstance(value, str) else cast("Sequence[object]", value)
-        return tuple(name for text in texts if isinstance(text, str) for name in Where.parse(text).variables)
-    if parameter in COLUMN_LISTS:
-        listed = (value,) if isinstance(value, str) else cast("Sequence[object]", value)
-        return tuple(name for name in listed if isinstance(name, str))
-    if parameter in COLUMN_NAMES:
-        return (value,) if isinstance(value, str) else ()
-    if parameter in ("tables", "together"):
-        sets = cast("Sequence[Sequence[str]]", value)
-        return tuple(name.strip() for each in sets for name in (each.split("*") if isinstance(each, str) else each))
-    if parameter == "linked" and isinstance(value, Mapping):
-        links = cast("Mapping[str, Sequence[str]]", value)
-        return tuple(name for parent, followers in links.items() for name in (parent, *columns_in("swap", followers)))
-    return ()
+def find_method(name: str, *, where: str = "") -> type[Recipe]:
+    """Return the method of a name: known, of an installed package, or written as module:Class.
+
+    >>> from quadrille.recipe import find_method
+    >>> find_method("RandomSwap") is find_method("quadrille.swap.random:RandomSwap")
+    True
+    """
+    methods = known_methods()
+    if name not in methods and ":" in name:
+        return _imported(name)
+    if name not in methods:
+        from importlib.metadata import entry_points
+
+        for point in entry_points(group=ENTRY_POINTS):
+            if name in (point.name, point.value.rpartition(":")[2]):
+                return _imported(point.value)
+        raise unknown_name("method", name, methods, where=where)
+    return methods[name]
 
 
-def names(owner: str, parameter: str, value: object, *, least: int = 0) -> tuple[str, ...]:
-    """Check a parameter that lists columns: a list of distinct names, or one name."""
-    listed = (value,) if isinstance(value, str) else value
-    must = "a list of column names" + (f", at least {least}" if least else "")
-    if not isinstance(listed, list | tuple):
-        raise bad_parameter(owner, parameter, must, value)
-    given = tuple(cast("list[object]", listed))
-    if len(given) < least or not all(isinstance(name, str) for name in given):
-        raise bad_parameter(owner, parameter, must, value)
-    if len(set(given)) != len(given):
-        raise bad_parameter(owner, parameter, "a list without repetitions", value)
-    return cast("tuple[str, ...]", given)
-
-
-def one_of(owner: str, parameter: str, value: object, options: tuple[str, ...]) -> None:
-    """Check a parameter that takes one of a few words."""
-    if value not in options:
-        raise bad_parameter(owner, parameter, "one of " + ", ".join(map(repr, options)), value)
-
-
-def whole(owner: str, parameter: str, value: object, *, least: int) -> int:
-    """Check a parameter that is a whole number."""
-    if isinstance(value, bool) or not isinstance(value, SupportsIndex) or index(value) < least:
-        raise bad_parameter(owner, parameter, f"a whole number of {least} or more", value)
-    return index(value)
-
-
-def share(owner: str, parameter: str, value: object) -> float:
-    """Check a parameter that is a share above 0 and up to 1."""
-    number = as_float(value)
-    if not 0 < number <= 1:
-        raise bad_parameter(owner, parameter, "a number in (0, 1]", value)
-    return number
-
-
-def as_float(value: object) -> float:
-    """Return a number as a float: infinite when it is beyond all floats, NaN when it is none."""
+def _imported(place: str) -> type[Recipe]:
+    module, _, name = place.partition(":")
     try:
-        return float(value) if isinstance(value, SupportsFloat) and not isinstance(value, bool) else nan
-    except OverflowError:
-        return inf
+        found: object = getattr(import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise InputError(f"The method {place!r} cannot be imported: {error}.") from None
+    if not (isinstance(found, type) and issubclass(found, Recipe)):
+        raise InputError(f"{place!r} is not a method: it must be a class that derives from quadrille.Recipe.")
+    return found
 
 
 def random_order(n: int, stream: Stream) -> Rows:
@@ -310,9 +331,3 @@ def one_area(name: str) -> str:
         f"All records lie in one area of {name!r}, so none has a partner in another area and nothing can be swapped. "
         "Swapping between areas needs two areas or more."
     )
-
-
-def settle(recipe: Recipe, values: Mapping[str, object]) -> None:
-    """Store checked values in a frozen recipe that is being made."""
-    for name, value in values.items():
-        object.__setattr__(recipe, name, value)

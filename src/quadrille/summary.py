@@ -16,11 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quadrille import kernels
-from quadrille.cross import Cells, Cross
-from quadrille.data import Codes, Data
+from quadrille.data import Cells, Codes, Cross, Data
 from quadrille.delta import OUTSIDE, Delta, Fused, scratch
 from quadrille.errors import MismatchError
-from quadrille.where import Where
+from quadrille.expressions import Where
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]

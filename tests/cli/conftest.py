@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 from cli_files import Run, make_files
@@ -12,10 +13,18 @@ from typer.testing import CliRunner, Result
 from quadrille.cli import app
 
 
+@pytest.fixture(scope="session")
+def files_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Good and bad files, made once, to be copied."""
+    folder = tmp_path_factory.mktemp("files_once")
+    make_files(folder)
+    return folder
+
+
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """Good and bad files, made afresh for each test."""
-    make_files(tmp_path)
+def folder(tmp_path: Path, files_once: Path) -> Path:
+    """Good and bad files, afresh for each test."""
+    copytree(files_once, tmp_path, dirs_exist_ok=True)
     return tmp_path
 
 

@@ -275,12 +275,12 @@ def test_an_unwritable_folder_is_told(run: Run, folder: Path, monkeypatch: pytes
 
 
 def test_an_internal_error_shows_kind_and_place_but_no_value(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    import quadrille.cli.profile
+    import quadrille
 
     def broken(*_: object, **__: object) -> None:
         raise ValueError("ZQ-secret-value")
 
-    monkeypatch.setattr(quadrille.cli.profile, "profile", broken)
+    monkeypatch.setattr(quadrille, "inspect", broken)
     result = run("inspect good.csv")
     assert result.exit_code == 1
     assert re.fullmatch(
@@ -292,12 +292,12 @@ def test_an_internal_error_shows_kind_and_place_but_no_value(run: Run, monkeypat
 
 
 def test_an_interruption_ends_with_130(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    import quadrille.cli.profile
+    import quadrille
 
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(quadrille.cli.profile, "profile", stop)
+    monkeypatch.setattr(quadrille, "inspect", stop)
     result = run("inspect good.csv")
     assert (result.exit_code, result.stdout) == (130, "")
 
@@ -324,7 +324,7 @@ def test_names_of_columns_are_shown_with_their_control_characters_escaped(run: R
 
 @pytest.mark.parametrize("columns", [1_100, 15_000])
 def test_the_number_of_possible_cells_may_be_beyond_every_float(columns: int) -> None:
-    from quadrille.texts import large
+    from quadrille.text import large
 
     assert large(2**columns) == f"about 10^{round(columns * 0.30103)}"
 
@@ -364,7 +364,7 @@ def test_a_name_does_not_break_a_line_of_the_dossier(run: Run, folder: Path) -> 
 
 
 def test_a_count_of_any_length_can_be_printed_as_json() -> None:
-    from quadrille.io.documents import as_json
+    from quadrille.io.results import as_json
 
     assert as_json({"possible": 2**15_000}).split()[2] == '"about'
     assert as_json([2**14_000 - 1]).split()[1] == str(2**14_000 - 1)

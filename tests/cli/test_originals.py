@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import quadrille as qd
 from quadrille.cli import app
-from quadrille.cli.originals import WRITTEN
+from quadrille.cli.guard import WRITTEN
 
 # What each command reads, by option ("" for an argument), and the options by which it writes.
 READS: dict[str, dict[str, str]] = {

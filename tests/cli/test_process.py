@@ -147,7 +147,8 @@ def test_an_interruption_while_the_program_loads_ends_quietly() -> None:
 
 SLOW_RELEASE = """
 import sys, time
-from quadrille.io import bundle
+import importlib
+bundle = importlib.import_module("quadrille.release.release")
 real = bundle.write_file
 def slow(path, contents, *, private=False):
     real(path, contents, private=private)
@@ -160,6 +161,7 @@ main()
 """
 
 
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 def test_a_release_that_is_stopped_leaves_nothing(tmp_path: Path, number: signal.Signals, code: int) -> None:
     with subprocess.Popen(
@@ -187,6 +189,7 @@ print("went on")
 """
 
 
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("number", ["SIGINT", "SIGTERM"])
 def test_a_wish_to_stop_that_python_swallows_is_raised_again(number: str) -> None:
     code = SWALLOWED.format(number=number)

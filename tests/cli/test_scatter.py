@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from quadrille.cli.scatter import CHOSEN, DOMINATED, FRONTIER, HEIGHT, WIDTH, scatter
+from quadrille.cli.study_show import CHOSEN, DOMINATED, FRONTIER, HEIGHT, WIDTH, scatter
 from quadrille.study.frontier import non_dominated
 
 AXES = ("small_cells", "hellinger")

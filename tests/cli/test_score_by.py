@@ -200,7 +200,7 @@ def test_rates_compares_the_means_of_the_runs(run: Run, census: tuple[qd.Data, q
     assert [(row["measure"], row["rate"]) for row in found["means"]][:1] == [("chi_square(tract*race)", 0.02)]
     recipes = qd.grid(qd.RandomSwap, swap=[["tract"]], rate=[0.02, 0.1], seed=range(5, 8))
     address = "deviance(tract*sex)"
-    expected = qd.scores_by_rate(census[0], recipes, [address])
+    expected = qd.score_recipes(census[0], recipes, [address]).runs
     for row in found["means"]:
         if row["measure"] == address:
             values = expected.filter(pl.col("rate") == row["rate"])["value"]

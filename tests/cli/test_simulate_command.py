@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -14,20 +13,28 @@ from typer.testing import CliRunner
 
 from quadrille.cli.app import app
 
+REPLICATES = 40
 EXAMPLE = Path(__file__).parents[2] / "examples" / "simulate.toml"
 runner = CliRunner()
 
 
 @pytest.fixture
 def design(tmp_path: Path) -> Path:
-    return Path(shutil.copy(EXAMPLE, tmp_path / "design.toml"))
+    path = tmp_path / "design.toml"
+    path.write_text(EXAMPLE.read_text().replace("replicates = 200", f"replicates = {REPLICATES}"))
+    return path
 
 
 def test_the_folder_is_written_and_the_tables_fit_the_terminal(design: Path, tmp_path: Path) -> None:
     out, charts = tmp_path / "out", tmp_path / "charts"
     done = runner.invoke(app, ["simulate", str(design), "--out", str(out), "--charts", str(charts), "--workers", "1"])
     assert done.exit_code == 0, done.output
-    for words in ("16, each with 200 replicates", "Spearman correlations", "Main effects", "n.s.: not selected"):
+    for words in (
+        f"16, each with {REPLICATES} replicates",
+        "Spearman correlations",
+        "Main effects",
+        "n.s.: not selected",
+    ):
         assert words in " ".join(done.output.split())
     assert " HD" not in done.output
     assert max(map(len, done.output.replace(str(tmp_path), "").splitlines())) <= 80
@@ -103,7 +110,7 @@ def test_json_is_one_document_and_a_second_run_prints_the_same(design: Path, tmp
         ("0.8, 0.2", "1e308, 1e308", "design.toml, [levels] uneven: the shares are too large to be added up"),
         ("0.1\n", "1.1\n", "design.toml, [rates] 10 %: must be a number in (0, 1]"),
         ('"cells"', '"cell"', 'design.toml, [design] mechanism[2]: must be "records" or "cells"'),
-        ("replicates = 200", "replicates = 1_000_000_000", "which would take about"),
+        (f"replicates = {REPLICATES}", "replicates = 1_000_000_000", "which would take about"),
         ("[rates]", "[rate]", "There is no section 'rate'. Did you mean: 'rates'?"),
     ],
 )
@@ -142,4 +149,4 @@ def test_a_pipe_sees_no_progress(design: Path, tmp_path: Path) -> None:
     words = [sys.executable, "-m", "quadrille", "simulate", str(design), "--out", str(tmp_path / "out"), "--json"]
     done = subprocess.run(words, capture_output=True, text=True, check=True)
     assert done.stderr == ""
-    assert json.loads(done.stdout)["replicates"] == 200
+    assert json.loads(done.stdout)["replicates"] == REPLICATES

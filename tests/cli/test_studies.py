@@ -170,13 +170,13 @@ def test_a_dry_run_reads_like_this(run: Run, folder: Path) -> None:
 
 
 def test_a_dry_run_of_many_designs_checks_some_and_says_how_many(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    from quadrille.cli import dry_run
+    from quadrille.study import forecast
 
-    monkeypatch.setattr(dry_run, "MOST_CHECKED", 5)
+    monkeypatch.setattr(forecast, "MOST_CHECKED", 5)
     found = document(run("search job.toml --dry-run --json"))
     assert (found["designs"], found["checked"]) == (16, 5)
     assert "(5 of the 16 were checked)" in shown(run("search job.toml --dry-run"))
-    monkeypatch.setattr(dry_run, "MOST_SECONDS", 0.0)
+    monkeypatch.setattr(forecast, "MOST_SECONDS", 0.0)
     assert document(run("search job.toml --dry-run --json"))["checked"] == 1
 
 
@@ -249,7 +249,7 @@ def test_what_all_candidates_ask_for_is_said_once(run: Run, folder: Path) -> Non
 
 
 def test_a_long_frontier_is_thinned_but_keeps_its_ends_and_the_knee() -> None:
-    from quadrille.cli.overview import thinned
+    from quadrille.cli.study_show import thinned
 
     rows: list[dict[str, Any]] = [{"id": number} for number in range(1000)]
     kept = [row["id"] for row in thinned(rows, 50, keep=501)]
@@ -282,7 +282,7 @@ def test_pick_is_the_pick_of_the_library(words: str, asked: dict[str, Any], run:
     found = document(run(f"pick small.study {words} --json"))
     assert found["candidate"] == chosen.candidate
     assert found["explanation"] == chosen.explain()
-    assert found["design"] == json.loads(chosen.recipe.identity())
+    assert found["design"] == json.loads(chosen.recipe.design_json())
     text = shown(run(f"pick small.study {words}"))
     assert " ".join(chosen.explain().split()) in text
     assert f"quadrille release FILE --study small.study --candidate {chosen.candidate}" in text
@@ -307,7 +307,7 @@ def test_pick_saves_the_recipe_for_its_owner_alone(run: Run, folder: Path) -> No
 
 
 def test_the_rules_are_those_of_the_library() -> None:
-    from quadrille.cli.studies import RULES
+    from quadrille.cli.commands.search import RULES
     from quadrille.study import choose
 
     assert [rule.replace("-", " ") for rule in RULES] == list(choose.RULES)

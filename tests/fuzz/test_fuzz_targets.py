@@ -15,10 +15,11 @@ from fuzz.mutation import MOST_BYTES, mutate
 from fuzz.seeds import CORPUS, seeds_of
 from fuzz.store import MOST_KEPT, Store
 from fuzz.targets import STAT, TARGETS, BrokenLawError, Target, outcome
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import quadrille as qd
+from effort import examples
 from quadrille.errors import InputError
 
 EXAMPLES = {"call": 12, "study": 5, "measure": 30, "recipe": 20}
@@ -26,7 +27,7 @@ EXAMPLES = {"call": 12, "study": 5, "measure": 30, "recipe": 20}
 
 @pytest.fixture(autouse=True)
 def _isolation(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("quadrille.io.stat_parse.ISOLATED", True)  # the targets turn it off, here it comes back
+    monkeypatch.setattr("quadrille.io.stat.read.ISOLATED", True)  # the targets turn it off, here it comes back
 
 
 def test_every_target_has_seeds_and_every_folder_of_seeds_a_target() -> None:
@@ -46,7 +47,7 @@ def test_the_seeds_are_taken_or_refused(name: str, tmp_path: Path) -> None:
 def test_damaged_seeds_are_taken_or_refused(name: str) -> None:
     target, seeds = TARGETS[name], seeds_of(name)
 
-    @settings(max_examples=EXAMPLES.get(name, 60))
+    @examples(EXAMPLES.get(name, 30))
     @given(st.randoms(use_true_random=False))
     def law(random: Random) -> None:
         with TemporaryDirectory() as folder:
@@ -57,7 +58,7 @@ def test_damaged_seeds_are_taken_or_refused(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(name for name, target in TARGETS.items() if target.guided))
 def test_any_bytes_are_taken_or_refused(name: str) -> None:
-    @settings(max_examples=30)
+    @examples(20)
     @given(st.one_of(st.binary(max_size=200), st.text(max_size=200).map(lambda text: text.encode("utf-8", "ignore"))))
     @example(b"")
     @example(b"\xff\xfe\x00")

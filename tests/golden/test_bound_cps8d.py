@@ -14,7 +14,7 @@ import pytest
 import quadrille as qd
 from bounds import stored_bound
 from quadrille.theory import Bound, least_loss
-from quadrille.theory.certificate import LOSSES, certify, counts_of
+from quadrille.theory.bound import LOSSES, certify, counts_of
 
 MEASURES = ["exposed", "hellinger"]
 

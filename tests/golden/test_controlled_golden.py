@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import quadrille as qd
-from controlled_oracle import Market, inclusion, outcomes, systematic_draw
+from controlled_oracle import DonorIndex, inclusion, outcomes, systematic_draw
 from quadrille.data import Column, Data
-from quadrille.swap.targets import systematic
+from quadrille.swap.controlled.frame import systematic
 from strategies import numbers
 
 RECORDS = """
@@ -102,7 +102,7 @@ def test_the_plain_search_agrees_with_the_published_partners(
     values = [tuple(map(int, row[1:4])) for row in ROWS]
     bounded = "boundary" in settings
     targets = frozenset(IDS.index(t) for t in expected)
-    market = Market(
+    market = DonorIndex(
         zone=[v[:2] if bounded else () for v in values],
         cell=[v[2:] if bounded else v for v in values],
         x=[Fraction(v[2]) for v in values],

@@ -10,7 +10,7 @@ import pytest
 
 import quadrille as qd
 from bounds import stored_bound
-from quadrille.study.score import Evaluator
+from quadrille.score.evaluator import Evaluator
 
 SEEDS = range(20)
 N, PAIRED, SINGLE = 48842, 186, 361

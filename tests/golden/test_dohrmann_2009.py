@@ -14,10 +14,11 @@ import quadrille as qd
 from quadrille.errors import QuadrilleError
 from quadrille.papers import PAPERS, get
 from quadrille.papers import dohrmann_2009 as paper
-from quadrille.papers.dohrmann2009 import census, design, files, literacy, runs
-from quadrille.papers.dohrmann2009.analysis import analyse
-from quadrille.papers.dohrmann2009.claims import claims
-from quadrille.papers.dohrmann2009.design import METHODS, RATES, SHAPES, SIZES, SOURCES, Method, Scenario, Source
+from quadrille.papers.dohrmann_2009 import census, design, literacy, runs
+from quadrille.papers.dohrmann_2009 import runs as files
+from quadrille.papers.dohrmann_2009.analysis import analyse
+from quadrille.papers.dohrmann_2009.claims import claims
+from quadrille.papers.dohrmann_2009.design import METHODS, RATES, SHAPES, SIZES, SOURCES, Method, Scenario, Source
 from quadrille.papers.reproduction import Reproduction
 from quadrille.recipe import Recipe
 from quadrille.swap.random import RandomSwap

@@ -13,11 +13,11 @@ from rich.console import Console
 from quadrille.errors import QuadrilleError
 from quadrille.papers import PAPERS
 from quadrille.papers import lemons_2014 as paper
-from quadrille.papers.lemons2014 import report, study, tables
-from quadrille.papers.lemons2014.errata import errata
-from quadrille.papers.lemons2014.selection import keeps_all, selected, selection
+from quadrille.papers.lemons_2014 import report, study, tables
+from quadrille.papers.lemons_2014.report import errata
+from quadrille.papers.lemons_2014.study import keeps_all, selected, selection
 from quadrille.papers.reproduction import Reproduction
-from quadrille.study.simulate import METRICS
+from quadrille.simulation.simulate import METRICS
 
 REPLICATES = 150
 PAGE = Path(__file__).parents[2] / "docs" / "lemons-2014.md"

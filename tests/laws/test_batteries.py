@@ -6,31 +6,32 @@ from dataclasses import KW_ONLY, dataclass, replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from test_law_difference import DIFFERENCE
 from test_law_risk import RISK
 from test_law_utility import UTILITY
 
 import quadrille as qd
+from effort import examples
 from oracles import PAIR_MEASURES, TABLE_MEASURES
-from quadrille.checks import LawError
 from quadrille.data import Data
 from quadrille.measure import MEASURES
-from quadrille.measure_base import Score
+from quadrille.measure.base import Score
 from quadrille.plan import Move
 from quadrille.randomness import Stream
-from quadrille.recipe import Drawer, Recipe
+from quadrille.recipe import Prepared, Recipe
 from quadrille.summary import Change, Tally
+from quadrille.testing import LawError
 from strategies import Case, cases, coded, column, file_of, numbers
 
 
 @given(cases(numeric=False))
 def test_random_swapping_passes_the_battery_for_recipes(case: Case) -> None:
-    assert qd.check_recipe(case.recipe, case.data) == case.plan
+    assert qd.testing.check_recipe(case.recipe, case.data) == case.plan
 
 
-@settings(max_examples=40)
+@examples(24)
 @given(cases(least=2, largest=30), st.data())
 def test_every_measure_passes_the_battery_for_measures(case: Case, draw: st.DataObject) -> None:
     names = draw.draw(st.lists(st.sampled_from(coded(case.data)), min_size=1, max_size=4, unique=True))
@@ -38,7 +39,7 @@ def test_every_measure_passes_the_battery_for_measures(case: Case, draw: st.Data
     addresses = [*TABLE_MEASURES, *PAIR_MEASURES, "hellinger(2-way)", f"total_variation({'*'.join(names)})"]
     addresses += [f"conditional_entropy({'*'.join(names)})", *(f"ordinal_shift({name})" for name in ordinal)]
     for address in addresses:
-        scores = qd.check_measure(address, case.data, case.plan)
+        scores = qd.testing.check_measure(address, case.data, case.plan)
         assert scores[address] == qd.score(case.data, case.plan, [address])[address]
 
 
@@ -69,7 +70,7 @@ class Broken(Recipe):
         object.__setattr__(self, "same", tuple(self.same))
         object.__setattr__(self, "different", tuple(self.different))
 
-    def prepare(self, data: Data) -> Drawer:
+    def prepare(self, data: Data) -> Prepared:
         drawn = []
 
         def draw(stream: Stream) -> qd.Plan:
@@ -89,11 +90,11 @@ class Broken(Recipe):
             moves = [move, Move.exchange(["A"], pairs[::-1])] if self.how == "moves a column twice" else [move]
             return qd.Plan(moves, data=data, asked=12)
 
-        return Drawer(draw)
+        return Prepared(draw)
 
 
 def test_the_scaffold_of_the_broken_recipes_is_sound(data: Data) -> None:
-    assert len(qd.check_recipe(Broken(how="not at all"), data).pairs) == 12
+    assert len(qd.testing.check_recipe(Broken(how="not at all"), data).pairs) == 12
 
 
 @pytest.mark.parametrize(
@@ -109,7 +110,7 @@ def test_the_scaffold_of_the_broken_recipes_is_sound(data: Data) -> None:
 )
 def test_a_recipe_that_breaks_a_law_is_caught(how: str, law: str, data: Data) -> None:
     with pytest.raises(LawError, match=law):
-        qd.check_recipe(Broken(how=how), data)
+        qd.testing.check_recipe(Broken(how=how), data)
 
 
 @pytest.mark.parametrize(
@@ -123,7 +124,7 @@ def test_a_recipe_that_breaks_a_law_is_caught(how: str, law: str, data: Data) ->
 )
 def test_a_recipe_that_ignores_a_constraint_is_caught(ignored: dict, law: str, data: Data) -> None:
     with pytest.raises(LawError, match=law):
-        qd.check_recipe(Broken(how="not at all", seed=1, **ignored), data)
+        qd.testing.check_recipe(Broken(how="not at all", seed=1, **ignored), data)
 
 
 def test_a_recipe_whose_json_loses_a_parameter_is_caught(data: Data) -> None:
@@ -132,7 +133,7 @@ def test_a_recipe_whose_json_loses_a_parameter_is_caught(data: Data) -> None:
             return replace(self, seed=0).to_json() if self.seed else super().to_json()
 
     with pytest.raises(LawError, match="JSON"):
-        qd.check_recipe(Forgetful(how="not at all", seed=3), data)
+        qd.testing.check_recipe(Forgetful(how="not at all", seed=3), data)
 
 
 def ignores_the_change(before: Tally, change: Change) -> Score:
@@ -176,7 +177,7 @@ def test_a_measure_that_breaks_a_law_is_caught(formula: object, law: str, data: 
     plan = qd.RandomSwap("A", pairs=8, seed=3).plan(data)
     broken = replace(MEASURES["total_variation"], name="broken", score=formula)
     with pytest.raises(LawError, match=law):
-        qd.check_measure(broken, data, plan)
+        qd.testing.check_measure(broken, data, plan)
 
 
 def test_a_measure_that_depends_on_the_order_of_rows_is_caught(data: Data) -> None:
@@ -191,12 +192,12 @@ def test_a_measure_that_depends_on_the_order_of_rows_is_caught(data: Data) -> No
 
     broken = replace(MEASURES["total_variation"], name="broken", score=order_dependent)
     with pytest.raises(LawError, match="order of rows"):
-        qd.check_measure(broken, data, plan)
+        qd.testing.check_measure(broken, data, plan)
 
 
 def test_the_battery_for_recipes_takes_two_empty_numbers_for_equal() -> None:
     data = Data([numbers("x", [1, np.nan, np.nan]), column("A", [0, 1, 0])])
-    qd.check_recipe(qd.RandomSwap("A", pairs=1, same=["x"], seed=1), data)
+    qd.testing.check_recipe(qd.RandomSwap("A", pairs=1, same=["x"], seed=1), data)
 
 
 @pytest.mark.parametrize("measure", ["conditional_entropy", "ordinal_shift"])
@@ -204,4 +205,4 @@ def test_the_battery_for_measures_passes_when_a_moved_column_happens_not_to_chan
     codes = {"A": [0, 1, 0, 1], "B": [0, 0, 1, 1], "C": [0, 1, 2, 3]}
     data = Data([column(name, values, kind="ordinal") for name, values in codes.items()])
     plan = qd.Plan.of_pairs(data, ["A", "B"], [[0, 1]])
-    qd.check_measure(measure, data, plan)
+    qd.testing.check_measure(measure, data, plan)

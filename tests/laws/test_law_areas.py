@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.special import rel_entr, xlogy
 
 import oracles
 import quadrille as qd
+from effort import examples
 from oracles import close
 from quadrille import measure
-from quadrille.areas import Areas
 from quadrille.data import Data
-from quadrille.study.by_area_frames import NO_AREA
+from quadrille.measure.areas import Areas
+from quadrille.score.by_area import NO_AREA
 from quadrille.summary import Table
 from strategies import Case, cases, coded, restrictions, rows_of
 
@@ -66,7 +67,7 @@ def definitions(f: np.ndarray, g: np.ndarray) -> dict[str, tuple[float, float]]:
     }
 
 
-@settings(max_examples=80)
+@examples(40)
 @given(cases(least=2, most=4, weights=EXACT), st.data())
 def test_the_six_follow_their_definitions_in_every_area(case: Case, draw: st.DataObject) -> None:
     area, level = two(draw, case.data)
@@ -102,7 +103,7 @@ def test_the_six_follow_their_definitions_in_every_area(case: Case, draw: st.Dat
             assert mine["zero_cells"] == (((f == 0) & (g > 0)).sum() if name in ("chi_square", "deviance") else None)
 
 
-@settings(max_examples=60)
+@examples(30)
 @given(cases(least=2, most=4), st.data())
 def test_an_area_is_scored_as_if_only_its_records_counted(case: Case, draw: st.DataObject) -> None:
     area, *rest = draw.draw(st.permutations(coded(case.data)))
@@ -128,7 +129,7 @@ def test_an_area_is_scored_as_if_only_its_records_counted(case: Case, draw: st.D
             assert again is None
 
 
-@settings(max_examples=60)
+@examples(30)
 @given(cases(least=2, most=3, weights=EXACT, wide=False), st.data())
 def test_the_areas_add_up_to_the_whole(case: Case, draw: st.DataObject) -> None:
     area, level = two(draw, case.data)
@@ -162,7 +163,7 @@ def test_the_areas_add_up_to_the_whole(case: Case, draw: st.DataObject) -> None:
         assert spread[name]["areas"] == sum(is_area(row) for row in rows.values())
 
 
-@settings(max_examples=40)
+@examples(24)
 @given(cases(least=2, most=3), st.data())
 def test_neither_the_order_of_rows_nor_areas_that_one_file_lacks_change_the_others(
     case: Case, draw: st.DataObject
@@ -197,7 +198,7 @@ def test_neither_the_order_of_rows_nor_areas_that_one_file_lacks_change_the_othe
                 assert theirs[label]["after"] == 0
 
 
-@settings(max_examples=40)
+@examples(24)
 @given(cases(least=2, most=3, weights=EXACT), st.data())
 def test_tables_of_parts_of_the_file_merge_into_the_areas_of_the_whole(case: Case, draw: st.DataObject) -> None:
     assume(case.data.n >= 4)

@@ -6,15 +6,16 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import rel_entr, xlogy
 
 import oracles
 import quadrille as qd
+from effort import examples
 from oracles import close
 from quadrille.data import Data
-from quadrille.measure_base import EMPTY, NOTHING_CHANGED
+from quadrille.measure.base import EMPTY, NOTHING_CHANGED
 from strategies import Case, cases, coded, file_of, restrictions
 
 CELLS = ("chi_square", "effective_swap_rate", "deviance")
@@ -70,7 +71,7 @@ def agrees(plan: qd.Scores, files: qd.Scores, address: str, f: np.ndarray, g: np
     assert (plan.note(address) == NOTHING_CHANGED) == np.array_equal(f, g)
 
 
-@settings(max_examples=150)
+@examples(60)
 @given(cases(weights=EXACT), st.data())
 def test_differences_follow_their_definitions(case: Case, draw: st.DataObject) -> None:
     names = draw.draw(st.lists(st.sampled_from(coded(case.data)), min_size=1, max_size=4, unique=True))
@@ -89,7 +90,7 @@ def test_differences_follow_their_definitions(case: Case, draw: st.DataObject) -
             assert plan.results[address][1].detail["zero_cells"] == ((f == 0) & (g > 0)).sum()
 
 
-@settings(max_examples=40)
+@examples(24)
 @given(cases(weights=EXACT))
 def test_without_a_margin_the_first_key_variable_is_the_area(case: Case) -> None:
     after = case.plan.apply(case.data)
@@ -99,17 +100,17 @@ def test_without_a_margin_the_first_key_variable_is_the_area(case: Case) -> None
         agrees(plan, files, measure, *matrices(oracles.table(case.data, keys), oracles.table(after, keys)))
 
 
-@settings(max_examples=40)
+@examples(24)
 @given(cases(least=2, most=5, largest=30), st.data())
 def test_differences_pass_the_battery_for_measures(case: Case, draw: st.DataObject) -> None:
     names = draw.draw(st.lists(st.sampled_from(coded(case.data)), min_size=1, max_size=3, unique=True))
     for measure in DIFFERENCE:
         for address in (measure, f"{measure}({'*'.join(names)})"):
-            qd.check_measure(address, case.data, case.plan)
-    qd.check_measure(f"{draw.draw(st.sampled_from(DIFFERENCE))}(2-way)", case.data, case.plan)
+            qd.testing.check_measure(address, case.data, case.plan)
+    qd.testing.check_measure(f"{draw.draw(st.sampled_from(DIFFERENCE))}(2-way)", case.data, case.plan)
 
 
-@settings(max_examples=40)
+@examples(24)
 @given(cases(least=2, most=3, weights=EXACT, wide=False), st.data())
 def test_sums_over_the_areas_are_the_whole(case: Case, draw: st.DataObject) -> None:
     area, level = draw.draw(st.permutations(coded(case.data)))[:2]

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 
 import quadrille as qd
-from quadrille.study.fastlane import FastLane
-from quadrille.study.score import Evaluator
+from quadrille.score.evaluator import Evaluator
+from quadrille.study.workers import FusedScorer
 from strategies import Case, cases
 
 MEASURES = [
@@ -24,8 +24,8 @@ MEASURES = [
 
 @given(cases(weights=(None,)))
 def test_the_fast_lane_scores_as_the_plain_path_or_steps_aside(case: Case) -> None:
-    lane = FastLane.build(case.data, MEASURES)
-    exchange = case.recipe.drawer(case.data).exchange
+    lane = FusedScorer.build(case.data, MEASURES)
+    exchange = case.recipe.prepared(case.data).exchange
     if lane is None or exchange is None:
         return
     plain, _ = Evaluator(case.data, MEASURES).values(case.plan)
@@ -38,12 +38,12 @@ def test_the_fast_lane_scores_as_the_plain_path_or_steps_aside(case: Case) -> No
 @pytest.mark.parametrize("sampler", ["first-uniform", "pair-uniform"])
 @pytest.mark.parametrize("swap", [["Edu"], ["Race", "AnnSal"]])
 def test_on_cps8d_the_fast_lane_is_taken(cps8d: qd.Data, sampler: str, swap: list[str]) -> None:
-    lane = FastLane.build(cps8d, MEASURES)
+    lane = FusedScorer.build(cps8d, MEASURES)
     assert lane is not None
     evaluator = Evaluator(cps8d, MEASURES)
     for seed in range(20):
         recipe = qd.RandomSwap(swap, pairs=488, sampler=sampler, seed=seed)
-        exchange = recipe.drawer(cps8d).exchange
+        exchange = recipe.prepared(cps8d).exchange
         assert exchange is not None
         quick = lane.run(exchange, recipe.stream())
         assert quick == pytest.approx(evaluator.values(recipe.plan(cps8d))[0], abs=1e-12)
@@ -54,4 +54,4 @@ def test_on_cps8d_the_fast_lane_is_taken(cps8d: qd.Data, sampler: str, swap: lis
     [["hellinger(Age*Sex)"], ["hellinger(where=Sex=Male)"], ["cramers_v_change"], ["hellinger", "ordinal_shift"]],
 )
 def test_other_measures_go_the_plain_way(cps8d: qd.Data, measures: list[str]) -> None:
-    assert FastLane.build(cps8d, measures) is None
+    assert FusedScorer.build(cps8d, measures) is None

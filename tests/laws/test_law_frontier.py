@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quadrille.study.frontier import dominated_by, knee, linear_winners, nearest_ideal, non_dominated
-from quadrille.study.progress import Front
+from quadrille.study.run import Front
 
 COARSE = st.integers(0, 6).map(float)  # few distinct values, so that ties and duplicates abound
 FINE = st.floats(0, 1, allow_nan=False)

@@ -7,16 +7,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import quadrille as qd
+from effort import examples
 from geography_strategies import area, drawable, nested_files, places, swaps
+from quadrille.codebook import areas_within, records_in
 from quadrille.data import Column, Data
 from quadrille.errors import InputError
-from quadrille.geography import areas_within, records_in
 from quadrille.recipe import carried
-from quadrille.study.work import Bench
+from quadrille.study.workers import Scorer
 from strategies import column
 
 
@@ -44,19 +45,19 @@ def test_every_recipe_moves_whole_places_and_leaves_the_levels_nested(data: Data
 @given(nested_files(), st.data())
 def test_every_recipe_on_nested_levels_passes_the_battery(data: Data, draw: st.DataObject) -> None:
     recipe, plan = drawable(draw.draw(swaps(data)), data)
-    assert qd.check_recipe(recipe, data) == plan
+    assert qd.testing.check_recipe(recipe, data) == plan
 
 
-@settings(max_examples=40)
+@examples(24)
 @given(nested_files(largest=25), st.data())
 def test_measures_of_a_swap_that_carries_levels_pass_the_battery(data: Data, draw: st.DataObject) -> None:
     _, plan = drawable(draw.draw(swaps(data)), data)
     levels = data.codebook.geography
     for address in ("hellinger", f"total_variation({levels[0]}*A)", "hellinger(2-way)"):
-        qd.check_measure(address, data, plan)
+        qd.testing.check_measure(address, data, plan)
 
 
-@settings(max_examples=60)
+@examples(30)
 @given(nested_files(weights=False, missing=False), st.data())
 def test_columns_that_are_carried_do_not_decide_who_is_paired(data: Data, draw: st.DataObject) -> None:
     recipe, plan = drawable(draw.draw(swaps(data)), data)
@@ -74,13 +75,13 @@ def replaced(each: Column) -> Column:
     return replace(each, variable=replace(each.variable, role=None, level=None))
 
 
-@settings(max_examples=40)
+@examples(24)
 @given(nested_files(weights=False, missing=False), st.integers(0, 2**32))
 def test_the_fast_lane_of_a_search_carries_levels_as_the_plan_does(data: Data, seed: int) -> None:
     recipe, plan = drawable(qd.RandomSwap([data.codebook.geography[-1]], pairs=2, seed=seed), data)
     measures = ["hellinger", "small_cells"]
-    bench = Bench(data, measures)
-    exchange = recipe.drawer(data).exchange
+    bench = Scorer(data, measures)
+    exchange = recipe.prepared(data).exchange
     assert exchange is not None
     assert set(exchange.columns) == set(plan.columns) == set(data.codebook.geography)
     lane = bench._lane

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import quadrille as qd
 from oracles import PAIR_MEASURES, TABLE_MEASURES, close
 from quadrille.data import Data
-from quadrille.measure_base import NOTHING_CHANGED
+from quadrille.measure.base import NOTHING_CHANGED
 from strategies import Case, cases, coded, file_of, files, numbers, rows_of
 
 

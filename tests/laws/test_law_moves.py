@@ -65,7 +65,10 @@ def test_rows_are_sorted_distinct_and_never_receive_their_own_values(case: Case)
 @given(cases())
 def test_pairs_are_listed_unless_a_record_is_in_two_of_them(case: Case) -> None:
     listed = np.concatenate([move.pairs for move in case.plan.moves])
+    different = np.unique(listed, axis=0)  # two moves may happen to have the same pair
     if len(np.unique(listed)) == listed.size:
         assert np.array_equal(case.plan.pairs, listed)
+    elif len(np.unique(listed)) == different.size:
+        assert np.array_equal(case.plan.pairs, different)
     else:
         assert case.plan.pairs is None

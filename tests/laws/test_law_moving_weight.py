@@ -6,24 +6,25 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from test_law_permutation import Permuted, permuted
 
 import oracles
 import quadrille as qd
+from effort import examples
 from oracles import PAIR_MEASURES, TABLE_MEASURES, close
 from quadrille.data import Data
 from quadrille.delta import Delta
+from quadrille.expressions import Where
 from quadrille.measure import MEASURES
 from quadrille.plan import Move
-from quadrille.study.score import Evaluator
+from quadrille.score.evaluator import Evaluator
 from quadrille.summary import Counted, Participation, Table, Transition
-from quadrille.where import Where
 from strategies import WEIGHTS, coded, column, feasible, numbers, recipes, restrictions
 
 SCALE = 10.0
-few = settings(max_examples=50)
+few = examples(25)
 
 
 def moving(**options: object) -> st.SearchStrategy[Permuted]:
@@ -100,16 +101,16 @@ def surveys(draw: st.DrawFn) -> Permuted:
     return Permuted(data, case.recipe, case.recipe.plan(data))
 
 
-@settings(max_examples=12)
+@examples(10)
 @given(case=surveys(), rest=st.data())
 def test_every_measure_passes_the_battery_when_the_weight_moves(case: Permuted, rest: st.DataObject) -> None:
     for address in rest.draw(st.permutations(list(MEASURES)))[:8]:
-        qd.check_measure(address, case.data, case.plan)
+        qd.testing.check_measure(address, case.data, case.plan)
     other = [name for name in coded(case.data) if name not in case.plan.columns]
     for name in other[:2]:
-        qd.check_measure(f"hd3({name})", case.data, case.plan)
-        qd.check_measure(f"r_ased(score*pay*`{name}`)", case.data, case.plan)
-        qd.check_measure(f"ased_reg(score ~ C(`{name}`) + pay)", case.data, case.plan)
+        qd.testing.check_measure(f"hd3({name})", case.data, case.plan)
+        qd.testing.check_measure(f"r_ased(score*pay*`{name}`)", case.data, case.plan)
+        qd.testing.check_measure(f"ased_reg(score ~ C(`{name}`) + pay)", case.data, case.plan)
 
 
 @few

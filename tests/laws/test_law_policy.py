@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 import tomli_w
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import quadrille as qd
+from effort import examples
 from quadrille.errors import InputError
-from quadrille.io.policy import Limit
-from quadrille.io.seed_patterns import pattern_of, too_many
-from quadrille.io.verdict import PolicyError
+from quadrille.release.judge import PolicyError, pattern_of, too_many
+from quadrille.release.policy import Limit
 
 sys.path.append(str(Path(__file__).parents[1] / "unit"))
 from release_case import make_data, tree
@@ -109,7 +109,7 @@ def test_a_stricter_limit_never_softens_a_verdict(
     assert SEVERITY[stricter(limit, by).judge(value)] >= SEVERITY[limit.judge(value)]
 
 
-@settings(max_examples=25)
+@examples(16)
 @given(policies(), recipes(), SHARES)
 def test_stricter_limits_never_turn_fail_into_pass(
     home: Path, document: dict[str, dict[str, object]], recipe: qd.Recipe, by: tuple[float, float, float]
@@ -135,7 +135,7 @@ def test_stricter_limits_never_turn_fail_into_pass(
     assert all(SEVERITY[verdicts[line.rule]] >= SEVERITY[line.verdict] for line in before.lines)
 
 
-@settings(max_examples=15)
+@examples(12)
 @given(policies(), policies(), recipes())
 def test_two_policies_say_what_each_says_alone_and_the_worse_counts(
     home: Path, first: dict[str, dict[str, object]], second: dict[str, dict[str, object]], recipe: qd.Recipe
@@ -151,7 +151,7 @@ def test_two_policies_say_what_each_says_alone_and_the_worse_counts(
     assert both.outcome == max((each.outcome for each in alone), key=SEVERITY.__getitem__)
 
 
-@settings(max_examples=25)
+@examples(16)
 @given(policies(), recipes())
 def test_a_policy_is_judged_as_its_file_has_it_or_not_at_all(
     home: Path, document: dict[str, dict[str, object]], recipe: qd.Recipe
@@ -165,7 +165,7 @@ def test_a_policy_is_judged_as_its_file_has_it_or_not_at_all(
                 qd.check_policy(DATA, recipe, replace(policy, **{name: value}))
 
 
-@settings(max_examples=25)
+@examples(16)
 @given(policies(), recipes(), st.booleans())
 def test_a_release_that_fails_writes_nothing_and_any_other_is_that_without_a_policy(
     home: Path, document: dict[str, dict[str, object]], recipe: qd.Recipe, shuffle: bool
@@ -226,7 +226,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=150)
+@examples(60)
 @given(
     st.dictionaries(
         st.sampled_from(NAMES[:5]), st.dictionaries(st.sampled_from(NAMES), VALUES, max_size=4) | VALUES, max_size=4
@@ -253,7 +253,7 @@ def test_numbers_beyond_any_range_are_refused(text: str, tmp_path: Path) -> None
             qd.Policy.read(path)
 
 
-@settings(max_examples=300)
+@examples(100)
 @given(st.binary(min_size=32, max_size=32))
 def test_a_seed_that_hashing_makes_has_no_pattern(text: bytes) -> None:
     assert pattern_of(hashlib.sha256(text).hexdigest()) == ""

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import quadrille as qd
-from quadrille.study.score import Evaluator
+from quadrille.score.evaluator import Evaluator
 from strategies import Case, cases, feasible, recipes
 
 RECIPES = [

@@ -53,7 +53,8 @@ def test_risk_follows_its_definitions_for_any_margin_bound_and_mask(case: Case, 
 @given(cases(largest=30), st.sampled_from(RISK))
 def test_risk_measures_pass_the_battery_for_measures(case: Case, measure: str) -> None:
     assert (
-        qd.check_measure(measure, case.data, case.plan)[measure] == qd.score(case.data, case.plan, [measure])[measure]
+        qd.testing.check_measure(measure, case.data, case.plan)[measure]
+        == qd.score(case.data, case.plan, [measure])[measure]
     )
 
 

@@ -16,7 +16,7 @@ import oracles
 import quadrille as qd
 from oracles import PAIR_MEASURES, TABLE_MEASURES, close
 from quadrille.data import Column
-from quadrille.measure_base import NOTHING_CHANGED
+from quadrille.measure.base import NOTHING_CHANGED
 from strategies import Case, cases, coded, file_of, restrictions, rows_of
 
 SCALE = 10.0

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from effort import examples
 from quadrille import kernels
 from quadrille.kernels.count_space import two_different
 from quadrille.randomness import Stream
-from quadrille.study.simulate import COUNTS, METRICS, Mechanism, Swapping, simulate, table_before
+from quadrille.simulation.simulate import COUNTS, METRICS, Mechanism, Swapping, simulate, table_before
 
 Table = NDArray[np.int64]
 MECHANISMS: tuple[Mechanism, ...] = ("records", "cells")
@@ -101,7 +102,7 @@ def test_two_different_numbers_come_from_words_as_with_exact_arithmetic(n: int, 
     assert dice.cursor[1] == 1
 
 
-@settings(max_examples=10)
+@examples(10)
 @given(
     st.lists(st.integers(5, 60), min_size=2, max_size=5),
     st.lists(st.floats(0.1, 1), min_size=2, max_size=4),

@@ -13,17 +13,19 @@ import numpy as np
 import polars as pl
 import pyreadstat
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import quadrille as qd
+from effort import examples
 from quadrille.codebook import Codebook, Stored, Variable
 from quadrille.data import missing_positions
 from quadrille.errors import OutputError
-from quadrille.frames import build, from_frame
-from quadrille.frames.stream import Batches, build_streamed
-from quadrille.io import parquet, stat_parse
-from quadrille.io.stat_dates import from_moments, moment_of, to_moments
+from quadrille.io import parquet
+from quadrille.io.frames import build, from_frame
+from quadrille.io.parquet import Batches, build_streamed
+from quadrille.io.stat import read as stat_parse
+from quadrille.io.stat.dates import from_moments, moment_of, to_moments
 
 NAMES = ("Alpha", "beta_2", "GAMMA")
 WORDS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=12)
@@ -88,7 +90,7 @@ def test_what_is_written_comes_back_or_is_refused(table: pl.DataFrame, suffix: s
 
 
 @given(table=tables(), suffix=st.sampled_from([".sav", ".dta"]))
-@settings(max_examples=40)
+@examples(24)
 def test_a_second_round_changes_nothing_more(table: pl.DataFrame, suffix: str) -> None:
     with TemporaryDirectory() as folder:
         path = Path(folder) / f"file{suffix}"

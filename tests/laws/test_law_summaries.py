@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 
 import oracles
 import quadrille as qd
-from quadrille.cross import DENSE_LIMIT
-from quadrille.data import Data
+from quadrille.data import DENSE_LIMIT, Data
 from quadrille.delta import Delta
 from quadrille.errors import MismatchError
+from quadrille.expressions import Where
 from quadrille.summary import Table, Tally, Transition
-from quadrille.where import Where
 from strategies import Case, cases, coded, column, file_of, files, numbers, restrictions, rows_of
 
 

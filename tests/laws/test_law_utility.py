@@ -7,15 +7,16 @@ from math import sqrt
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import oracles
 import quadrille as qd
+from effort import examples
 from oracles import close
 from quadrille.data import Data
-from quadrille.measure_base import NOTHING_CHANGED
-from quadrille.study.score import Evaluator
+from quadrille.measure.base import NOTHING_CHANGED
+from quadrille.score.evaluator import Evaluator
 from strategies import Case, cases, coded, feasible, files, numbers, recipes, restrictions
 
 HD = [f"hd{i}{norm}" for i in (1, 2, 3, 4) for norm in ("", "_norm")]
@@ -37,13 +38,13 @@ def surveys(draw: st.DrawFn, **options: object) -> Case:
 
 
 @pytest.mark.parametrize("address", ["hd2(min_cell=3)", "hd4_norm(min_cell=3)", *UTILITY])
-@settings(max_examples=25)
+@examples(16)
 @given(case=surveys())
 def test_every_utility_measure_passes_the_battery(address: str, case: Case) -> None:
-    qd.check_measure(address, case.data, case.plan)
+    qd.testing.check_measure(address, case.data, case.plan)
 
 
-@settings(max_examples=40)
+@examples(24)
 @given(surveys(), st.data())
 def test_a_condition_counts_records_before_and_after_each_by_its_own_values(case: Case, draw: st.DataObject) -> None:
     condition = draw.draw(restrictions(case.data))
@@ -60,7 +61,7 @@ def scale_of(scores: qd.Scores, address: str) -> float:
     return max(score.scale, abs(score.value or 0))
 
 
-@settings(max_examples=40)
+@examples(24)
 @given(surveys(), st.data())
 def test_a_plan_and_its_rows_in_any_order_score_alike(case: Case, draw: st.DataObject) -> None:
     order = np.array(draw.draw(st.permutations(range(case.data.n))))
@@ -71,7 +72,7 @@ def test_a_plan_and_its_rows_in_any_order_score_alike(case: Case, draw: st.DataO
         assert close(plan[address], turned[address], scale_of(plan, address)), address
 
 
-@settings(max_examples=40)
+@examples(24)
 @given(surveys(), st.lists(st.integers(0, 2), min_size=40, max_size=40))
 def test_moments_of_any_partition_of_the_rows_add_up(case: Case, part: list[int]) -> None:
     data = case.data
@@ -86,7 +87,7 @@ def test_moments_of_any_partition_of_the_rows_add_up(case: Case, part: list[int]
         assert np.array_equal(merged.count, whole.count)
 
 
-@settings(max_examples=40)
+@examples(24)
 @given(cases(least=2))
 def test_hellinger_distances_in_weights_follow_their_definition(case: Case) -> None:
     after = case.plan.apply(case.data)
@@ -111,7 +112,7 @@ def hd(before: Data, after: Data, names: tuple[str, ...], least: int = 0) -> flo
     return sqrt(sum((sqrt(was[cell]) - sqrt(now[cell])) ** 2 for cell in cells) / 2)
 
 
-@settings(max_examples=40)
+@examples(24)
 @given(cases(least=2, most=5))
 def test_relative_differences_of_associations_follow_their_definition(case: Case) -> None:
     after = case.plan.apply(case.data)
@@ -152,7 +153,7 @@ def signed_v(cells: dict) -> float | None:
     return (a * d - b * c) / sqrt((a + b) * (c + d) * (a + c) * (b + d))
 
 
-@settings(max_examples=10)
+@examples(10)
 @given(surveys())
 def test_an_empty_plan_changes_nothing_and_says_so(case: Case) -> None:
     scores = qd.score(case.data, qd.Plan([], data=case.data), UTILITY)

@@ -110,7 +110,7 @@ def secrets(made: Path, data: qd.Data) -> dict[str, bytes]:
         "fingerprint before": data.fingerprint.encode(),
         "fingerprint after": plan.after.encode(),
         "recipe": recipe.to_json().encode(),
-        "design": recipe.identity().encode(),
+        "design": recipe.design_json().encode(),
         "identifier": b"CANARY",
         "telephone": b"77000",
         "policy": sha256(POLICY.encode()).hexdigest().encode(),

@@ -10,10 +10,9 @@ import pyreadstat
 import pytest
 
 import quadrille as qd
-from quadrille.cli.advice import checks, reason
-from quadrille.cli.advice_roles import called_area, called_weight
 from quadrille.codebook import Codebook, Variable
-from quadrille.frames import from_frame
+from quadrille.inspect import called_area, called_weight, checks, reason
+from quadrille.io.frames import from_frame
 
 N = 100
 

@@ -14,7 +14,7 @@ import pytest
 import quadrille as qd
 from quadrille.data import Data
 from quadrille.errors import InputError, ParameterError
-from quadrille.io.documents import as_json, write_table
+from quadrille.io.results import as_json, write_table
 from quadrille.measure.difference import MEASURES
 from strategies import column, file_of
 
@@ -429,17 +429,17 @@ def test_declared_areas_without_a_record_are_counted_and_so_is_nobody() -> None:
     assert nobody.spread()["note"].to_list() == ["no record to score: none fulfils the condition"]
 
 
-def test_scores_by_rate_are_those_of_each_recipe() -> None:
+def test_scores_of_several_rates_are_those_of_each_recipe() -> None:
     data = state()
     recipes = qd.grid(qd.RandomSwap, swap=[["tract"]], rate=[0.01, 0.05], seed=range(3))
     seen = []
-    frame = qd.scores_by_rate(data, recipes, ["chi_square(tract*race)"], progress=lambda *done: seen.append(done))
+    frame = qd.score_recipes(data, recipes, ["chi_square(tract*race)"], progress=lambda *done: seen.append(done)).runs
     assert frame["rate"].to_list() == [0.01] * 3 + [0.05] * 3
     for recipe, value in zip(recipes, frame["value"], strict=True):
         assert value == qd.score(data, recipe.plan(data), ["chi_square(tract*race)"])["chi_square(tract*race)"]
     assert seen[-1] == (6, 6)
     with pytest.raises(ParameterError, match="one recipe or more"):
-        qd.scores_by_rate(data, [], ["chi_square(tract*race)"])
+        qd.score_recipes(data, [], ["chi_square(tract*race)"])
 
 
 def test_tables_of_results_are_private_files(tmp_path: Path) -> None:

@@ -8,15 +8,16 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import quadrille as qd
+from effort import examples
 from quadrille.data import Data
 from quadrille.errors import InputError, MismatchError, ParameterError
 from quadrille.plan import Move, Plan
-from quadrille.study import estimates
-from quadrille.study.before_after import before_after
+from quadrille.score import estimates
+from quadrille.score.estimates import before_after
 from strategies import file_of, numbers
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -63,7 +64,7 @@ def recomputed(data: Data, name: str, outcome: str | None) -> dict[str, float]:
     return dict(rows.rows())
 
 
-@settings(max_examples=25)
+@examples(16)
 @given(SEEDS, st.sampled_from([("race",), ("age", "race"), ("score",), ("race", "reading")]))
 def test_percents_and_means_equal_those_of_the_two_files(seed: int, columns: tuple[str, ...]) -> None:
     data = school(seed)
@@ -102,7 +103,7 @@ def oracle_se(data: Data, name: str, category: str, outcome: str | None) -> floa
     return float(np.sqrt(variance)) * (100 if outcome is None else 1)
 
 
-@settings(max_examples=25)
+@examples(16)
 @given(SEEDS)
 def test_standard_errors_are_those_of_the_design_and_grow_with_the_change(seed: int) -> None:
     data = school(seed, 200)
@@ -115,7 +116,7 @@ def test_standard_errors_are_those_of_the_design_and_grow_with_the_change(seed: 
         assert e.se_ratio >= 1
 
 
-@settings(max_examples=25)
+@examples(16)
 @given(SEEDS, st.integers(0, 100), st.floats(0, 0.3), st.floats(1, 1.5))
 def test_flags_follow_their_limits(seed: int, min_cell: int, relative: float, ratio: float) -> None:
     data = school(seed, 150)

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from chart_specs import Spec, layers
+from effort import examples
 from quadrille import chart
 from quadrille.chart.error_by_size import _Logs
 from quadrille.chart.theme import HUES
@@ -109,7 +110,7 @@ def test_places_and_values_of_the_logarithmic_area_are_inverse(
     assert axes.pixels(*axes.values(x, y)) == pytest.approx((x, y), abs=1e-6)
 
 
-@settings(max_examples=10)
+@examples(10)
 @given(st.floats(1e-6, 1e6), st.integers(0, 10**9))
 def test_a_single_cell_of_any_size_has_axes_with_ticks(rmse: float, count: int) -> None:
     frame = pl.DataFrame({"label": ["only"], "group": ["5 %"], "count": [count], "rmse": [rmse]})

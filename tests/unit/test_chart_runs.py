@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import quadrille as qd
 from chart_specs import Spec, layers, panels
+from effort import examples
 from quadrille import chart
 from quadrille.errors import InputError, ParameterError
-from quadrille.study.results import Study
-from quadrille.study.runs import family, runs_table
+from quadrille.study.study import Study, family
 
 
 def rows(spec: Spec, panel: Spec, mark: str) -> list[list[Spec]]:
@@ -126,7 +126,7 @@ def table(runs: int = 7, *, seed: int = 1) -> pl.DataFrame:
     )
 
 
-@settings(max_examples=8)
+@examples(8)
 @given(st.integers(1, 60), st.integers(0, 1000))
 def test_runs_are_in_the_order_of_their_numbers_and_measures_average_one(runs: int, seed: int) -> None:
     frame = table(runs, seed=seed)
@@ -227,7 +227,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
 def test_the_table_of_runs_holds_every_score_of_one_design(study: Study) -> None:
     frame = study.frame()
     for design in frame["design"].unique():
-        found = runs_table(study, design)
+        found = study.runs(design)
         members = frame.filter(pl.col("design") == design).sort("id")
         assert found.columns == ["family", "measure", "better", *(f"run {i}" for i in members["id"])]
         assert found["measure"].to_list() == ["hd1(a*b)", "hd3(a*b)", "c_ard(a*b*c)", "exposed"]
@@ -239,6 +239,6 @@ def test_the_table_of_runs_holds_every_score_of_one_design(study: Study) -> None
 
 def test_a_study_of_several_designs_needs_one_named(study: Study) -> None:
     with pytest.raises(InputError, match=r"has 2 designs.*design="):
-        runs_table(study)
+        study.runs()
     with pytest.raises(InputError, match="no design 77"):
-        runs_table(study, 77)
+        study.runs(77)

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import quadrille as qd
-from controlled_oracle import Market, Pair, outcomes, replay
+from controlled_oracle import DonorIndex, Pair, outcomes, replay
 from controlled_strategies import Case, alike, controlled, flag, flags_of
 from oracles import records, weights
 from quadrille import kernels
@@ -64,10 +64,10 @@ def x_of(data: Data, name: str) -> list[Fraction]:
     return [Fraction(scale[code]) for code in column.values]
 
 
-def market_of(case: Case, swap: list[str] | tuple[str, ...], bias: str, inside: set[int]) -> Market:
+def market_of(case: Case, swap: list[str] | tuple[str, ...], bias: str, inside: set[int]) -> DonorIndex:
     never = flags_of(case.data, case.recipe.never)
     donors = {i for i in inside if not never[i]} - case.targets
-    return Market(
+    return DonorIndex(
         records(case.data, case.recipe.boundary),
         alike(case.data, swap),
         x_of(case.data, bias),
@@ -144,12 +144,12 @@ def swap_of(data: Data, seed: int, **more: object) -> qd.ControlledSwap:
     return qd.ControlledSwap(variables, targets=0, must="T", seed=seed, **more)
 
 
-def exact_market(data: Data, targets: list[int]) -> Market:
+def exact_market(data: Data, targets: list[int]) -> DonorIndex:
     variables = [name for name in "ABC" if name in data.columns]
     everyone = frozenset(range(data.n))
     cell = alike(data, variables)
     x = x_of(data, variables[-1])
-    return Market([()] * data.n, cell, x, weights(data), frozenset(targets), everyone - set(targets))
+    return DonorIndex([()] * data.n, cell, x, weights(data), frozenset(targets), everyone - set(targets))
 
 
 @st.composite

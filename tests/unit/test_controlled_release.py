@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import quadrille as qd
-from quadrille.io.bundle import Release, ReleaseWarning
+from quadrille.release.release import Release, ReleaseWarning
 
 N = 600
 STEERING = ("share_of_targets", "forced", "spared")

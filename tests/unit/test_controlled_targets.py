@@ -16,8 +16,8 @@ from controlled_strategies import flag
 from quadrille.data import Column, Data
 from quadrille.errors import InputError
 from quadrille.randomness import Chooser, Stream
-from quadrille.swap import control
-from quadrille.swap.targets import draw_stratum, systematic
+from quadrille.swap.controlled import draw
+from quadrille.swap.controlled.frame import draw_stratum, systematic
 from strategies import column, numbers
 
 DRAWS = 2000
@@ -218,13 +218,13 @@ def with_gaps() -> Data:
 
 def imputed_codes(monkeypatch: pytest.MonkeyPatch, data: Data, seeds: int) -> np.ndarray:
     """What the cells are made of, seed by seed."""
-    real, seen = control.impute, []
+    real, seen = draw.impute, []
 
     def impute(*arguments: object) -> object:
         seen.append(real(*arguments))
         return seen[-1]
 
-    monkeypatch.setattr(control, "impute", impute)
+    monkeypatch.setattr(draw, "impute", impute)
     for seed in range(seeds):
         qd.ControlledSwap("A", targets=0, must="T", boundary="Z", seed=seed).plan(data)
     return np.array(seen)

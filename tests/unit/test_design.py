@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from quadrille.errors import InputError, QuadrilleError
-from quadrille.papers.lemons2014 import study
-from quadrille.study.trials import Design
+from quadrille.papers.lemons_2014 import study
+from quadrille.simulation.design import Design
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 Document = dict[str, Any]

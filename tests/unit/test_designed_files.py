@@ -10,8 +10,8 @@ import pytest
 
 import quadrille as qd
 from designed_oracle import one_pair_suffices
-from quadrille.checks import check_recipe
 from quadrille.data import Data
+from quadrille.testing import check_recipe
 from strategies import column
 
 ADULT = ["age group", "workclass", "education", "marital-status", "occupation", "race", "sex"]

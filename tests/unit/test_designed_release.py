@@ -12,10 +12,10 @@ import quadrille as qd
 from quadrille import chart
 from quadrille.data import Data
 from quadrille.errors import ParameterError, QuadrilleError
-from quadrille.io.designed import diagnosis_of
+from quadrille.present.designed import diagnosis_of
+from quadrille.present.words import design
 from quadrille.report import write_report
-from quadrille.report.floor import floor_of
-from quadrille.report.words import design
+from quadrille.report.frontier_chart import floor_of
 
 SETTINGS = {"n": 4, "share": 0.73, "price": 0.377, "spread": 0.27}
 

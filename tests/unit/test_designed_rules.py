@@ -10,7 +10,7 @@ import pytest
 
 import quadrille as qd
 from quadrille.errors import InputError, ParameterError
-from quadrille.rules import Rules
+from quadrille.expressions import Rules
 
 RULES = ["Age=<25 & AnnSal=50K+", "Edu=<HS & EmpTyp=Govt"]
 

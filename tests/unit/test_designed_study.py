@@ -8,15 +8,16 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import quadrille as qd
-from quadrille.cli.gains import gains
+from effort import examples
+from quadrille.cli.commands.demo import gains
 from quadrille.data import Data
 from quadrille.errors import ParameterError
-from quadrille.study.cells import cell_costs, size_table, sweep_prices, theory_cost, undoing_plan
-from quadrille.study.results import Study
+from quadrille.study.designed import cell_costs, size_table, sweep_prices, theory_cost, undoing_plan
+from quadrille.study.study import Study
 
 AXES = ("exposed", "hellinger")
 
@@ -124,7 +125,7 @@ def small_file(counts: list[int]) -> Data:
     return qd.from_frame(pl.DataFrame(rows, schema=["A", "B", "C"], orient="row"))
 
 
-@settings(max_examples=40, deadline=None)
+@examples(24)
 @given(st.lists(st.integers(0, 5), min_size=12, max_size=12).filter(lambda counts: sum(counts) > 1), st.integers(2, 5))
 def test_a_plan_that_undoes_itself_changes_no_cell_and_lowers_the_n_rule(counts: list[int], n: int) -> None:
     data = small_file(counts)

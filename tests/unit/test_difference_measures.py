@@ -11,9 +11,9 @@ from scipy.special import xlogy
 import quadrille as qd
 from quadrille.data import Data
 from quadrille.errors import InputError, ParameterError
+from quadrille.measure.base import EMPTY, NOTHING_CHANGED
 from quadrille.measure.difference import HASHED
-from quadrille.measure_base import EMPTY, NOTHING_CHANGED
-from quadrille.study.score import Evaluator
+from quadrille.score.evaluator import Evaluator
 from strategies import column, file_of, numbers
 
 CELLS = ("chi_square", "effective_swap_rate", "deviance")

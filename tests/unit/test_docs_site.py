@@ -22,17 +22,19 @@ from sybil.example import SybilFailure
 from sybil.parsers.rest import DocTestParser
 
 import quadrille as qd
-from quadrille import chart, datasets, report, theory
+from quadrille import chart, datasets, report, testing, theory
 
 ROOT = Path(__file__).parents[2]
 FETCHED = {"script": "src", "link": "href", "img": "src", "iframe": "src", "source": "src", "video": "src"}
 NOWHERE = {"http_proxy": "http://127.0.0.1:9", "https_proxy": "http://127.0.0.1:9", "no_proxy": ""}
 PLUMBING = {
     "Recipe.prepare": "for the author of a recipe, who writes it: CONTRIBUTING.md says how",
-    "Recipe.secret_columns": "for the author of a recipe, who may write it; a release asks for it",
-    "Recipe.drawer": "how a plan and a search share the work of one design",
+    "Recipe.check": "for the author of a recipe, who may write it: parameters that do not go together",
+    "Recipe.moved": "how a search knows which columns its candidates move",
+    "Recipe.steering_columns": "for the author of a recipe, who may write it; a release asks for it",
+    "Recipe.prepared": "how a plan and a search share the work of one design",
     "Recipe.stream": "the random words of a plan; whoever draws them by hand may draw them twice",
-    "Recipe.identity": "how a study and a drawer tell designs apart",
+    "Recipe.design_json": "how a study and a prepared draw tell designs apart",
     "Study.axis": "how frontier, pick and reports find their two measures",
     "Study.objectives": "the points behind frontier, pick and clouds",
     "Study.designs_of": "a count for the page of the command line",
@@ -146,9 +148,10 @@ def test_every_chart_has_a_page_in_the_gallery_that_says_what_to_do() -> None:
             "**What you see.**",
             "**How to read it.**",
             "**What to do.**",
-            f"::: quadrille.chart.{name}.{name}",
         )
         assert all(part in found[name] for part in parts), name
+        function = f"quadrille.chart.{getattr(chart, name).__module__.rpartition('.')[2]}.{name}"
+        assert f"::: {function}\n" in found[name] + "\n", name
 
 
 def _draws(value: object) -> bool:
@@ -156,7 +159,7 @@ def _draws(value: object) -> bool:
 
 
 def _public() -> Iterator[tuple[str, object]]:
-    for module in (qd, chart, theory, datasets, report):
+    for module in (qd, chart, theory, datasets, report, testing):
         for name in module.__all__:
             value = getattr(module, name)
             if callable(value):  # neither a module nor the type of a chart
@@ -209,8 +212,9 @@ def _assert_hints(function: FunctionType) -> None:
 def test_every_public_name_is_in_the_reference() -> None:
     pages = [*(ROOT / "docs/api").glob("*.md"), *(ROOT / "docs/gallery").glob("*.md")]
     shown = re.findall(r"^::: (\S+)$", "\n".join(page.read_text() for page in pages), re.MULTILINE)
-    shown = [re.sub(r"(\w+)\.\1$", r"\1", name) for name in shown]  # chart.frontier.frontier is a function in a file
-    assert sorted(shown) == sorted(name for name, _ in _public())
+    public = sorted(name for name, _ in _public())
+    shown = [name if name in public else re.sub(r"\.\w+(\.\w+)$", r"\1", name) for name in shown]  # without its file
+    assert sorted(shown) == public
 
 
 def _titles(value: object) -> str:

@@ -7,14 +7,17 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 import statsmodels.api as sm
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from quadrille.papers.dohrmann2009 import analysis, claims, listings, tables
-from quadrille.papers.dohrmann2009.design import METHODS, RATES, SHAPES, SIZES, scenarios
-from quadrille.papers.dohrmann2009.model import Term, all_terms, columns_of, eliminate
-from quadrille.papers.dohrmann2009.runs import NAMES, Runs
+from effort import examples
+from quadrille.papers.dohrmann_2009 import analysis
+from quadrille.papers.dohrmann_2009.analysis import FACTORS, Column, Term, all_terms, columns, columns_of, eliminate
+from quadrille.papers.dohrmann_2009.claims import claims, pairs_of_scenarios
+from quadrille.papers.dohrmann_2009.design import METHODS, RATES, SHAPES, SIZES, scenarios
+from quadrille.papers.dohrmann_2009.listings import coefficients
+from quadrille.papers.dohrmann_2009.runs import NAMES, Runs
 from quadrille.papers.reproduction import Claim
 
 Floats = NDArray[np.float64]
@@ -56,10 +59,10 @@ def eliminate_with_statsmodels(y: Floats, terms: list[Term]) -> list[Term]:
     return kept
 
 
-@settings(max_examples=4, deadline=None)
+@examples(4)
 @given(seed=st.integers(0, 10_000), strength=st.sampled_from([0.0, 0.3, 2.0]))
 def test_the_elimination_is_that_of_statsmodels_step_by_step(seed: int, strength: float) -> None:
-    y, terms = response(seed, strength), all_terms(tables.FACTORS)
+    y, terms = response(seed, strength), all_terms(FACTORS)
     fit = eliminate(y, analysis.design_factors(2), terms)
     kept = eliminate_with_statsmodels(y, terms)
     assert list(fit.terms) == kept
@@ -73,10 +76,10 @@ def test_the_elimination_is_that_of_statsmodels_step_by_step(seed: int, strength
     assert set(fit.terms) | set(fit.dropped) == set(terms)
 
 
-@settings(max_examples=25, deadline=None)
+@examples(16)
 @given(seed=st.integers(0, 10_000), strength=st.sampled_from([0.0, 0.3, 2.0]))
 def test_a_factor_stays_while_a_product_with_it_stays_and_what_stays_is_significant(seed: int, strength: float) -> None:
-    fit = eliminate(response(seed, strength), analysis.design_factors(2), all_terms(tables.FACTORS))
+    fit = eliminate(response(seed, strength), analysis.design_factors(2), all_terms(FACTORS))
     for term in fit.terms:
         assert all((factor,) in fit.terms for factor in term)
     assert all(p > 0.05 for p in fit.dropped.values())
@@ -98,22 +101,22 @@ def test_an_exact_fit_keeps_its_terms() -> None:
 
 
 def test_published_tables_are_read_as_printed() -> None:
-    values, cv = tables.columns("values"), tables.columns("cv")
+    values, cv = columns("values"), columns("cv")
     assert tuple(values) == tuple(cv) == NAMES
     assert values["HD1"].r_square == 0.8251
     assert values["HD1"].coefficients["cells x size 8153"] == 0.3010
     assert values["ASED_REG"].coefficients["standard x nominal"] == 0.0066, "printed as nominal x standard"
     assert cv["C_ARD"].coefficients == {"intercept": 2.2016, "rate": -1.1686, "variables": -0.1028}
     assert ("variables",) not in values["HD2"].considered
-    assert len(values["R_ASED"].considered) == len(all_terms(tables.FACTORS)) == 21
+    assert len(values["R_ASED"].considered) == len(all_terms(FACTORS)) == 21
     assert ("size", "nominal") not in values["C_ARD"].considered, "its factor nominal was not considered"
     assert ("size", "variables") in cv["R_ASED"].considered, "printed once for all files"
 
 
 def test_average_effects_of_the_published_coefficients_say_what_the_paper_claims() -> None:
-    values, cv = tables.columns("values"), tables.columns("cv")
+    values, cv = columns("values"), columns("cv")
 
-    def effect(factor: str, column: tables.Column) -> float:
+    def effect(factor: str, column: Column) -> float:
         return analysis.average_effect(factor, column.coefficients)
 
     assert all(effect("rate", column) > 0 for column in values.values())
@@ -124,7 +127,7 @@ def test_average_effects_of_the_published_coefficients_say_what_the_paper_claims
 
 
 def test_the_average_effect_is_the_mean_difference_of_predictions() -> None:
-    column = tables.columns("values")["R_ASED"]
+    column = columns("values")["R_ASED"]
     factors = dict(analysis.design_factors())
 
     def predicted(step: float) -> Floats:
@@ -160,7 +163,7 @@ def table(
 
 
 def verdicts(runs: Runs) -> dict[str, Claim]:
-    judged = claims.claims(runs, analysis.analyse(runs))
+    judged = claims(runs, analysis.analyse(runs))
     return {words: next(claim for claim in judged if words in claim.text) for words in WORDS}
 
 
@@ -210,7 +213,7 @@ def test_undefined_scores_are_not_compared_and_nothing_to_compare_is_no_confirma
 
 def test_pairs_of_scenarios_have_as_many_variables_and_more_cells() -> None:
     plan = scenarios("simulated")
-    pairs = claims.pairs_of_scenarios()
+    pairs = pairs_of_scenarios()
     assert len(pairs) == 3 + 3 + 1 + 6
     for fewer, more in pairs:
         assert len(plan[fewer].variables) == len(plan[more].variables)
@@ -228,7 +231,7 @@ def test_undefined_and_zero_responses_are_counted_and_left_out() -> None:
     assert results["values", "C_ARD"].left_out == 4
     assert results["cv", "C_ARD"].left_out == 1
     assert results["values", "HD1"].left_out == results["cv", "HD1"].left_out == 0
-    note = listings.coefficients("adult", "values", [results["values", name] for name in NAMES]).note
+    note = coefficients("adult", "values", [results["values", name] for name in NAMES]).note
     assert "HD2 48, C_ARD 4" in note
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import quadrille as qd
 from quadrille.errors import InputError
-from quadrille.study.dohrmann import by_dohrmann
+from quadrille.study.choose import by_dohrmann
 
 NAN = float("nan")
 

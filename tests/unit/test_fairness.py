@@ -11,20 +11,21 @@ import pytest
 from scipy.stats import chisquare
 
 import quadrille as qd
+from effort import tries
 from oracles import PlanSet, admissible, largest, matchings, sequential
 from quadrille.data import Data
 from quadrille.randomness import Stream
 from strategies import file_of
 
 SAMPLERS = ("first-uniform", "pair-uniform")
-DRAWS = 20_000
+DRAWS = tries(3_000, nightly=20_000)
 
 
 def drawn(recipe: qd.RandomSwap, data: Data, draws: int) -> Iterator[PlanSet]:
     """Plans of the seeds 0, 1, ... as sets of unordered pairs."""
-    drawer = recipe.drawer(data)
+    drawer = recipe.prepared(data)
     for seed in range(draws):
-        plan = drawer.draw(Stream.of(seed, recipe.identity()))
+        plan = drawer.draw(Stream.of(seed, recipe.design_json()))
         yield frozenset(frozenset(pair) for pair in plan.pairs.tolist())
 
 
@@ -175,10 +176,10 @@ def standardised(swapped: str, sampler: str, theory: str, data: Data) -> np.ndar
     m = expected_pairs(np.bincount(values), K, theory)
     expected = share @ m - share * m.sum(axis=1)
     recipe = qd.RandomSwap(swapped, pairs=K, sampler=sampler, seed=0)
-    drawer = recipe.drawer(data)
+    drawer = recipe.prepared(data)
     changes = []
     for seed in range(300):
-        (move,) = drawer.draw(Stream.of(seed, recipe.identity())).moves
+        (move,) = drawer.draw(Stream.of(seed, recipe.design_json())).moves
         rows, source = move.given
         old, new = (tables_with(data, swapped, values[place], rows) for place in (rows, source))
         changes.append(new - old)

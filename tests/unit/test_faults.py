@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,8 @@ from release_case import BOOK, table, tree
 from typer.testing import CliRunner, Result
 
 import quadrille as qd
-from quadrille.cli import app, demo
+from quadrille.cli import app
+from quadrille.cli.commands import demo
 from quadrille.errors import OutputError
 
 NOBODY = 65534
@@ -176,7 +178,7 @@ def test_a_full_disk_leaves_what_an_earlier_run_has_written(name: str, home: Pat
     assert tree(tmp_path) == before
 
 
-@pytest.mark.filterwarnings("ignore::quadrille.io.cautions.GuessableSeedWarning")
+@pytest.mark.filterwarnings("ignore::quadrille.release.warnings.GuessableSeedWarning")
 @pytest.mark.parametrize("seconds", [0.0, FUTURE])
 def test_file_times_do_not_matter(seconds: float, home: Path, tmp_path: Path) -> None:
     for path in home.iterdir():
@@ -193,7 +195,7 @@ def test_file_times_do_not_matter(seconds: float, home: Path, tmp_path: Path) ->
     assert all(path.stat().st_mtime < FUTURE for path in again.public.iterdir())
 
 
-@pytest.mark.filterwarnings("ignore::quadrille.io.cautions.GuessableSeedWarning")
+@pytest.mark.filterwarnings("ignore::quadrille.release.warnings.GuessableSeedWarning")
 @pytest.mark.parametrize("year", [1971, 2199])
 def test_a_wrong_clock_changes_the_date_in_the_dossier_and_nothing_else(
     year: int, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -206,7 +208,7 @@ def test_a_wrong_clock_changes_the_date_in_the_dossier_and_nothing_else(
     data = qd.read(home / "good.csv", codebook=home / "book.toml")
     recipe = qd.Study(home / "study").recipe(2)
     right = tree(qd.release(data, recipe, tmp_path / "right").path)
-    monkeypatch.setattr("quadrille.io.bundle.datetime", Clock)
+    monkeypatch.setattr(import_module("quadrille.release.release"), "datetime", Clock)
     wrong = tree(qd.release(data, recipe, tmp_path / "wrong").path)
     assert {name for name in right if right[name] != wrong[name]} == {"confidential/dossier.md"}
     assert f"on {year}-01-02".encode() in (wrong["confidential/dossier.md"] or b"")
@@ -217,7 +219,9 @@ import os, sys, warnings
 warnings.simplefilter("ignore")
 import quadrille as qd
 from pathlib import Path
-from quadrille.io import atomic, bundle
+from importlib import import_module
+from quadrille.io import atomic
+bundle = import_module("quadrille.release.release")
 out, step, overwrite = Path(sys.argv[1]), sys.argv[2], bool(int(sys.argv[3]))
 data = qd.datasets.cps8d()
 count = iter(range(100))

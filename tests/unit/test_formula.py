@@ -9,8 +9,8 @@ from survey_case import survey
 import quadrille as qd
 from quadrille.data import Column, Data
 from quadrille.errors import InputError
-from quadrille.formula import Model, Term, column_scales
-from quadrille.measure_base import Call
+from quadrille.expressions import Model, Term, column_scales
+from quadrille.measure.base import Address
 from strategies import column, numbers
 
 
@@ -55,14 +55,14 @@ def test_a_model_that_is_not_understood_is_refused_with_the_reason(text: str, me
 
 
 def test_an_address_holds_models_conditions_and_options() -> None:
-    call = Call.parse("ased_reg(score ~ age + C(race); math ~ `a;b~c`, where=Sex=Male)")
+    call = Address.parse("ased_reg(score ~ age + C(race); math ~ `a;b~c`, where=Sex=Male)")
     assert [str(model) for model in call.models] == ["score ~ age + C(race)", "math ~ `a;b~c`"]
     assert call.margin is None
     assert call.where is not None
     assert call.explicit
-    assert not Call.parse("ased_reg").explicit
-    assert not Call.parse("r_ased(max_levels=40)").explicit
-    assert Call.parse("hd1(`a~b`*c)").margin == ("a~b", "c")
+    assert not Address.parse("ased_reg").explicit
+    assert not Address.parse("r_ased(max_levels=40)").explicit
+    assert Address.parse("hd1(`a~b`*c)").margin == ("a~b", "c")
 
 
 @pytest.mark.parametrize(

@@ -11,14 +11,16 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from effort import examples
 from quadrille.codebook import Codebook, Variable
+from quadrille.data import tidy
 from quadrille.errors import InputError
-from quadrille.frames import from_frame, tidy, to_frame
-from quadrille.frames.columns import build
-from quadrille.frames.stream import Batches, build_streamed
+from quadrille.io.frames import from_frame, to_frame
+from quadrille.io.frames.columns import build
+from quadrille.io.parquet import Batches, build_streamed
 
 SECRET = "Zebedee"
 WORDS = st.text(st.characters(codec="utf-8"), max_size=5)
@@ -65,7 +67,7 @@ DTYPES: list[tuple[pl.DataType, st.SearchStrategy[object]]] = [
 
 @pytest.mark.parametrize(("dtype", "values"), DTYPES, ids=lambda value: str(value)[:40])
 @given(data=st.data())
-@settings(max_examples=40, deadline=None)
+@examples(24)
 def test_a_frame_comes_back_exactly_with_its_types(
     dtype: pl.DataType, values: st.SearchStrategy[object], data: st.DataObject
 ) -> None:
@@ -413,7 +415,7 @@ def test_tidy_makes_one_row_per_mapping_and_fills_gaps_with_null() -> None:
 
 def test_categories_are_the_same_in_every_process() -> None:
     program = (
-        "import polars as pl; from quadrille.frames import from_frame;"
+        "import polars as pl; from quadrille.io.frames import from_frame;"
         "x = pl.Series('x', ['q', 'b', 'é', 'b'], dtype=pl.Categorical);"
         "print(from_frame(x.to_frame()).fingerprint)"
     )

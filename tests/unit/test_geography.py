@@ -238,7 +238,7 @@ def test_no_pair_at_all_is_explained(data: Data) -> None:
 
 @pytest.mark.parametrize("level", ["county", "tract"])
 def test_the_battery_asks_only_the_swapped_level_to_differ(data: Data, level: str) -> None:
-    plan = qd.check_recipe(qd.RandomSwap([level], pairs=25, seed=1), data)
+    plan = qd.testing.check_recipe(qd.RandomSwap([level], pairs=25, seed=1), data)
     assert set(plan.columns) == {"county", "tract"}
-    qd.check_recipe(qd.PermutationSwap([level], rate=0.8, kind="cycles", seed=1), data)
-    qd.check_recipe(qd.ControlledSwap([level], targets=0.3, seed=1), data)
+    qd.testing.check_recipe(qd.PermutationSwap([level], rate=0.8, kind="cycles", seed=1), data)
+    qd.testing.check_recipe(qd.ControlledSwap([level], targets=0.3, seed=1), data)

@@ -10,17 +10,17 @@ import numpy as np
 import polars as pl
 import pyreadstat
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import quadrille as qd
+from effort import examples
 from quadrille.codebook import Codebook, Role, Variable
 from quadrille.data import Data
-from quadrille.frames import build, from_frame
-from quadrille.frames.identifiers import identifies, suspicion
-from quadrille.frames.sorts import sort_of
-from quadrille.frames.stream import Batches, build_streamed
-from quadrille.io.cautions import ReleaseWarning
+from quadrille.io.frames import build, from_frame
+from quadrille.io.frames.identifiers import identifies, sort_of, suspicion
+from quadrille.io.parquet import Batches, build_streamed
+from quadrille.release.warnings import ReleaseWarning
 
 
 def words(text: str) -> list[str]:
@@ -61,31 +61,24 @@ def role_of(name: str, cells: Sequence[object]) -> str | None:
     return from_frame(pl.DataFrame({name: pl.Series(cells, strict=False)}))[name].variable.role
 
 
-@pytest.mark.parametrize("name", DIRECT)
-def test_words_for_persons_are_known_in_any_case_and_language(name: str) -> None:
-    assert sort_of(name) == "direct"
+def roles_of(names: Sequence[str], cells: Sequence[object]) -> dict[str, str | None]:
+    """Return the roles of columns of different names and the same values."""
+    data = from_frame(pl.DataFrame({name: pl.Series(cells, strict=False) for name in names}))
+    return {name: data[name].variable.role for name in names}
 
 
-@pytest.mark.parametrize("name", RECORD)
-def test_words_for_numbers_of_records_are_known(name: str) -> None:
-    assert sort_of(name) == "record"
+@pytest.mark.parametrize(
+    ("names", "sort"), [(DIRECT, "direct"), (RECORD, "record"), (NEITHER, None), (SHORT, "short"), (POINT, "point")]
+)
+def test_words_of_any_case_and_language_are_known_for_what_they_name(names: list[str], sort: str | None) -> None:
+    assert {name: sort_of(name) for name in names} == dict.fromkeys(names, sort)
 
 
-@pytest.mark.parametrize("name", NEITHER)
-def test_other_words_are_left_alone(name: str) -> None:
-    assert sort_of(name) is None
-
-
-@pytest.mark.parametrize(("names", "sort"), [(SHORT, "short"), (POINT, "point")])
-def test_short_words_count_when_nothing_else_is_said(names: list[str], sort: str) -> None:
-    assert {sort_of(name) for name in names} == {sort}
-
-
-@pytest.mark.parametrize("name", [*SHORT, *POINT])
-def test_short_words_need_many_values(name: str) -> None:
-    assert role_of(name, [i // 3 + 7 for i in range(900)]) == "id"
-    assert role_of(name, [f"v{i // 3}" for i in range(900)]) == "id"
-    assert role_of(name, [i % 50 for i in range(100)]) is None
+def test_short_words_need_many_values() -> None:
+    names = [*SHORT, *POINT]
+    assert roles_of(names, [i // 3 + 7 for i in range(900)]) == dict.fromkeys(names, "id")
+    assert roles_of(names, [f"v{i // 3}" for i in range(900)]) == dict.fromkeys(names, "id")
+    assert roles_of(names, [i % 50 for i in range(100)]) == dict.fromkeys(names)
 
 
 def test_places_on_a_map_identify_though_they_have_decimals() -> None:
@@ -100,32 +93,31 @@ def test_a_question_about_a_thing_is_none_while_its_answers_are_few(name: str) -
     assert role_of(name, [f"v{i // 3}" for i in range(900)]) == "id"
 
 
-@pytest.mark.parametrize(
-    ("label", "sort"),
-    [
-        ("Respondent's surname", "direct"),
-        ("Surname of the respondent", "direct"),
-        ("Name of respondent (as in passport)", "direct"),
-        ("Q12. What is your first name?", "direct"),
-        ("Social security number", "direct"),
-        ("Telephone number of household", "direct"),
-        ("E-mail address", "direct"),
-        ("Unique respondent ID", "record"),
-        ("Household identification number", "record"),
-        ("Case number", "record"),
-        ("Latitude of dwelling", None),
-        ("Longitude", "point"),
-        ("Name of country", None),
-        ("Social security income", None),
-        ("Number of persons in household", None),
-        ("Telephone calls per month", None),
-        ("Age of respondent", None),
-        ("Region", None),
-        ("", None),
-    ],
-)
-def test_labels_tell_when_they_name_an_identifier_and_nothing_else(label: str, sort: str | None) -> None:
-    assert sort_of("V3", label) == sort
+LABELS: dict[str, str | None] = {
+    "Respondent's surname": "direct",
+    "Surname of the respondent": "direct",
+    "Name of respondent (as in passport)": "direct",
+    "Q12. What is your first name?": "direct",
+    "Social security number": "direct",
+    "Telephone number of household": "direct",
+    "E-mail address": "direct",
+    "Unique respondent ID": "record",
+    "Household identification number": "record",
+    "Case number": "record",
+    "Latitude of dwelling": None,
+    "Longitude": "point",
+    "Name of country": None,
+    "Social security income": None,
+    "Number of persons in household": None,
+    "Telephone calls per month": None,
+    "Age of respondent": None,
+    "Region": None,
+    "": None,
+}
+
+
+def test_labels_tell_when_they_name_an_identifier_and_nothing_else() -> None:
+    assert {label: sort_of("V3", label) for label in LABELS} == LABELS
 
 
 @given(st.text(max_size=60))
@@ -164,28 +156,29 @@ def test_more_different_values_never_speak_against_an_identifier(name: str, dist
 
 
 @pytest.mark.parametrize("rows", [2, 5, 40, 1_000])
-@pytest.mark.parametrize("name", ["surname", "email", "phone_number", "SSN", "caseid", "hhid", "PersonNumber"])
-@settings(max_examples=10)
+@examples(10)
 @given(start=st.integers(0, 2**40), seed=st.integers(0, 999), share=st.floats(0, 0.3))
 def test_a_named_identifier_is_one_in_files_of_any_size_with_duplicates_and_gaps(
-    name: str, rows: int, start: int, seed: int, share: float
+    rows: int, start: int, seed: int, share: float
 ) -> None:
+    names = ["surname", "email", "phone_number", "SSN", "caseid", "hhid", "PersonNumber"]
+    ids = dict.fromkeys(names, "id")
     rng, twice = np.random.default_rng(seed), int(share * rows)
     order = np.arange(rows)
     order[rng.integers(0, rows, twice)] = order[rng.integers(0, rows, twice)]
     numbers: list[int | None] = [start + int(i) for i in order]
     numbers[-1] = numbers[-1] if rows < 5 else None
-    assert role_of(name, numbers) == "id"
-    assert role_of(name, [None if x is None else float(x) for x in numbers]) == "id"  # as pandas reads gaps
-    assert role_of(name, [None if x is None else f"x{x}" for x in numbers]) == "id"
+    assert roles_of(names, numbers) == ids
+    assert roles_of(names, [None if x is None else float(x) for x in numbers]) == ids  # as pandas reads gaps
+    assert roles_of(names, [None if x is None else f"x{x}" for x in numbers]) == ids
 
 
 @pytest.mark.parametrize("rows", [40, 1_000])
-@pytest.mark.parametrize("name", [*DIRECT, *RECORD])
-def test_few_values_are_categories_whatever_they_are_called(name: str, rows: int) -> None:
-    assert role_of(name, [f"c{i % 3}" for i in range(rows)]) is None
-    assert role_of(name, [i % 2 for i in range(rows)]) is None
-    assert role_of(name, [i % 2 == 0 for i in range(rows)]) is None
+def test_few_values_are_categories_whatever_they_are_called(rows: int) -> None:
+    names = [*DIRECT, *RECORD]
+    assert roles_of(names, [f"c{i % 3}" for i in range(rows)]) == dict.fromkeys(names)
+    assert roles_of(names, [i % 2 for i in range(rows)]) == dict.fromkeys(names)
+    assert roles_of(names, [i % 2 == 0 for i in range(rows)]) == dict.fromkeys(names)
 
 
 @pytest.mark.parametrize("rows", [5, 40, 1_000])

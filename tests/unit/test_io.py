@@ -19,16 +19,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import quadrille.io.csv
 import quadrille.io.parquet
-import quadrille.io.rows
+from effort import examples
 from quadrille.codebook import Codebook, Variable
 from quadrille.data import Data
 from quadrille.errors import InputError, OutputError
-from quadrille.frames import from_frame, to_frame
-from quadrille.io import read, write, write_codebook
+from quadrille.io import read, write
+from quadrille.io.frames import from_frame, to_frame
 
 SECRET = "Zebedee"
-SLOW = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+SLOW = settings(examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def _file(folder: Path, text: str | bytes, name: str = "file.csv") -> Path:
@@ -176,7 +177,7 @@ def test_any_well_formed_text_is_read_as_pythons_csv_module_reads_it(
     rows, text = case
     book = Codebook(tuple(Variable(f"c{i}", missing=("\0",)) for i in range(len(rows[0]))))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(quadrille.io.rows, "_CHUNK", chunk)
+        patch.setattr(quadrille.io.csv, "_CHUNK", chunk)
         frame = to_frame(_read(tmp_path, text, codebook=book))
     assert frame.rows() == [tuple(cell or None for cell in row) for row in rows]
 
@@ -214,7 +215,7 @@ def test_a_row_that_lost_or_gained_a_field_is_refused_with_its_line(
     line = buffer.getvalue().count("\n") + 1
     csv.writer(buffer, lineterminator="\n").writerows(rows[at:])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(quadrille.io.rows, "_CHUNK", chunk)
+        patch.setattr(quadrille.io.csv, "_CHUNK", chunk)
         what = "fewer" if short else "more"
         _refused(tmp_path, buffer.getvalue(), rf"1 rows have {what} fields .* first in line {line}\.")
 
@@ -408,7 +409,7 @@ FRAME = pl.DataFrame(
 def test_what_is_written_is_read_back_equal(tmp_path: Path, name: str) -> None:
     data = from_frame(FRAME, weight="w")
     write(data, tmp_path / name)
-    write_codebook(data, tmp_path / "book.toml")
+    data.codebook.write(tmp_path / "book.toml")
     assert read(tmp_path / name, codebook=tmp_path / "book.toml") == data
     assert read(tmp_path / name, weight="w") == data
     assert sorted(os.listdir(tmp_path)) == ["book.toml", name]  # noqa: PTH208
@@ -481,7 +482,7 @@ def test_a_place_that_cannot_be_written_is_refused_and_left_clean(tmp_path: Path
     with pytest.raises(OutputError, match=r"out\.csv': Is a directory"):
         write(data, tmp_path / "out.csv")
     with pytest.raises(OutputError, match="Is a directory"):
-        write_codebook(data, tmp_path / "out.csv")
+        data.codebook.write(tmp_path / "out.csv")
     assert os.listdir(tmp_path) == ["out.csv"]  # noqa: PTH208
 
 
@@ -497,7 +498,7 @@ def test_an_interrupted_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest
 
 def test_a_codebook_survives_its_file(tmp_path: Path) -> None:
     book = Codebook((Variable("é", "ordinal", (3, 1), ("three", "one"), missing=(9,), role="geography", level=1),))
-    write_codebook(book, tmp_path / "book.toml")
+    book.write(tmp_path / "book.toml")
     assert Codebook.read(tmp_path / "book.toml") == book
 
 

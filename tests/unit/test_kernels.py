@@ -15,7 +15,7 @@ import quadrille as qd
 from oracles import admissible, largest, sequential
 from quadrille import kernels
 from quadrille.kernels.draw import admissible as admissible_groups
-from quadrille.kernels.words import below_large
+from quadrille.kernels.draw import below_large
 from quadrille.randomness import Stream
 from quadrille.swap.pairing import Rule, make_pool
 from strategies import cases, file_of

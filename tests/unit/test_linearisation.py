@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import quadrille as qd
+from effort import examples
 from quadrille.data import Data
 from quadrille.errors import InputError, ParameterError
-from quadrille.study.linearisation import design_of, se_after, weights_of
+from quadrille.score.estimates import design_of, se_after, weights_of
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -47,7 +48,7 @@ def plain(frame: pl.DataFrame, y: np.ndarray, x: np.ndarray, *, by_unit: bool = 
     return variance**0.5
 
 
-@settings(max_examples=40)
+@examples(24)
 @given(SEEDS, st.integers(1, 6), st.integers(1, 5), st.booleans())
 def test_a_ratio_has_the_error_of_the_textbook_formula(seed: int, strata: int, units: int, by_unit: bool) -> None:
     data, frame = survey(seed, strata=strata, units=units)
@@ -61,7 +62,7 @@ def test_a_ratio_has_the_error_of_the_textbook_formula(seed: int, strata: int, u
             assert se == pytest.approx(plain(frame, top, bottom, by_unit=by_unit), rel=1e-9, abs=1e-9)
 
 
-@settings(max_examples=40)
+@examples(24)
 @given(SEEDS, st.integers(2, 80))
 def test_with_equal_weights_and_records_as_units_the_error_of_a_mean_is_s_over_root_n(seed: int, n: int) -> None:
     data, frame = survey(seed, n=n, weighted=False)
@@ -72,7 +73,7 @@ def test_with_equal_weights_and_records_as_units_the_error_of_a_mean_is_s_over_r
     assert se == pytest.approx(y.std(ddof=1) / np.sqrt(n), rel=1e-9)
 
 
-@settings(max_examples=40)
+@examples(24)
 @given(SEEDS, st.integers(2, 80))
 def test_with_equal_weights_the_error_of_a_share_is_the_binomial_one(seed: int, n: int) -> None:
     data, frame = survey(seed, n=n, weighted=False)
@@ -94,7 +95,7 @@ def test_a_design_worked_by_hand() -> None:
     assert (design.strata, len(design.stratum), design.lonely) == (2, 4, 0)
 
 
-@settings(max_examples=40)
+@examples(24)
 @given(SEEDS, st.floats(0.001, 1000))
 def test_neither_the_unit_of_the_weight_nor_the_order_of_the_rows_matters(seed: int, factor: float) -> None:
     data, frame = survey(seed)

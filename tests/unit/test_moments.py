@@ -9,8 +9,8 @@ from survey_case import SWAPS, ased_reg, r_ased, regress, survey
 import quadrille as qd
 from quadrille.data import Column, Data
 from quadrille.errors import MismatchError
-from quadrille.formula import Model, column_scales
-from quadrille.moments import Moments
+from quadrille.expressions import Model, column_scales
+from quadrille.measure.moments import Moments
 from strategies import column, numbers
 
 SWAPPED = pytest.mark.parametrize("recipe", SWAPS, ids=lambda recipe: "+".join(recipe.swap))
@@ -102,7 +102,7 @@ def test_sums_in_many_chunks_are_those_in_one(monkeypatch: pytest.MonkeyPatch) -
     data = survey()
     plan = SWAPS[2].plan(data)
     whole = qd.score(data, plan, ["r_ased", "ased_reg"])
-    monkeypatch.setattr("quadrille.moments._CHUNK", 7)
+    monkeypatch.setattr("quadrille.measure.moments._CHUNK", 7)
     pieces = qd.score(data, plan, ["r_ased", "ased_reg"])
     assert all(pieces[address] == pytest.approx(whole[address], rel=1e-12) for address in whole)
 

@@ -10,10 +10,10 @@ import polars as pl
 import pytest
 
 import quadrille as qd
-from quadrille.checks import LawError
-from quadrille.checks import _check_constraints as check_constraints
 from quadrille.data import Data
 from quadrille.errors import InputError, OverlapError, ParameterError, QuadrilleError
+from quadrille.testing import LawError
+from quadrille.testing import _check_constraints as check_constraints
 from strategies import column, file_of, numbers
 
 
@@ -190,8 +190,8 @@ def test_canonical_json_leaves_defaults_out_and_reads_back() -> None:
     design = {"swap": ["A"], "rate": "r", "within": ["C"], "weight": "moves", "seed": 3}
     assert written == {"method": "PermutationSwap", "version": 1, **design}
     assert qd.recipe_from_json(recipe.to_json()) == recipe
-    assert recipe.secret_columns == ("r",)
-    assert qd.PermutationSwap(["A"], rate=1).secret_columns == ()
+    assert recipe.steering_columns == ("r",)
+    assert qd.PermutationSwap(["A"], rate=1).steering_columns == ()
 
 
 def test_the_group_itself_may_be_swapped_across() -> None:

@@ -11,9 +11,9 @@ import pytest
 
 import quadrille as qd
 from quadrille.data import Column, Data, code_dtype
-from quadrille.io.bundle import GuessableSeedWarning, ReleaseWarning
+from quadrille.delta import traces
 from quadrille.recipe import Recipe
-from quadrille.traces import traces
+from quadrille.release.release import GuessableSeedWarning, ReleaseWarning
 from strategies import column, numbers
 
 N = 120

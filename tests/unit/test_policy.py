@@ -18,10 +18,11 @@ from release_case import N, make_data, make_recipe, tree
 
 import quadrille as qd
 from quadrille.errors import InputError, ParameterError
-from quadrille.io import bundle, policy_file
-from quadrille.io.bundle import ReleaseWarning
-from quadrille.io.policy import Limit, Policy, Required
-from quadrille.io.verdict import Line, PolicyError
+from quadrille.release import policy as policy_file
+from quadrille.release import release
+from quadrille.release.judge import Line, PolicyError
+from quadrille.release.policy import Limit, Policy, Required
+from quadrille.release.release import ReleaseWarning
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "policy.toml"
 Write = Callable[[str], Path]
@@ -116,7 +117,7 @@ def test_a_policy_that_cannot_be_read_says_so(tmp_path: Path) -> None:
 
 
 def test_the_formats_of_a_policy_are_those_of_a_release() -> None:
-    assert policy_file.FORMATS == bundle.FORMATS
+    assert policy_file.FORMATS == release.FORMATS
 
 
 def test_the_example_is_a_policy_that_an_ordinary_release_keeps(cps8d: qd.Data) -> None:

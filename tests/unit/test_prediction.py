@@ -10,18 +10,18 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 from typer.testing import CliRunner
 
 import quadrille as qd
+from effort import examples
 from quadrille import chart
 from quadrille.cli import app
 from quadrille.errors import InputError, ParameterError, QuadrilleError
-from quadrille.study.score import Evaluator
-from quadrille.theory.independent import Cells, cells_of
-from quadrille.theory.levels import levels_of
+from quadrille.score.evaluator import Evaluator
+from quadrille.theory.expected import Cells, cells_of, levels_of
 from quadrille.theory.prediction import predict, predictions
 from quadrille.theory.tables import expected_chi_square
 from strategies import file_of
@@ -122,7 +122,7 @@ COLUMN = st.lists(st.integers(0, 2), min_size=24, max_size=24)
 
 
 @given(COLUMN, COLUMN, COLUMN, st.integers(2, 8))
-@settings(max_examples=40)
+@examples(24)
 def test_the_chances_have_the_expectation_and_variance_of_the_theory(
     a: list[int], b: list[int], c: list[int], records: int
 ) -> None:
@@ -138,7 +138,7 @@ def test_the_chances_have_the_expectation_and_variance_of_the_theory(
 
 
 @given(COLUMN, COLUMN, st.integers(1, 8), st.sampled_from(["all", "none"]))
-@settings(max_examples=40)
+@examples(24)
 def test_predictions_stay_in_the_range_of_their_measure(a: list[int], b: list[int], pairs: int, differ: Any) -> None:
     data = file_of(A=[0, 1, *a], B=[0, 1, *b])
     asked = ["hellinger", "total_variation", "small_cells", "exposed", "confidence", "hellinger(A)", "exposed(B)"]

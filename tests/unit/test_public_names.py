@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from functools import reduce
 
 import pytest
 
@@ -23,6 +25,21 @@ def test_every_name_with_a_home_is_listed() -> None:
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no_such_name"):
         qd.no_such_name  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("name", qd._OLD)
+def test_an_old_name_leads_to_the_new_one(name: str) -> None:
+    now = qd._OLD[name]
+    if now.endswith("(...)"):
+        with pytest.raises(AttributeError, match=rf"Use quadrille.{re.escape(now)}"):
+            getattr(qd, name)
+    else:
+        with pytest.warns(DeprecationWarning, match=f"is now quadrille.{now}") as caught:
+            found = getattr(qd, name)
+        assert found is reduce(getattr, now.split("."), qd)
+        assert caught[0].filename == __file__
+    assert reduce(getattr, now.removesuffix("(...)").split("."), qd) is not None
+    assert name not in dir(qd)
 
 
 def test_import_quadrille_loads_nothing_heavy() -> None:

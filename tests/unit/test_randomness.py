@@ -54,14 +54,14 @@ def test_the_secret_is_part_of_the_recipe_from_then_on() -> None:
     assert json.loads(recipe.to_json())["seed"] == recipe.seed
     assert qd.recipe_from_json(recipe.to_json()) == recipe
     assert replace(recipe, pairs=2).seed == recipe.seed
-    assert "seed" not in json.loads(recipe.identity())
+    assert "seed" not in json.loads(recipe.design_json())
 
 
 def test_the_words_are_aes_256_in_counter_mode_under_a_key_that_depends_on_seed_and_design() -> None:
     seed = "0123456789abcdef" * 4
     recipe = replace(BASE, seed=seed)
     key = hashlib.blake2b(
-        recipe.identity().encode(), digest_size=32, key=bytes.fromhex(seed), person=b"quadrille recipe"
+        recipe.design_json().encode(), digest_size=32, key=bytes.fromhex(seed), person=b"quadrille recipe"
     ).digest()
     encryptor = Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor()
     expected = np.frombuffer(encryptor.update(bytes(4 * 1000)), dtype="<u4")

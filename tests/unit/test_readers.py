@@ -20,10 +20,10 @@ import quadrille as qd
 from quadrille.data import Data
 from quadrille.errors import InputError, MismatchError, OutputError, ParameterError
 from quadrille.plan import Plan
-from quadrille.report import words
+from quadrille.present import words
 from quadrille.report.readers import FILES, write_readers
 from quadrille.report.readers_sections import correlation_points
-from quadrille.study.before_after import before_after
+from quadrille.score.estimates import before_after
 
 SEED = 918_273_645
 TARGETS = 0.0837

@@ -18,9 +18,9 @@ from release_case import PAIRS, N, make_data, make_recipe, table, tree
 
 import quadrille as qd
 from quadrille.errors import InputError
-from quadrille.io import bundle
-from quadrille.io.bundle import DEFAULT, GuessableSeedWarning, ReleaseWarning, default_measures
 from quadrille.recipe import random_order
+from quadrille.release import release
+from quadrille.release.release import DEFAULT, GuessableSeedWarning, ReleaseWarning, default_measures
 
 PUBLIC = {"data.csv", "codebook.toml", "methods.md"}
 CONFIDENTIAL = {"recipe.json", "plan.parquet", "account.json", "scores.json", "hashes.json", "dossier.md"}
@@ -42,14 +42,14 @@ def recipe() -> qd.RandomSwap:
 
 
 @pytest.fixture(scope="module")
-def made(data: qd.Data, recipe: qd.RandomSwap, tmp_path_factory: pytest.TempPathFactory) -> bundle.Release:
+def made(data: qd.Data, recipe: qd.RandomSwap, tmp_path_factory: pytest.TempPathFactory) -> release.Release:
     return qd.release(data, recipe, tmp_path_factory.mktemp("made") / "release")
 
 
 # What is written
 
 
-def test_the_two_folders_hold_exactly_the_promised_files(made: bundle.Release) -> None:
+def test_the_two_folders_hold_exactly_the_promised_files(made: release.Release) -> None:
     assert {file.name for file in made.public.iterdir()} == PUBLIC
     assert {file.name for file in made.confidential.iterdir()} == CONFIDENTIAL
     assert set(made.path.iterdir()) == {made.public, made.confidential}
@@ -58,7 +58,7 @@ def test_the_two_folders_hold_exactly_the_promised_files(made: bundle.Release) -
 
 
 def test_the_public_file_is_the_swapped_file_shuffled_without_identifiers(
-    made: bundle.Release, data: qd.Data, recipe: qd.RandomSwap
+    made: release.Release, data: qd.Data, recipe: qd.RandomSwap
 ) -> None:
     public = qd.read(made.public / "data.csv", codebook=made.public / "codebook.toml").frame()
     swapped = recipe.plan(data).apply(data).frame().drop("Serial")
@@ -69,7 +69,7 @@ def test_the_public_file_is_the_swapped_file_shuffled_without_identifiers(
 
 
 def test_the_confidential_plan_rebuilds_and_undoes_the_release(
-    made: bundle.Release, data: qd.Data, recipe: qd.RandomSwap
+    made: release.Release, data: qd.Data, recipe: qd.RandomSwap
 ) -> None:
     stored = pl.read_parquet(made.confidential / "plan.parquet")
     columns = json.loads((made.confidential / "account.json").read_text())["moves"]
@@ -89,14 +89,14 @@ def test_the_confidential_plan_rebuilds_and_undoes_the_release(
 
 
 def test_the_stored_recipe_makes_the_same_public_bytes_again(
-    made: bundle.Release, data: qd.Data, tmp_path: Path
+    made: release.Release, data: qd.Data, tmp_path: Path
 ) -> None:
     again = qd.release(data, qd.recipe_from_json((made.confidential / "recipe.json").read_text()), tmp_path / "b")
     for name in PUBLIC:
         assert (again.public / name).read_bytes() == (made.public / name).read_bytes()
 
 
-def test_labels_types_missing_values_and_weights_survive(made: bundle.Release, data: qd.Data) -> None:
+def test_labels_types_missing_values_and_weights_survive(made: release.Release, data: qd.Data) -> None:
     public = qd.read(made.public / "data.csv", codebook=made.public / "codebook.toml")
     kept = [name for name in data.columns if name != "Serial"]
     assert public.columns == kept
@@ -130,7 +130,7 @@ def test_parquet_keeps_types_and_holds_no_identifier(data: qd.Data, recipe: qd.R
 
 
 def test_scores_account_and_hashes_are_those_of_the_plan(
-    made: bundle.Release, data: qd.Data, recipe: qd.RandomSwap
+    made: release.Release, data: qd.Data, recipe: qd.RandomSwap
 ) -> None:
     plan = recipe.plan(data)
     scores = json.loads((made.confidential / "scores.json").read_text())
@@ -145,7 +145,7 @@ def test_scores_account_and_hashes_are_those_of_the_plan(
 
 
 def test_the_dossier_tells_the_whole_story_but_not_the_seed(
-    made: bundle.Release, data: qd.Data, recipe: qd.RandomSwap
+    made: release.Release, data: qd.Data, recipe: qd.RandomSwap
 ) -> None:
     text = (made.confidential / "dossier.md").read_text()
     hashes = json.loads((made.confidential / "hashes.json").read_text())
@@ -171,7 +171,7 @@ def test_the_dossier_tells_the_whole_story_but_not_the_seed(
 # What public/ does not tell
 
 
-def public_bytes(made: bundle.Release) -> dict[str, bytes]:
+def public_bytes(made: release.Release) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in made.public.iterdir()}
 
 
@@ -184,7 +184,15 @@ def test_public_files_hold_no_seed_plan_fingerprint_or_identifier(
     with pytest.warns(GuessableSeedWarning) if seed is not None else nullcontext():
         made = qd.release(data, recipe, tmp_path / "r", format=format)
     plan = recipe.plan(data)
-    secrets = [str(recipe.seed), data.fingerprint, plan.after, recipe.to_json(), recipe.identity(), "PERSON", "Serial"]
+    secrets = [
+        str(recipe.seed),
+        data.fingerprint,
+        plan.after,
+        recipe.to_json(),
+        recipe.design_json(),
+        "PERSON",
+        "Serial",
+    ]
     if isinstance(recipe.seed, int):
         secrets.append(f"{recipe.seed:x}")
         binary = [recipe.seed.to_bytes(4, order) for order in ("little", "big")]
@@ -230,7 +238,7 @@ def test_the_methods_note_is_the_same_whatever_was_swapped(cps8d: qd.Data, tmp_p
     assert qd.__version__ in notes[0]
 
 
-def test_the_public_codebook_is_that_of_the_original_without_identifiers(made: bundle.Release, data: qd.Data) -> None:
+def test_the_public_codebook_is_that_of_the_original_without_identifiers(made: release.Release, data: qd.Data) -> None:
     book = qd.Codebook.read(made.public / "codebook.toml")
     assert book == qd.Codebook(tuple(v for v in data.codebook if v.role != "id"))
 
@@ -292,15 +300,15 @@ def test_nothing_can_be_read_by_others_while_it_is_written(
     data: qd.Data, recipe: qd.RandomSwap, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[int] = []
-    real = bundle.write_file
+    real = release.write_file
 
     def watch(path: Path, contents: bytes | memoryview, *, private: bool = False) -> None:
-        workshop = path.parents[2]
-        assert workshop.parent == tmp_path and workshop.name.startswith(".")
-        seen.append(stat.S_IMODE(workshop.stat().st_mode))
+        process_pool = path.parents[2]
+        assert process_pool.parent == tmp_path and process_pool.name.startswith(".")
+        seen.append(stat.S_IMODE(process_pool.stat().st_mode))
         real(path, contents, private=private)
 
-    monkeypatch.setattr(bundle, "write_file", watch)
+    monkeypatch.setattr(release, "write_file", watch)
     qd.release(data, recipe, tmp_path / "r")
     assert seen == [0o700] * 9
 
@@ -316,7 +324,7 @@ def test_an_integer_seed_is_warned_about_and_written_down(data: qd.Data, tmp_pat
     assert "a number that can be guessed" in dossier
 
 
-def test_a_secret_seed_gives_no_warning(made: bundle.Release, recwarn: pytest.WarningsRecorder) -> None:
+def test_a_secret_seed_gives_no_warning(made: release.Release, recwarn: pytest.WarningsRecorder) -> None:
     assert made.warnings == ()
     assert not recwarn.list
 
@@ -334,7 +342,7 @@ def test_only_identifiers_is_nothing_to_release(tmp_path: Path) -> None:
     with pytest.raises(InputError):
         qd.release(data, qd.RandomSwap(["a"], pairs=1), tmp_path / "r")
     with pytest.raises(InputError, match="nothing can be released"):
-        bundle._public(data, None)  # pyright: ignore[reportPrivateUsage]
+        release._public(data, None)  # pyright: ignore[reportPrivateUsage]
     assert tree(tmp_path) == {}
 
 

@@ -13,7 +13,9 @@ from release_case import N, failing_at, make_data, make_recipe, tree
 
 import quadrille as qd
 from quadrille.errors import InputError, OutputError, ParameterError
-from quadrille.io import atomic, bundle, hidden
+from quadrille.io import atomic
+from quadrille.io import atomic as hidden
+from quadrille.release import release
 from quadrille.report import readers
 
 
@@ -52,7 +54,7 @@ def test_a_full_disk_at_any_step_leaves_everything_as_it_was(
         qd.release(data, qd.RandomSwap(["Band"], pairs=3), out)
     before = tree(tmp_path)
     owner, name = {
-        "write": (bundle, "write_file"),
+        "write": (release, "write_file"),
         "fsync": (os, "fsync"),
         "rename": (Path, "rename"),
         "mkdir": (Path, "mkdir"),
@@ -145,7 +147,7 @@ def test_an_interruption_leaves_nothing(
     error: BaseException,
     call: int,
 ) -> None:
-    monkeypatch.setattr(bundle, "write_file", failing_at(call, error, bundle.write_file))
+    monkeypatch.setattr(release, "write_file", failing_at(call, error, release.write_file))
     with pytest.raises(type(error)):
         qd.release(data, recipe, tmp_path / "new" / "release")
     assert tree(tmp_path) == {}
@@ -230,7 +232,7 @@ def test_a_link_or_a_folder_in_place_of_a_file_is_no_part_of_a_release(
         qd.release(data, recipe, out, overwrite=True)
 
 
-@pytest.mark.parametrize("format", bundle.FORMATS)
+@pytest.mark.parametrize("format", release.FORMATS)
 def test_everything_that_a_release_writes_is_known_when_it_is_replaced(
     data: qd.Data, tmp_path: Path, format: str
 ) -> None:

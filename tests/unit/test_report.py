@@ -17,16 +17,16 @@ import pytest
 from markupsafe import Markup
 
 import quadrille as qd
-from quadrille.cross import Cross
-from quadrille.data import Data
+from quadrille.data import Cross, Data
 from quadrille.errors import InputError, MismatchError, OutputError
 from quadrille.plan import Plan
+from quadrille.present import words
 from quadrille.randomness import Seed
-from quadrille.recipe import Drawer, Recipe
-from quadrille.report import scope as scopes
-from quadrille.report import sections_choice, sections_data, sections_study, words, write_report
-from quadrille.report.page import templates
-from quadrille.study.results import Study
+from quadrille.recipe import Prepared, Recipe
+from quadrille.report import input as scopes
+from quadrille.report import sections_choice, sections_data, sections_study, write_report
+from quadrille.report.build import templates
+from quadrille.study.study import Study
 
 MEASURES = ["small_cells", "exposed", "hellinger"]
 FRESH = ["small_cells", "exposed", "confidence", "hellinger", "total_variation", "entropy_change", "cramers_v_change"]
@@ -320,8 +320,8 @@ def compensating() -> Iterator[type[Recipe]]:
         _: KW_ONLY
         seed: Seed = field(default=None, repr=False)
 
-        def prepare(self, data: Data) -> Drawer:
-            return Drawer(lambda _: Plan.of_pairs(data, self.swap, fooling_pairs(data, self.swap[0])))
+        def prepare(self, data: Data) -> Prepared:
+            return Prepared(lambda _: Plan.of_pairs(data, self.swap, fooling_pairs(data, self.swap[0])))
 
     known = dict(Recipe.methods)
     Recipe.methods["CompensatingSwap"] = CompensatingSwap

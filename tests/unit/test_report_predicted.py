@@ -12,7 +12,7 @@ import quadrille as qd
 from quadrille.data import Data
 from quadrille.report import write_readers, write_report
 from quadrille.report.frontier_chart import ahead_of, draw_frontier, rows_of, scored
-from quadrille.study.results import Study
+from quadrille.study.study import Study
 from quadrille.theory import predict
 
 AXES = ("small_cells", "hellinger")

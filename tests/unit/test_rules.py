@@ -13,15 +13,14 @@ import quadrille as qd
 from oracles import admissible, largest, sequential
 from quadrille.data import Column, Data
 from quadrille.errors import InfeasibleError, InputError, ParameterError
-from quadrille.papers.boudreau2005.regions import AGES as AGE_GROUPS
-from quadrille.papers.boudreau2005.regions import STATUS as GROUPS
-from quadrille.papers.boudreau2005.regions import region
+from quadrille.expressions import IDLE, Condition, Rules, Where
+from quadrille.papers.boudreau_2005.tables import AGES as AGE_GROUPS
+from quadrille.papers.boudreau_2005.tables import STATUS as GROUPS
+from quadrille.papers.boudreau_2005.tables import region
 from quadrille.randomness import Stream
-from quadrille.rules import IDLE, Rules
 from quadrille.study.grid import grid
 from quadrille.swap import recipe_from_json
-from quadrille.swap.plausible import Forbidden
-from quadrille.where import Condition, Where
+from quadrille.swap.rules import Forbidden
 from rules_oracle import Record, spoiling
 from strategies import column, file_of, numbers
 
@@ -145,8 +144,8 @@ def test_under_rules_plans_occur_with_their_sequential_probabilities(swap: list[
     recipe = qd.RandomSwap(swap, pairs=2, differ="any", sampler=sampler, rules=[RULE], seed=0)
     allowed = admissible(SMALL, recipe, swap) & ~spoiling(SMALL, [young_and_widowed], swap)
     expected = sequential(allowed, 2, sampler)
-    drawer = recipe.drawer(SMALL)
-    plans = (drawer.draw(Stream.of(seed, recipe.identity())) for seed in range(DRAWS))
+    drawer = recipe.prepared(SMALL)
+    plans = (drawer.draw(Stream.of(seed, recipe.design_json())) for seed in range(DRAWS))
     found = Counter(frozenset(frozenset(pair) for pair in plan.pairs.tolist()) for plan in plans)
     assert set(found) <= set(expected)
     counts = [DRAWS * chance for chance in expected.values()]

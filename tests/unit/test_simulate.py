@@ -17,7 +17,7 @@ from scipy.stats import chi2_contingency, kstest, random_table
 import quadrille as qd
 from quadrille.errors import ParameterError
 from quadrille.randomness import Stream
-from quadrille.study.simulate import Swapping, simulate, table_before
+from quadrille.simulation.simulate import Swapping, simulate, table_before
 from strategies import file_of
 
 Table = NDArray[np.int64]
@@ -43,7 +43,7 @@ def swapped_records(before: Table, pairs: int, replicates: int, sampler: str = "
     level = np.concatenate([np.repeat(np.arange(levels), row) for row in before])
     data = file_of(tract=area)
     recipe = qd.RandomSwap(["tract"], pairs=pairs, differ="all", sampler=sampler, seed=0)
-    drawer, found = recipe.drawer(data), []
+    drawer, found = recipe.prepared(data), []
     for seed in range(replicates):
         one, other = drawer.draw(replace(recipe, seed=seed).stream()).pairs.T
         moved = area.copy()
@@ -76,7 +76,7 @@ def patefield(before: Table, pairs: int, replicates: int) -> list[Table]:
     area = np.repeat(np.arange(areas), before.sum(axis=1))
     cell = np.repeat(np.arange(before.size), before.ravel())
     recipe = qd.RandomSwap(["tract"], pairs=pairs, differ="all", seed=0)
-    drawer, random, found = recipe.drawer(file_of(tract=area)), np.random.default_rng(1), []
+    drawer, random, found = recipe.prepared(file_of(tract=area)), np.random.default_rng(1), []
     for seed in range(replicates):
         rows = drawer.draw(replace(recipe, seed=10**6 + seed).stream()).rows
         taken = np.bincount(cell[rows], minlength=before.size).reshape(areas, levels)

@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 
 import quadrille as qd
-from quadrille.study.trials import run
+from quadrille.simulation import run
 
 PART, REPLICATES = 10, 300
 PARTS = 16 * REPLICATES // PART
@@ -28,7 +28,7 @@ DESIGN = {
 SCRIPT = """
 import json, sys
 import quadrille as qd
-from quadrille.study.trials import run
+from quadrille.simulation import run
 
 def tell(done, total):
     seen.append(done)
@@ -37,7 +37,7 @@ def tell(done, total):
 
 seen = []
 run.IN_PROCESS_SECONDS, run.PART = 0.0, int(sys.argv[4])
-qd.simulate_design(json.loads(sys.argv[3]), sys.argv[1], workers=int(sys.argv[2]), progress=tell)
+qd.simulate(design=json.loads(sys.argv[3]), out=sys.argv[1], workers=int(sys.argv[2]), progress=tell)
 """
 
 
@@ -73,8 +73,8 @@ def test_killed_twice_the_result_is_that_of_an_uninterrupted_run(
     second = killed(broken, 2, after=0.0)
     assert 0 < first < second < PARTS
     monkeypatch.setattr(run, "PART", PART)
-    qd.simulate_design(DESIGN, broken, workers=1)
-    qd.simulate_design(DESIGN, whole, workers=1)
+    qd.simulate(design=DESIGN, out=broken, workers=1)
+    qd.simulate(design=DESIGN, out=whole, workers=1)
     for name in ("replicates.parquet", "analysis.json", "effects.csv"):
         assert (broken / name).read_bytes() == (whole / name).read_bytes()
     assert pl.read_parquet(broken / "replicates.parquet").height == 16 * REPLICATES

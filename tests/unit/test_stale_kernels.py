@@ -1,32 +1,122 @@
-"""Compiled kernels of an older version of any file are not used."""
+"""Compiled kernels of an older version of any file they depend on are not used, and no others are compiled anew."""
 
 from __future__ import annotations
 
-import os
+import json
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
-from quadrille.kernels.compile import forget_stale_kernels
+import pytest
+
+from quadrille.kernels import compile as compiling
+from quadrille.kernels.compile import stamp_of
+
+FILES = {
+    "constants.py": """
+from typing import NamedTuple
+
+class Before(NamedTuple):
+    factor: int
+
+Factor, NUMBER = Before, 1
+""",
+    "leaf.py": """
+from quadrille.kernels.compile import kernel
+from quadrille.kernels.constants import NUMBER
+
+@kernel
+def number(by):
+    return by.factor * NUMBER
+""",
+    "far/deep.py": """
+from quadrille.kernels.compile import kernel
+from quadrille.kernels.leaf import (
+    number,
+)
+
+@kernel
+def twice(by):
+    return 2 * number(by)
+""",
+    "other.py": """
+from quadrille.kernels.compile import kernel
+
+@kernel
+def three(by):
+    return 3
+""",
+}
+RUN = """
+import json
+from quadrille.kernels.constants import Factor
+from quadrille.kernels.far.deep import twice
+from quadrille.kernels.leaf import number
+from quadrille.kernels.other import three
+calls = ((number, Factor(7)), (twice, Factor(7)), (three, 0))
+print(json.dumps({f.__name__: [f(given), len(f.stats.cache_hits)] for f, given in calls}))
+"""
 
 
-def cached(folder: Path) -> list[str]:
-    return sorted(path.name for path in (folder / "__pycache__").glob("*.nb?"))
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A package of a few kernels, compiled as ours are."""
+    made = tmp_path / "here" / "quadrille" / "kernels"
+    for name, text in {"__init__.py": "", "far/__init__.py": "", "../__init__.py": "", **FILES}.items():
+        (made / name).parent.mkdir(parents=True, exist_ok=True)
+        (made / name).write_text(text)
+    shutil.copy(compiling.__file__, made / "compile.py")
+    return made
 
 
-def test_a_change_of_one_file_clears_the_kernels_of_all(tmp_path: Path) -> None:
-    for name in ("one", "other"):
-        (tmp_path / f"{name}.py").write_text("CONSTANT = 1\n")
-    assert forget_stale_kernels(tmp_path)
-    for name in ("one.f.nbi", "one.f.1.nbc", "other.g.nbi"):
-        (tmp_path / "__pycache__" / name).touch()
-    assert not forget_stale_kernels(tmp_path)
-    assert len(cached(tmp_path)) == 3
-    os.utime(tmp_path / "other.py", (1, 1))
-    assert forget_stale_kernels(tmp_path)
-    assert cached(tmp_path) == []
-    assert not forget_stale_kernels(tmp_path)
+def stamps(folder: Path) -> dict[str, str]:
+    compiling._read.cache_clear()
+    stamp_of.cache_clear()
+    return {name: stamp_of(folder / name, folder) for name in FILES}
 
 
-def test_a_folder_that_cannot_be_written_is_left_alone(tmp_path: Path) -> None:
-    (tmp_path / "one.py").write_text("")
-    (tmp_path / "__pycache__").write_text("a file in its place")
-    assert not forget_stale_kernels(tmp_path)
+def changed(folder: Path, name: str) -> set[str]:
+    before = stamps(folder)
+    (folder / name).write_text((folder / name).read_text() + "# edited\n")
+    return {name for name, stamp in stamps(folder).items() if stamp != before[name]}
+
+
+def test_only_what_depends_on_an_edited_file_is_stale(folder: Path) -> None:
+    assert changed(folder, "far/deep.py") == {"far/deep.py"}
+    assert changed(folder, "other.py") == {"other.py"}
+    assert changed(folder, "leaf.py") == {"leaf.py", "far/deep.py"}
+    assert changed(folder, "constants.py") == {"constants.py", "leaf.py", "far/deep.py"}
+    assert changed(folder, "compile.py") == {"leaf.py", "far/deep.py", "other.py"}
+
+
+def test_every_file_of_ours_has_its_own_stamp() -> None:
+    folder = Path(compiling.__file__).parent
+    files = [path for path in folder.rglob("*.py") if path.name != "__init__.py"]
+    assert len({stamp_of(path, folder) for path in files}) == len(files) > 8
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_copy_uses_the_copied_cache_but_for_what_depends_on_an_edit(tmp_path: Path) -> None:
+    def run(root: Path) -> dict[str, list[int]]:
+        done = subprocess.run([sys.executable, "-c", RUN], cwd=root, env={}, capture_output=True, text=True, check=True)
+        return json.loads(done.stdout)
+
+    assert run(tmp_path / "here") == {"number": [7, 0], "twice": [14, 0], "three": [3, 0]}
+    there = tmp_path / "there" / "quadrille" / "kernels"
+    shutil.copytree(tmp_path / "here", tmp_path / "there")
+    (there / "constants.py").write_text(FILES["constants.py"].replace("Before", "After").replace("1", "5"))
+    before = {path: path.stat().st_mtime_ns for path in (there / "__pycache__").glob("other.*.nb?")}
+    assert run(tmp_path / "there") == {"number": [35, 0], "twice": [70, 0], "three": [3, 1]}
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+    assert len(before) == 2
+
+
+def test_a_folder_that_cannot_be_written_is_left_alone(folder: Path, tmp_path: Path) -> None:
+    (folder / "__pycache__").write_text("a file in its place")
+    (folder / "far" / "__pycache__").write_text("a file in its place")
+    command = [sys.executable, "-B", "-c", RUN]
+    env = {"HOME": str(folder / "leaf.py"), "XDG_CACHE_HOME": str(folder / "leaf.py")}
+    done = subprocess.run(command, cwd=tmp_path / "here", env=env, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == {"number": [7, 0], "twice": [14, 0], "three": [3, 0]}
+    assert not list(tmp_path.rglob("*.nb?"))

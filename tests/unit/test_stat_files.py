@@ -21,9 +21,9 @@ import pytest
 import quadrille as qd
 from quadrille.codebook import Stored, Variable
 from quadrille.errors import InputError, OutputError
-from quadrille.frames import from_frame
-from quadrille.io import stat_library, stat_parse
-from quadrille.io.bundle import release
+from quadrille.io.frames import from_frame
+from quadrille.io.stat import library, read
+from quadrille.release.release import release
 from stat_cases import LONG, frame, portable, write_case
 
 ROWS = 300
@@ -33,7 +33,7 @@ SECRET = "Zebedee"
 @pytest.fixture(autouse=True)
 def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Read without a process of its own, which takes time; some tests turn it on again."""
-    monkeypatch.setattr(stat_parse, "ISOLATED", False)
+    monkeypatch.setattr(read, "ISOLATED", False)
 
 
 @pytest.fixture
@@ -146,7 +146,7 @@ def test_batches_give_the_same_data(
         pyreadstat.write_sav(frame(3), tmp_path / "in.sav")
         sav = qd.read(tmp_path / "in.sav")
         dta = sav
-    monkeypatch.setattr(stat_library, "BATCH", size)
+    monkeypatch.setattr(library, "BATCH", size)
     assert qd.read(tmp_path / "in.sav") == sav
     if size > 1:
         assert qd.read(tmp_path / "in.dta") == dta
@@ -310,7 +310,7 @@ def test_plain_tables_and_their_codebook_give_everything_back(
         lines = qd.write(data, tmp_path / f"out{suffix}")
         assert len(lines) == (2 if suffix == ".parquet" else 3)
         assert all("write the codebook too" in line for line in lines)
-        qd.write_codebook(data, tmp_path / "book.toml")
+        data.codebook.write(tmp_path / "book.toml")
         back = qd.read(tmp_path / f"out{suffix}", codebook=tmp_path / "book.toml")
         assert back.codebook == data.codebook
         for name in data.columns:
@@ -476,7 +476,7 @@ def test_a_row_count_that_lies_is_refused_in_little_memory(tmp_path: Path) -> No
 
 
 def test_damaged_files_are_refused_or_read_but_never_crash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stat_parse, "ISOLATED", True)  # a damaged file can kill the process that reads it
+    monkeypatch.setattr(read, "ISOLATED", True)  # a damaged file can kill the process that reads it
     dice = random.Random(5)
     for suffix in ("sav", "dta", "xpt"):
         write_case(tmp_path / f"in.{suffix}", 20)
@@ -492,7 +492,7 @@ def test_damaged_files_are_refused_or_read_but_never_crash(tmp_path: Path, monke
 
 
 def test_a_reader_that_dies_is_an_error_message(tmp_path: Path, sav: qd.Data, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stat_parse, "ISOLATED", True)
+    monkeypatch.setattr(read, "ISOLATED", True)
     assert qd.read(tmp_path / "in.sav") == sav
     (tmp_path / "dies").write_text("#!/bin/sh\nprintf 'B\\377\\0\\0\\0\\0\\0\\0\\0half'\nkill -SEGV $$\n")
     (tmp_path / "dies").chmod(0o700)
@@ -530,7 +530,7 @@ def test_the_catalog_of_sas_gives_the_labels(tmp_path: Path, monkeypatch: pytest
     """The library's own part is not tested: nobody but SAS writes such files."""
     pyreadstat.write_xport(pl.DataFrame({"sex": [1.0, 2.0], "date": [0.0, 1.0]}), tmp_path / "in.sas7bdat")
     (tmp_path / "formats.sas7bcat").write_bytes(b"x")
-    inner = stat_library._entry_point()
+    inner = library._entry_point()
 
     def stub(path: str, *, parser_format: str, **options: Any) -> tuple[Any, Any]:
         if parser_format == "sas7bcat":
@@ -541,7 +541,7 @@ def test_the_catalog_of_sas_gives_the_labels(tmp_path: Path, monkeypatch: pytest
         meta.original_variable_types = {"sex": "SEXFMT1.", "date": "DATE9."}
         return found, meta
 
-    monkeypatch.setattr(stat_library, "_entry_point", lambda: stub)
+    monkeypatch.setattr(library, "_entry_point", lambda: stub)
     data = qd.read(tmp_path / "in.sas7bdat", catalog=tmp_path / "formats.sas7bcat")
     assert data["sex"].labels == ("male", "female")
     assert data.frame()["date"].to_list() == [dt.date(1960, 1, 1), dt.date(1960, 1, 2)]

@@ -13,10 +13,11 @@ import pytest
 import quadrille as qd
 from quadrille.codebook import Stored, Variable
 from quadrille.errors import InputError
-from quadrille.frames import from_frame
-from quadrille.io import file_bytes, stat_parse
-from quadrille.io.bundle import release
-from quadrille.io.stat_dates import counted_in
+from quadrille.io import file_bytes
+from quadrille.io.frames import from_frame
+from quadrille.io.stat import read
+from quadrille.io.stat.dates import counted_in
+from quadrille.release.release import release
 from stat_cases import READERS, write_case
 
 DAYS = [dt.date(1950, 1, 1), dt.date(2000, 2, 29), None, dt.date(9999, 12, 31), dt.date(1950, 1, 1)]
@@ -26,7 +27,7 @@ LAST = SECONDS[3]
 
 @pytest.fixture(autouse=True)
 def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stat_parse, "ISOLATED", False)
+    monkeypatch.setattr(read, "ISOLATED", False)
 
 
 def _facts(path: Path) -> dict[str, Any]:
@@ -59,7 +60,7 @@ def test_dates_of_spss_with_codes_or_labels_stay_dates_and_come_back(tmp_path: P
     assert qd.read(tmp_path / "out.sav") == data
     for form in ("csv", "parquet"):
         qd.write(data, tmp_path / f"out.{form}")
-        qd.write_codebook(data, tmp_path / "book.toml")
+        data.codebook.write(tmp_path / "book.toml")
         back = qd.read(tmp_path / f"out.{form}", codebook=tmp_path / "book.toml")
         assert qd.write(back, tmp_path / "again.sav") == ()
         assert _facts(tmp_path / "again.sav") == _facts(source)
@@ -85,7 +86,7 @@ def test_dates_of_stata_with_missing_values_a_to_z_stay_dates_and_come_back(tmp_
     assert _facts(tmp_path / "out.dta") == _facts(source)
     assert qd.read(tmp_path / "out.dta") == data
     qd.write(data, tmp_path / "out.csv")
-    qd.write_codebook(data, tmp_path / "book.toml")
+    data.codebook.write(tmp_path / "book.toml")
     assert qd.write(qd.read(tmp_path / "out.csv", codebook=tmp_path / "book.toml"), tmp_path / "again.dta") == ()
     assert _facts(tmp_path / "again.dta") == _facts(source)
     lines = qd.write(data, tmp_path / "out.sav")

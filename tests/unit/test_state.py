@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import quadrille as qd
+from quadrille.codebook import areas_within, records_in
 from quadrille.data import Data
 from quadrille.datasets.state import COUNTIES, TRACTS
 from quadrille.errors import ParameterError
-from quadrille.geography import areas_within, records_in
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quadrille import texts
+from quadrille import text as texts
 from quadrille.errors import InputError
 
 

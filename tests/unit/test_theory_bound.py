@@ -18,8 +18,8 @@ import quadrille as qd
 from quadrille.errors import InputError, ParameterError, QuadrilleError
 from quadrille.theory import Bound, least_loss
 from quadrille.theory import bound as bounds
-from quadrille.theory import certificate as certificates
-from quadrille.theory.certificate import LOSSES, certify, counts_of, total_only
+from quadrille.theory import bound as certificates
+from quadrille.theory.bound import LOSSES, certify, counts_of, total_only
 
 Cell = tuple[int, ...]
 Table = frozenset[tuple[Cell, int]]

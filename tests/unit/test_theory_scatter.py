@@ -9,8 +9,11 @@ from hypothesis import strategies as st
 
 import quadrille as qd
 from quadrille.theory import correct
-from quadrille.theory.flows import chances
-from quadrille.theory.scatter import _slopes, pair_scatter  # pyright: ignore[reportPrivateUsage]
+from quadrille.theory.flows import (
+    _slopes,
+    chances,
+    pair_scatter,  # pyright: ignore[reportPrivateUsage]
+)
 
 SAMPLERS = ["first-uniform", "pair-uniform"]
 

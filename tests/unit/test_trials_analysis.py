@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 from scipy import stats
 from statsmodels.stats.anova import anova_lm
 
-from quadrille.study.simulate import METRICS
-from quadrille.study.trials import Design
-from quadrille.study.trials.analysis import Stratum, analyse, spearman, without_noise
-from quadrille.study.trials.effects import fit, log_tail
+from quadrille.simulation.design import Design
+from quadrille.simulation.effects import Stratum, analyse, fit, log_tail, spearman, without_noise
+from quadrille.simulation.simulate import METRICS
 
 Floats = NDArray[np.float64]
 

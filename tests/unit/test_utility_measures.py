@@ -11,7 +11,7 @@ from survey_case import SWAPS, survey
 import quadrille as qd
 from quadrille.data import Column, Data
 from quadrille.measure import MEASURES
-from quadrille.measure_base import NOTHING_CHANGED
+from quadrille.measure.base import NOTHING_CHANGED
 from strategies import column, file_of, numbers
 
 UTILITY = ("c_ard", "v_ard", "r_ased", "ased_reg", *(f"hd{i}{norm}" for i in (1, 2, 3, 4) for norm in ("", "_norm")))

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quadrille.data import to_ticks
 from quadrille.errors import InputError
-from quadrille.weights import to_ticks
 
 
 @given(st.lists(st.integers(0, 10**7), min_size=1, max_size=50).filter(any), st.integers(0, 6))

@@ -10,7 +10,7 @@ import pytest
 
 import quadrille as qd
 from quadrille.errors import InputError
-from quadrille.where import Condition, Where
+from quadrille.expressions import Condition, Where
 
 
 def test_conditions_are_read_with_signs_alternatives_and_quotes() -> None:

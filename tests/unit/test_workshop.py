@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 import quadrille as qd
-from quadrille.study.work import undisturbed, workshop
+from quadrille.study.workers import process_pool, undisturbed
 
 
 class Interrupting:
@@ -34,8 +34,9 @@ def begin(parent: int, given: object) -> None:
     pass
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_while_workers_start_ends_them_all() -> None:
-    with pytest.raises(KeyboardInterrupt), workshop(2, begin, (Interrupting(),), abs):
+    with pytest.raises(KeyboardInterrupt), process_pool(2, begin, (Interrupting(),), abs):
         pass
     patience = time.monotonic() + 20
     while multiprocessing.active_children() and time.monotonic() < patience:
@@ -46,6 +47,7 @@ def test_an_interrupt_while_workers_start_ends_them_all() -> None:
     assert left == []
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_a_signal_waits_for_the_end_of_the_block_and_comes_then() -> None:
     reached = False
     with pytest.raises(KeyboardInterrupt), undisturbed():
@@ -62,8 +64,8 @@ def test_scripts_in_the_current_folder_are_not_taken_for_modules(tmp_path: Path)
         (tmp_path / f"{name}.py").write_text("open('RAN', 'w').close()\nraise SystemExit(1)\n")
     script = (
         "import os, quadrille as qd\n"
-        "from quadrille.study.work import end_with, workshop\n"
-        "with workshop(2, end_with, (), abs) as send:\n"
+        "from quadrille.study.workers import end_with, process_pool\n"
+        "with process_pool(2, end_with, (), abs) as send:\n"
         "    print(send(-3)(), qd.read('file.sav').n)\n"
     )
     call = [sys.executable, "-P", "-c", script]

@@ -13,17 +13,15 @@ from quadrille.chart.after_before import after_before
 from quadrille.chart.correlation_matrix import correlation_matrix
 from quadrille.chart.distortion_heatmap import distortion_heatmap
 from quadrille.chart.error_by_size import error_by_size
-from quadrille.chart.factor_distributions import factor_distributions
-from quadrille.chart.factor_effects import factor_effects
+from quadrille.chart.factors import factor_distributions, factor_effects
 from quadrille.chart.flows import flows
 from quadrille.chart.frontier import frontier
-from quadrille.chart.html import inline_html, place, runtime, script
 from quadrille.chart.metrics_by_rate import metrics_by_rate
 from quadrille.chart.parameter_effects import parameter_effects
 from quadrille.chart.predicted_realised import predicted_realised
 from quadrille.chart.ranking import ranking
 from quadrille.chart.runs import runs
-from quadrille.chart.save import save
+from quadrille.chart.save import inline_html, place, runtime, save, script
 from quadrille.chart.seed_cloud import seed_cloud
 from quadrille.chart.small_cells import small_cells
 from quadrille.chart.theme import Figure

@@ -11,8 +11,7 @@ import numpy as np
 import polars as pl
 
 from quadrille.chart import theme
-from quadrille.chart.labels import Place
-from quadrille.chart.names import names
+from quadrille.chart.labels import Place, names
 from quadrille.chart.theme import AXIS, GREY, HEIGHT, HUES, SHAPES, WIDTH, Range, counted
 from quadrille.chart.tidy import Kind, checked, defined, inline, thinned
 from quadrille.errors import InputError

@@ -16,7 +16,7 @@ _LABELS = 46
 def metrics_by_rate(scores: pl.DataFrame) -> alt.VConcatChart:
     """Draw a panel per measure: rate across, value up, a point per run, a line through the means.
 
-    One row of `scores` is a value of a run, as `scores_by_rate` makes it: `rate` (share of the records that take
+    One row of `scores` is a value of a run, as in `score_recipes(...).runs`: `rate` (share of the records that take
     part), `measure` (text), `value` (number; rows without one are left out and counted). Measures keep the order
     they first appear in. With the n-rule (`small_cells`) among the measures, `exposed` must be there too.
 

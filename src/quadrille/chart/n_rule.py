@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 import polars as pl
 
 from quadrille.errors import ParameterError, QuadrilleError
-from quadrille.measure_base import Call
-from quadrille.study.axes import kind_of
+from quadrille.measure.axes import measure_of
+from quadrille.measure.base import Address
 
 _N_RULE, _BESIDE = "small_cells", "exposed"
 COMPANION = "companion"
@@ -42,9 +42,9 @@ def matches(one: str, other: str) -> bool:
 
 def _meaning(address: str) -> tuple[object, ...]:
     try:
-        call = Call.parse(address)
+        call = Address.parse(address)
         margin = None if call.margin is None else frozenset(call.margin)
-        return call.name, margin, call.where, tuple(kind_of(call.text).bound(call).options.items())
+        return call.name, margin, call.where, tuple(measure_of(call.text).bound(call).options.items())
     except QuadrilleError:  # an axis may carry any text
         return (address.strip(),)
 

@@ -8,7 +8,7 @@ import altair as alt
 import polars as pl
 
 from quadrille.chart import theme
-from quadrille.chart.names import names
+from quadrille.chart.labels import names
 from quadrille.chart.theme import GREY, HUES, INK, Range, counted
 from quadrille.chart.tidy import checked, defined, inline, thinned
 from quadrille.errors import InputError

@@ -24,7 +24,7 @@ _TITLES = {
 def runs(table: pl.DataFrame, *, chosen: int | None = None) -> alt.VConcatChart:
     """Draw a chart per family of measures: runs across, and for each measure its value relative to its mean.
 
-    `table` is that of `runs_table`: a row per measure with `family`, `measure`, `better` (text) and a column "run N"
+    `table` is that of `Study.runs`: a row per measure with `family`, `measure`, `better` (text) and a column "run N"
     (number; null where undefined, which is left out and counted) per run. Values are taken by size, without their
     sign, and divided by the mean over the runs, so that measures on different scales can share a chart: 1 is an
     average run. `chosen` is the number of the run to mark. With the n-rule (`small_cells`) among the measures,
@@ -42,7 +42,7 @@ def runs(table: pl.DataFrame, *, chosen: int | None = None) -> alt.VConcatChart:
     """
     names = [name for name in table.columns if name.startswith(_RUN) and name.removeprefix(_RUN).isdecimal()]
     if not names:
-        raise InputError("The frame for runs has no column 'run 1', nor of any other run. Make it with runs_table.")
+        raise InputError("The frame for runs has no column 'run 1', nor of any other run. Make it with study.runs().")
     columns: dict[str, Kind] = {"family": "text", "measure": "text", "better": "text"}
     kept = checked(table, "runs", {**columns, **dict.fromkeys(names, "number")})
     order = sorted(names, key=lambda name: int(name.removeprefix(_RUN)))

@@ -3,15 +3,109 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
+from functools import cache
+from html import escape
 from pathlib import Path
 
 import vl_convert
 
-from quadrille.chart.html import page
 from quadrille.chart.theme import Figure
-from quadrille.errors import OutputError
+from quadrille.errors import InputError, OutputError
 from quadrille.io.atomic import new_file
+
+_OPTIONS = {"renderer": "svg", "actions": {"export": True, "source": False, "compiled": False, "editor": False}}
+"""The menu saves pictures; it does not offer the online editor, which would send the data away."""
+
+_POLICY = "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; img-src data: blob:"
+
+
+_GLOBAL = "window.vegaEmbed = vegaEmbed;"
+
+
+@cache
+def runtime() -> str:
+    """Return the script that draws charts (Vega), about 900 kB: put it once on a page, before `script`.
+
+    Example
+    -------
+    >>> import quadrille as qd
+    >>> qd.chart.runtime().startswith("<script>")
+    True
+    """
+    return f"<script>{_safe(vl_convert.javascript_bundle(_GLOBAL))}</script>"
+
+
+def place(name: str) -> str:
+    """Return the place where `script` draws the chart of this name.
+
+    Example
+    -------
+    >>> import quadrille as qd
+    >>> qd.chart.place("Seed cloud")
+    '<div class="chart" id="chart-seed-cloud"></div>'
+    """
+    return f'<div class="chart" id="{escape(_identity(name))}"></div>'
+
+
+def script(charts: Mapping[str, Figure]) -> str:
+    """Return the script that draws each chart in its place; it stands after `runtime` and after the places.
+
+    Example
+    -------
+    >>> import polars as pl
+    >>> import quadrille as qd
+    >>> groups = pl.DataFrame({"size": ["1", "2+"], "order": [0, 1], "swapped": [0.1, 0.1], "records": [361, 48481]})
+    >>> picture = qd.chart.who_was_swapped(groups)
+    >>> qd.chart.script({"Who": picture}).startswith("<script>")
+    True
+    """
+    if len({_identity(name) for name in charts}) < len(charts):
+        raise InputError("Two charts have names that differ only in case or punctuation. Rename one of them.")
+    specs = {_identity(name): chart.to_dict() for name, chart in charts.items()}
+    draw = "for (const [id, spec] of Object.entries(specs)) vegaEmbed(document.getElementById(id), spec, options);"
+    return f"<script>(() => {{ const specs = {_json(specs)}, options = {_json(_OPTIONS)}; {draw} }})();</script>"
+
+
+def inline_html(charts: Mapping[str, Figure]) -> str:
+    """Return the places of all charts, one after the other, and their script, without the runtime.
+
+    Example
+    -------
+    >>> import polars as pl
+    >>> import quadrille as qd
+    >>> groups = pl.DataFrame({"size": ["1", "2+"], "order": [0, 1], "swapped": [0.1, 0.1], "records": [361, 48481]})
+    >>> picture = qd.chart.who_was_swapped(groups)
+    >>> qd.chart.inline_html({"Who": picture}).splitlines()[0]
+    '<div class="chart" id="chart-who"></div>'
+    """
+    return "\n".join([*(place(name) for name in charts), script(charts)])
+
+
+def page(chart: Figure) -> str:
+    """Return a page with one chart that needs nothing else; the page forbids itself any request."""
+    spec = chart.to_dict()
+    head = f'<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+    title = escape(str(spec.get("title", {}).get("text", "Chart")))
+    body = f"{runtime()}\n{inline_html({'chart': chart})}"
+    return (
+        f'<!doctype html>\n<html lang="en"><head>{head}<title>{title}</title></head>\n<body>\n{body}\n</body></html>\n'
+    )
+
+
+def _identity(name: str) -> str:
+    return "chart-" + (re.sub(r"\W+", "-", name.lower()).strip("-") or "0")
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c").replace("\u2028", "\\u2028")
+
+
+def _safe(code: str) -> str:
+    """Keep code from ending its script element, or from opening a comment there."""
+    return re.sub(r"<(?=/script|!--)", r"\\x3c", code, flags=re.IGNORECASE)
+
 
 _SCALE = 2.0
 
@@ -56,8 +150,8 @@ def _html(chart: Figure) -> bytes:
     return page(chart).encode()
 
 
-def _json(chart: Figure) -> bytes:
+def _spec(chart: Figure) -> bytes:
     return (json.dumps(chart.to_dict(), indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
-_WRITERS: dict[str, Callable[[Figure], bytes]] = {".png": _png, ".svg": _svg, ".html": _html, ".json": _json}
+_WRITERS: dict[str, Callable[[Figure], bytes]] = {".png": _png, ".svg": _svg, ".html": _html, ".json": _spec}

@@ -12,10 +12,18 @@ import typer
 
 from quadrille import __version__
 from quadrille.cli import options as opt
-from quadrille.cli import show, studies
-from quadrille.cli.convert import convert, show_not_held
-from quadrille.cli.corrections import correct
-from quadrille.cli.designed_show import measured
+from quadrille.cli import show
+from quadrille.cli.commands import search
+from quadrille.cli.commands.convert import convert, show_not_held
+from quadrille.cli.commands.correct import correct
+from quadrille.cli.commands.error import error
+from quadrille.cli.commands.inspect import codebook, inspect
+from quadrille.cli.commands.policy import PolicyOption, policy, show_verdict, verdict_shown
+from quadrille.cli.commands.rates import rates
+from quadrille.cli.commands.rules import rules
+from quadrille.cli.commands.runs import runs
+from quadrille.cli.commands.score import score
+from quadrille.cli.commands.simulate import simulate
 from quadrille.cli.designs import Design, takes_design
 from quadrille.cli.guard import (
     INTERRUPTED,
@@ -27,20 +35,13 @@ from quadrille.cli.guard import (
     warnings_told,
 )
 from quadrille.cli.inputs import check_folder, check_new, load, seed_of, writing
-from quadrille.cli.inspecting import codebook, inspect
-from quadrille.cli.policies import PolicyOption, policy, show_verdict, verdict_shown
-from quadrille.cli.rates import rates
-from quadrille.cli.rule_costs import rules
-from quadrille.cli.runs import runs
-from quadrille.cli.scoring import score
-from quadrille.cli.simulations import simulate
-from quadrille.cli.tables import error
+from quadrille.cli.show import measured
 from quadrille.errors import ParameterError
 
 if TYPE_CHECKING:
     from quadrille.data import Data
-    from quadrille.io.bundle import Release
     from quadrille.recipe import Recipe
+    from quadrille.release.release import Release
 
 P = ParamSpec("P")
 
@@ -126,7 +127,7 @@ def swap(
     if out is not None:
         _warn_not_a_release(seed_lost=save_recipe is None and not {"seed", "recipe"} & set(design.given))
     if as_json:
-        chosen = json.loads(made.identity())  # the seed stays out: it is a secret
+        chosen = json.loads(made.design_json())  # the seed stays out: it is a secret
         written = {"out": out and str(out), "save_recipe": save_recipe and str(save_recipe)}
         show.emit({"recipe": chosen, "account": account.as_dict(), "scores": scores.as_dict(), **written})
     else:
@@ -152,16 +153,16 @@ def _warn_not_a_release(*, seed_lost: bool) -> None:
 
 
 command(score)
-command(studies.search)
-command(studies.frontier)
-command(studies.pick)
+command(search.search)
+command(search.frontier)
+command(search.pick)
 command(runs)
 command(rates)
 command(rules)
 command(error)
 command(correct)
 command(simulate)
-command(studies.report)
+command(search.report)
 command(policy)
 
 
@@ -196,12 +197,12 @@ def release(
     import quadrille as qd
 
     with verdict_shown(as_json=as_json), warnings_told(), show.working("Reading, swapping, scoring and writing"):
-        chosen = studies.candidate_of(study, candidate, pick, design)
+        chosen = search.candidate_of(study, candidate, pick, design)
         made = design.recipe() if chosen is None else chosen[1]
         data = load(file, codebook, weight, geography)
         wanted = measured(made, measures, data)
         if chosen is not None:
-            studies.require_data(chosen[0], data)
+            search.require_data(chosen[0], data)
             wanted = wanted if measures else list(dict.fromkeys((*chosen[0].measures, *wanted)))
         done = qd.release(
             data,
@@ -215,7 +216,7 @@ def release(
             policy=policy,
         )
         if readers:
-            studies.write_readers(data, made, done.confidential / "readers", var_stratum, var_unit)
+            search.write_readers(data, made, done.confidential / "readers", var_stratum, var_unit)
     if as_json:
         show.emit(done.as_dict())
     else:
@@ -286,7 +287,7 @@ def demo(
     as_json: opt.Json = False,
 ) -> None:
     """Walk the whole path on a bundled file."""
-    from quadrille.cli import demo as walk
+    from quadrille.cli.commands import demo as walk
 
     given = None if seed is None else seed_of(seed)
     if isinstance(given, str):

@@ -171,7 +171,7 @@ _MAKERS: dict[str, Callable[[dict[str, Any]], Recipe]] = {
 
 def _column_sets(texts: Sequence[str]) -> list[list[str]]:
     """Read sets of columns, A*B,C*D, as often as they are given; quotes keep a name together."""
-    from quadrille.where import split_outside_quotes, unquoted
+    from quadrille.expressions import split_outside_quotes, unquoted
 
     sets = [part for text in texts for part in split_outside_quotes(text, ",")]
     return [[unquoted(name) for name in split_outside_quotes(each, "*")] for each in sets]
@@ -179,7 +179,7 @@ def _column_sets(texts: Sequence[str]) -> list[list[str]]:
 
 def _losses(texts: Sequence[str]) -> str | dict[str, float]:
     """Read a loss, or several with weights: hellinger=1,hellinger(Age*Sex)=5; without a weight it is 1."""
-    from quadrille.where import split_outside_quotes
+    from quadrille.expressions import split_outside_quotes
 
     listed = [part.strip() for text in texts for part in split_outside_quotes(text, ",")]
     if len(listed) == 1 and "=" not in listed[0].rpartition(")")[2]:

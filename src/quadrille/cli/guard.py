@@ -7,19 +7,78 @@ import signal
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from functools import wraps
 from io import TextIOWrapper
 from pathlib import Path
 from types import FrameType
-from typing import NoReturn, ParamSpec
+from typing import NoReturn, ParamSpec, cast
 
 import typer
 
-from quadrille.cli.originals import check_apart
-from quadrille.errors import QuadrilleError
-from quadrille.texts import shown
+from quadrille.errors import OutputError, QuadrilleError
+from quadrille.text import shown
+
+WRITTEN = frozenset(
+    {
+        *("out", "write_codebook", "save_recipe", "readers"),
+        *("chart", "charts", "chart_ranking", "chart_flows", "realised", "figures"),
+    }
+)
+"""The options of all commands that name a file or a folder to write; every other path is one to read."""
+
+_ORIGINALS = ("file", "before", "after")
+_BUNDLED = "dataset:"
+
+
+def check_apart(given: Mapping[str, object]) -> None:
+    """Refuse options that would write over a file that another option names to be read."""
+    outputs = [value for name, value in given.items() if name in WRITTEN and isinstance(value, Path)]
+    if not outputs:
+        return
+    machine = {"policy of this machine": os.environ.get("QUADRILLE_POLICY", "").strip()}
+    for name, value in {**given, **machine}.items():
+        if name in WRITTEN:
+            continue
+        what = "original file" if name in _ORIGINALS else f"{name.replace('_', ' ')} that this command reads"
+        for source in _paths(value):
+            refuse(outputs, source, what, replaces=bool(given.get("overwrite")))
+
+
+def refuse(outputs: list[Path], source: str | Path | None, what: str, *, replaces: bool = False) -> None:
+    """Refuse outputs that are the source, by whatever name; also folders to be replaced in which it lies."""
+    if source is None or str(source).startswith(_BUNDLED):
+        return
+    for path in outputs:
+        if _same(path, source):
+            raise OutputError(f"{str(path)!r} is the {what}. Write to another one.")
+        if replaces and _inside(path, source):
+            raise OutputError(f"The {what} lies in the folder {str(path)!r}, which would be replaced. Choose another.")
+
+
+def _paths(value: object) -> Iterator[str | Path]:
+    if isinstance(value, str | Path):
+        yield value
+    elif isinstance(value, list | tuple):
+        for each in cast("list[object]", value):
+            yield from _paths(each)
+
+
+def _same(path: Path, source: str | Path) -> bool:
+    """Tell whether both names lead to one file; links of both kinds do, and what is no path at all does not."""
+    try:
+        return Path(source).is_file() and path.samefile(source)
+    except (OSError, ValueError):
+        return False
+
+
+def _inside(folder: Path, source: str | Path) -> bool:
+    try:
+        return Path(source).is_file() and any(each.samefile(folder) for each in Path(source).resolve().parents)
+    except (OSError, ValueError):
+        return False
+
 
 P = ParamSpec("P")
 
@@ -62,7 +121,7 @@ def tell(message: str) -> None:
 @contextmanager
 def warnings_told() -> Generator[None]:
     """Say what a release warns of in this program's own form."""
-    from quadrille.io.bundle import ReleaseWarning
+    from quadrille.release.release import ReleaseWarning
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -5,16 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from quadrille.errors import InputError, OutputError, unknown_name
-from quadrille.texts import read_text
+from quadrille.errors import InputError, OutputError, ParameterError, unknown_name
+from quadrille.text import read_text
 
 if TYPE_CHECKING:
     from quadrille.codebook import Codebook
     from quadrille.data import Data
     from quadrille.recipe import Recipe
+
 
 BUNDLED = "dataset:"
 
@@ -59,16 +61,16 @@ def read_recipe(path: Path) -> Recipe:
 
 def names(values: Sequence[str] | None) -> list[str]:
     """Split lists of column names at commas; quotes keep a name together."""
-    from quadrille.where import split_outside_quotes, unquoted
+    from quadrille.expressions import split_outside_quotes, unquoted
 
     return [unquoted(part) for value in values or () for part in split_outside_quotes(value, ",")]
 
 
 def addresses(values: Sequence[str] | None, data: Data) -> Sequence[str]:
     """Split measures at commas outside brackets; without any, return those that the data can have."""
-    from quadrille.io.bundle import default_measures
-    from quadrille.study.axes import beside_the_n_rule
-    from quadrille.where import split_outside_quotes
+    from quadrille.expressions import split_outside_quotes
+    from quadrille.measure.axes import beside_the_n_rule
+    from quadrille.release.release import default_measures
 
     if not values:
         return default_measures(data)
@@ -125,3 +127,36 @@ def writing(path: Path | None) -> Generator[None]:
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise OutputError(f"Cannot write the folder {str(path)!r}: {reason}. Choose another place.") from None
+
+
+RULES = ("knee", "least-loss", "least-risk", "linear", "ideal", "lexicographic", "dohrmann")
+
+
+def checked_rule(
+    rule: str | None, trade: float | None, weights: str | None
+) -> tuple[str | None, tuple[float, float] | None]:
+    """Check the rule and what goes with it."""
+    if rule is not None and rule not in RULES:
+        raise ParameterError(f"--rule must be one of {', '.join(RULES)}. Got {rule!r}.")
+    for option, value, needs in (("--trade", trade, "linear"), ("--weights", weights, "ideal")):
+        if value is not None and rule not in (None, needs):
+            raise ParameterError(f"{option} goes with --rule {needs}, not with --rule {rule}.")
+    if trade is not None and weights is not None:
+        raise ParameterError("Give --trade or --weights, not both: they are two rules.")
+    if trade is not None and not (isfinite(trade) and trade >= 0):
+        raise ParameterError(f"--trade must be a number of 0 or more. Got {trade}.")
+    return None if rule is None else rule.replace("-", " "), _weights(weights)
+
+
+def _weights(text: str | None) -> tuple[float, float] | None:
+    if text is None:
+        return None
+    try:
+        risk, loss = map(float, text.split(","))
+        usable = isfinite(risk + loss) and min(risk, loss) >= 0 and max(risk, loss) > 0
+    except ValueError:
+        usable = False
+        risk = loss = 0.0
+    if not usable:
+        raise ParameterError("--weights must be two numbers of 0 or more, not both 0, as in 2,1.")
+    return risk, loss

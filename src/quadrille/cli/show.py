@@ -5,20 +5,29 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from itertools import groupby
+from math import isnan
+from typing import TYPE_CHECKING, Any, cast
 
 import typer
 
-from quadrille.texts import large, shown
+from quadrille.cli.inputs import addresses
+from quadrille.text import large, shown
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from rich.console import Console
 
-    from quadrille.account import Account
-    from quadrille.cli.profile import ColumnProfile, Profile
-    from quadrille.study.score import Scores
+    from quadrille.data import Data
+    from quadrille.delta import PlanReport
+    from quadrille.inspect import ColumnProfile, Profile
+    from quadrille.recipe import Recipe
+    from quadrille.score.evaluator import Scores
+    from quadrille.simulation.effects import Analysis, Model, Stratum
+    from quadrille.simulation.run import Simulation
+
 
 Progress = Callable[[int, int], None]
 MOST_LABELS = 30
@@ -27,7 +36,7 @@ MOST_NAMES = 20
 
 def emit(document: object) -> None:
     """Print one JSON document."""
-    from quadrille.io.documents import as_json
+    from quadrille.io.results import as_json
 
     typer.echo(as_json(document))
 
@@ -112,9 +121,9 @@ def grid(
     console().print(Padding(table, (0, 0, 0, 2), expand=False))
 
 
-def show_profile(found: Profile) -> None:
+def show_profile(file: str, found: Profile) -> None:
     """Print what `inspect` found."""
-    title(found.file)
+    title(file)
     weight = "none"
     if found.weight is not None:
         exactness = "exact" if found.weight.exact else "rounded"
@@ -159,9 +168,9 @@ def _labels(labels: tuple[str, ...]) -> str:
     return ", ".join(labels[:MOST_LABELS]) + more
 
 
-def show_account(account: Account) -> None:
+def show_account(account: PlanReport) -> None:
     """Print what a plan does: asked, paired, changed."""
-    from quadrille.rules import rules_told
+    from quadrille.expressions import rules_told
 
     title("What is swapped")
     facts(
@@ -187,12 +196,11 @@ def show_account(account: Account) -> None:
         for m in account.variables
     ]
     grid(("variable", "pairs", "records", "changed", "share paired", "share changed"), rows, numbers=range(1, 6))
-    from quadrille.cli.designed_show import show_diagnosis
 
     show_diagnosis(account)
 
 
-def _pairs(account: Account) -> str:
+def _pairs(account: PlanReport) -> str:
     """Say how many pairs were asked for and drawn; a designed swap may be asked for none in particular."""
     free = account.asked is None and "camouflaged" in account.details
     return f"{_count(account.pairs)} drawn" if free else f"{_count(account.asked)} asked, {_count(account.pairs)} drawn"
@@ -245,3 +253,239 @@ def percent(share: float) -> str:
 
 def _count(value: int | None) -> str:
     return "-" if value is None else f"{value:,}"
+
+
+Rows = Sequence[dict[str, Any]]
+
+_HEAD = ("measure", "mean", "sd", "5 %", "95 %", "all areas")
+_LEGEND = (
+    "Mean, sd (divisor: areas - 1) and percentiles (linear between order statistics) are over the areas; "
+    "'all areas' is the measure of the one table that has the areas as a variable too."
+)
+
+
+def show_spread(scores: Scores) -> None:
+    """Print, for each level and variable, how the measures spread over the areas."""
+    from quadrille.measure.difference import DIVERSITIES, NOT_MONOTONE
+
+    rows: Rows = scores.spread().to_dicts()
+    for level, of_level in groupby(rows, key=lambda row: row["level"]):
+        for variable, of_variable in groupby(of_level, key=lambda row: row["variable"]):
+            _block(level, variable, list(of_variable))
+    note("\n" + _LEGEND)
+    if any(row["measure"] in DIVERSITIES for row in rows):
+        note(NOT_MONOTONE)
+
+
+def _block(level: str, variable: str, rows: Rows) -> None:
+    areas = max(row["areas"] + row["undefined"] for row in rows)
+    what = f"{variable} by {level}" if variable else f"by {level}"
+    title(f"{what}: {areas:,} {'area' if areas == 1 else 'areas'}")
+    names = [row["measure"] for row in rows]
+    unique = len(set(names)) == len(names)
+    lines = [
+        [
+            row["measure" if unique else "address"],
+            *(number_of_any_size(row[name], 3) for name in ("mean", "sd", "p5", "p95", "whole")),
+        ]
+        for row in rows
+    ]
+    grid(_HEAD, lines, numbers=range(1, len(_HEAD)), whole=(0,) if unique else ())
+    notes = list(_notes(rows))
+    if notes:
+        note("")
+        facts(notes)
+
+
+def _notes(rows: Rows) -> Iterable[tuple[str, str]]:
+    """Say each note once, with the measures it is about; that of the diversities is said below all tables."""
+    from quadrille.score.by_area import NOT_LARGER
+
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        for text in filter(None, row["note"].split("; ")):
+            if text != NOT_LARGER:
+                found.setdefault(text, []).append(row["measure"])
+    for text, measures in found.items():
+        yield "all" if len(measures) == len(rows) > 1 else ", ".join(measures), text
+
+
+def show_ranking(rows: Rows) -> None:
+    """Print the areas most and least affected, level by level."""
+    if not rows:
+        note("\nNo area has a value to rank by.")
+    for level, of_level in groupby(rows, key=lambda row: row["level"]):
+        listed = list(of_level)
+        how = "" if listed[0]["ranked_by"] == "value" else f", by {listed[0]['ranked_by']}"
+        title(f"Areas of {level} most and least affected: {listed[0]['address']}{how}")
+        lines: list[list[str]] = []
+        for row in listed:
+            if lines and row["affected"] == "least" and row["rank"] > int(lines[-1][0].replace(",", "")) + 1:
+                lines.append(["..."] + [""] * 5)
+            counts = (f"{row[key]:,}" for key in ("before", "after", "changed"))
+            lines.append([f"{row['rank']:,}", row["area"], *counts, number_of_any_size(row["value"])])
+        grid(("rank", "area", "before", "after", "changed", "value"), lines, numbers=(0, 2, 3, 4, 5))
+        equal, shown = listed[-1]["equal"], sum(row["value"] == listed[-1]["value"] for row in listed)
+        if equal > shown:
+            note(f"\n  {equal:,} areas have the lowest value; of equals, the smaller area ranks first.")
+
+
+def number_of_any_size(value: float | None, digits: int = 4) -> str:
+    """Format a value of any size with some digits.
+
+    >>> from quadrille.cli.show import number_of_any_size as number
+    >>> number(1234.5), number(-0.00012345), number(float("inf"))
+    ('1,234.5', '-0.0001234', 'infinite')
+    """
+    if value is None:
+        return "-"
+    if value in (float("inf"), float("-inf")):
+        return "infinite"
+    return f"{value:,.1f}" if abs(value) >= 10 ** min(digits, 3) else f"{value:.{digits}g}"
+
+
+def measured(recipe: Recipe, given: Sequence[str] | None, data: Data) -> Sequence[str]:
+    """Return the measures to score; without any given, a designed swap is judged by its tables, too."""
+    from quadrille.study.designed import default_measures
+    from quadrille.swap.designed import DesignedSwap
+
+    wanted = addresses(given, data)
+    if given or not isinstance(recipe, DesignedSwap):
+        return wanted
+    return list(dict.fromkeys((*default_measures(recipe.n, recipe.tables), *wanted)))
+
+
+def show_diagnosis(account: PlanReport) -> None:
+    """Print which cells were treated and how, which were left and why, and who is still exposed."""
+    from quadrille.present.designed import NEAR_HEAD, SIZE_HEAD, diagnosis_of
+
+    found = diagnosis_of(account)
+    if found is None:
+        return
+    title("Small cells")
+    left = [("left", f"{count} cells: {reason}") for reason, count in found.left]
+    facts([("treated", found.treated), *left, ("exposed", found.exposed)])
+    note("")
+    grid(SIZE_HEAD, found.by_size, numbers=range(len(SIZE_HEAD)), whole=range(5))
+    note("")
+    facts([("just large", found.near)])
+    note("")
+    grid(NEAR_HEAD, found.just_large, numbers=range(len(NEAR_HEAD)))
+    note(f"\nBeware: {found.n_rule}")
+
+
+MOST_STRATA = 24
+_SIGNS = (
+    "The last three are differences of diversity, original minus perturbed, and take either sign. Where areas differ "
+    "in composition, swapping makes them more alike and these fall below 0: larger does not mean more perturbed."
+)
+
+
+def show_simulation(done: Simulation) -> None:
+    """Print what was simulated, then spread, correlations and effects."""
+    found, design = done.analysis, done.design
+    title(design.title or design.place)
+    zero, redrawn = (int(found.values[:, :, i].sum()) for i in (-2, -1))
+    lines = [
+        ("settings", f"{len(design.trials):,}, each with {_counted(design.replicates, 'replicate')}"),
+        ("factors", "; ".join(f"{f.name}: {', '.join(f.levels)}" for f in design.factors)),
+    ]
+    if zero:
+        lines.append(("zero cells", f"{zero:,} empty cells are filled; chi_square and deviance leave them out"))
+    if redrawn:
+        lines.append(("drawn again", f"{redrawn:,} pairs"))
+    facts(lines)
+    _spread(found)
+    _matrix(found)
+    _strata(found.strata)
+    _effects(found)
+
+
+def _spread(found: Analysis) -> None:
+    title("Metrics over all settings")
+    rows = [row for row in found.summary if row["factor"] == "all"]
+    names = ("mean", "sd", "p5", "median", "p95")
+    lines = [[str(row["metric"]), *(_number(row[name]) for name in names)] for row in rows]
+    grid(("metric", *names), lines, numbers=range(1, 6))
+    note("")
+    facts([("", _SIGNS)])
+
+
+def _matrix(found: Analysis) -> None:
+    title("Spearman correlations, all settings pooled")
+    names = list(found.models)
+    lines = [
+        [f"{i + 1} {name}", *(_correlation(float(found.pooled[i, j])) for j in range(len(names)))]
+        for i, name in enumerate(names)
+    ]
+    grid(("metric", *(str(i + 1) for i in range(len(names)))), lines, numbers=range(1, 7))
+
+
+def _strata(strata: Sequence[Stratum]) -> None:
+    if len(strata) < 2:
+        return
+    title("Spearman correlations by stratum, least to largest")
+    lines = [
+        [", ".join(each.levels.values()), *(_range(each.range(kind)) for kind in ("within A", "across", "within B"))]
+        for each in strata[:MOST_STRATA]
+    ]
+    head = (", ".join(strata[0].levels), "within A", "A with B", "within B")
+    grid(head, lines, numbers=range(1, 4), whole=range(1, 4))
+    more = len(strata) - len(lines)
+    told = "A: chi_square, effective_swap_rate, deviance. B: gini_, shannon_ and renyi_difference."
+    note("")
+    facts([("", told + (f" {more:,} more strata are in strata.csv." if more else ""))])
+
+
+def _effects(found: Analysis) -> None:
+    models = [model for model in found.models.values() if model]
+    title("Main effects, stepwise selection (enter .10, stay .05)")
+    if not models:
+        note("  No metric varies.")
+        return
+    for start in range(0, len(models), 3):
+        _effects_of(found, models[start : start + 3])
+        note("")
+    baseline = ", ".join(f"{f.name} {f.baseline}" for f in found.factors if len(f.levels) > 1)
+    told = "n.s.: not selected. R2 of settings: of a model with an effect of its own for every setting."
+    facts([("", f"Baseline: {baseline or 'none'}. {told}")])
+
+
+def _effects_of(found: Analysis, models: Sequence[Model]) -> None:
+    """Print the effects on some metrics, as many as have room."""
+    lines = [["intercept", *(_effect(model, "intercept", "") for model in models)]]
+    lines += [
+        [f"{factor.name}: {level}", *(_effect(model, factor.name, level) for model in models)]
+        for factor in found.factors
+        for level in factor.levels
+        if level != factor.baseline
+    ]
+    lines.append(["R2", *(f"{model.r2:.4f}" for model in models)])
+    lines.append(["R2 of settings", *(f"{model.ceiling:.4f}" for model in models)])
+    lines.append(["RMSE", *("-" if isnan(model.rmse) else _number(model.rmse) for model in models)])
+    numbers = range(1, len(models) + 1)
+    grid(("", *(model.metric.replace("_", "\n", 1) for model in models)), lines, numbers=numbers, whole=numbers)
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def _effect(model: Model, factor: str, level: str) -> str:
+    value = model.effect(factor, level)
+    return "n.s." if value is None else _number(value)
+
+
+def _number(value: object) -> str:
+    if value is None:
+        return "-"
+    number = float(cast("Any", value))
+    return f"{number:.3g}" if abs(number) < 1e-4 or abs(number) >= 1e6 else f"{number:.{3 if abs(number) >= 1 else 5}f}"
+
+
+def _correlation(value: float) -> str:
+    return "-" if isnan(value) else f"{value:.2f}"
+
+
+def _range(found: tuple[float, float]) -> str:
+    return "-" if isnan(found[0]) else f"{found[0]:.2f} to {found[1]:.2f}"

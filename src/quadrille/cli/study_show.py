@@ -2,19 +2,211 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any, cast
 
 from quadrille.cli import show
-from quadrille.cli.foreseen import show_foreseen
-from quadrille.cli.overview import Overview, constraints, thinned
-from quadrille.cli.scatter import CHOSEN, DOMINATED, FRONTIER, scatter
+from quadrille.errors import QuadrilleError
 
 if TYPE_CHECKING:
-    from quadrille.cli.dry_run import Forecast
+    import numpy as np
+    from numpy.typing import NDArray
+
     from quadrille.study.choose import Choice
+    from quadrille.study.study import Study
+
+
+@dataclass(frozen=True)
+class Overview:
+    """A study on two axes; `points` and `front` belong to the candidates that have both scores."""
+
+    study: Study
+    axes: tuple[str, str]
+    ids: NDArray[np.int64]
+    points: NDArray[np.float64]
+    front: NDArray[np.bool_]
+    knee: Choice | None
+    warnings: tuple[str, ...]
+
+    @property
+    def place(self) -> int | None:
+        """The row of the knee among the points."""
+        return None if self.knee is None else int((self.ids == self.knee.candidate).argmax())
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """The measures to show: the two axes, and beside the n-rule always what cannot be fooled."""
+        exposed = [address for address in self.study.measures if kind(address) == "exposed"]
+        beside = exposed if any(kind(address) == "small_cells" for address in self.axes) else []
+        return tuple(dict.fromkeys((*self.axes, *beside)))
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the candidates on the frontier: number, design and all scores."""
+        return [_row(self.study, found) for found in self.study.frontier(*self.axes).to_dicts()]
+
+
+def overview(study: Study, risk: str | None = None, loss: str | None = None) -> Overview:
+    """Look at a study on two axes."""
+    import numpy as np
+
+    from quadrille.study.frontier import non_dominated, seed_warning
+
+    axes = (study.axis("risk", risk), study.axis("loss", loss))
+    points, rows = study.objectives(axes)
+    if not len(points):
+        return Overview(study, axes, study.ids[rows], points, np.zeros(0, dtype=bool), None, ())
+    told = seed_warning(study.clouds(*axes))
+    warnings = (told,) if told else ()
+    knee = study.pick("knee", risk=axes[0], loss=axes[1])
+    return Overview(study, axes, study.ids[rows], points, non_dominated(points), knee, warnings)
+
+
+def kind(address: str) -> str:
+    """Return the name of the measure that an address names."""
+    from quadrille.measure.axes import measure_of
+
+    return measure_of(address).name
+
+
+def _row(study: Study, found: dict[str, Any]) -> dict[str, Any]:
+    from quadrille.swap.random import RandomSwap
+
+    names = ("id", "design", "method", "swap", "rate", "pairs", "same", "different", "other", "note")
+    row = {name: found[name] for name in names}
+    if row["pairs"] is None and isinstance(recipe := study.recipe(row["id"]), RandomSwap):
+        row["pairs"] = recipe.count(study.header.records)
+    return {**row, "scores": {address: found[address] for address in study.measures}}
+
+
+def candidate_row(study: Study, candidate: int) -> dict[str, Any]:
+    """Return one candidate: number, design and all scores."""
+    place = int((study.ids == candidate).argmax())
+    return _row(study, study.frame()[[place]].to_dicts()[0])
+
+
+def constraints(row: dict[str, Any]) -> list[str]:
+    """Name what a design asks for besides swap variables and rate."""
+    parts = [f"{name} {row[name]}" for name in ("same", "different") if row[name]]
+    return [*parts, *(row["other"].split(", ") if row["other"] else [])]
+
+
+def reasons(study: Study) -> list[tuple[str, str, int]]:
+    """Return why candidates could not be done: status, reason and how many, the most frequent first."""
+    counts = study.counts()
+    if not counts["infeasible"] + counts["failed"]:
+        return []  # a table of all candidates would be large
+    frame = study.frame()
+    pairs = zip(frame["status"].to_list(), frame["reason"].to_list(), strict=True)
+    found = Counter((status, reason or "") for status, reason in pairs if status in ("infeasible", "failed"))
+    return [(status, reason, count) for (status, reason), count in found.most_common()]
+
+
+def choice_document(choice: Choice) -> dict[str, object]:
+    """Return a choice as plain values, its design opened up; the seed stays out."""
+    return {**choice.as_dict(), "design": json.loads(choice.recipe.design_json())}
+
+
+def search_document(study: Study) -> dict[str, object]:
+    """Return what a search found, for JSON."""
+    why = [{"status": status, "reason": reason, "candidates": count} for status, reason, count in reasons(study)]
+    document: dict[str, object] = {"study": str(study.path), "candidates": len(study), "counts": study.counts()}
+    document |= {"reasons": why, "measures": list(study.measures)}
+    try:
+        seen = overview(study)
+    except QuadrilleError as error:  # a search by risk or by loss alone has no frontier
+        return {**document, "axes": None, "frontier": None, "knee": None, "warnings": [str(error)]}
+    knee = None if seen.knee is None else choice_document(seen.knee)
+    count = int(seen.front.sum())
+    return {**document, "axes": seen.axes, "frontier": count, "knee": knee, "warnings": list(seen.warnings)}
+
+
+def open_study(path: Path) -> Study:
+    """Open a study."""
+    import quadrille as qd
+
+    return qd.Study(path)
+
+
+def evenly(count: int, most: int) -> list[int]:
+    """Return at most `most` of so many places, evenly spread, with both ends."""
+    return list(range(count)) if count <= most else [place * (count - 1) // (most - 1) for place in range(most)]
+
+
+def thinned(rows: Sequence[dict[str, Any]], most: int, keep: int | None) -> list[dict[str, Any]]:
+    """Return at most about `most` rows, evenly spread, with both ends and the candidate `keep`."""
+    kept = set(evenly(len(rows), most))
+    return [row for place, row in enumerate(rows) if place in kept or row["id"] == keep]
+
+
+WIDTH = 70
+HEIGHT = 20
+BEYOND = 1.5
+"""How far the picture goes on beyond the frontier, in spreads of the frontier."""
+DOMINATED, FRONTIER, CHOSEN = ".", "o", "@"
+
+
+def scatter(
+    points: NDArray[np.float64], frontier: NDArray[np.bool_], axes: tuple[str, str], chosen: int | None = None
+) -> str:
+    """Draw candidates, one row of (risk, loss) each; returns at most 20 lines of at most 70 characters, in ASCII.
+
+    frontier : which candidates are on the frontier; they are drawn over the dominated ones.
+    chosen : the row of the candidate that is drawn over all others.
+    """
+    if not len(points):
+        return "  (no candidate to draw)"
+    import numpy as np
+
+    low, high = points.min(axis=0), _limits(points, frontier)
+    inside: NDArray[np.bool_] = np.all(points <= high, axis=1)
+    labels = [f"{value:.4g}" for value in (high[0], low[0])]
+    margin = max(map(len, labels)) + 1
+    columns, rows = WIDTH - margin - 1, HEIGHT - 4
+    down = rows - 1 - _steps(points[:, 0], low[0], high[0], rows)
+    right = _steps(points[:, 1], low[1], high[1], columns)
+    paper = [[" "] * columns for _ in range(rows)]
+    for mark, drawn in ((DOMINATED, inside & ~frontier), (FRONTIER, frontier)):
+        for row, column in set(zip(down[drawn].tolist(), right[drawn].tolist(), strict=True)):
+            paper[row][column] = mark
+    if chosen is not None and inside[chosen]:
+        paper[int(down[chosen])][int(right[chosen])] = CHOSEN
+    sides = [labels[0], *[""] * (rows - 2), labels[1]]
+    body = [f"{side:>{margin}}|{''.join(line)}".rstrip() for side, line in zip(sides, paper, strict=True)]
+    ends = f"{low[1]:.4g}", f"{high[1]:.4g}"
+    scale = " " * (margin + 1) + ends[0] + f"{ends[1]:>{columns - len(ends[0])}}"
+    outside = int(np.count_nonzero(~inside))
+    left = f"({outside:,} dominated ones lie outside)" if outside else ""
+    foot = left + _cut(axes[1], WIDTH - len(left) - 1).rjust(WIDTH - len(left))
+    return "\n".join([_cut(axes[0], WIDTH), *body, " " * margin + "+" + "-" * columns, scale, foot])
+
+
+def _limits(points: NDArray[np.float64], frontier: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Return where the picture ends: with the last point, but not much beyond the frontier, which it is about."""
+    import numpy as np
+
+    last: NDArray[np.float64] = points.max(axis=0)
+    end: NDArray[np.float64] = points[frontier].max(axis=0)
+    spread: NDArray[np.float64] = end - points[frontier].min(axis=0)
+    return np.where(spread > 0, np.minimum(last, end + BEYOND * spread), last)
+
+
+def _steps(values: NDArray[np.float64], low: float, high: float, count: int) -> NDArray[np.int64]:
+    """Return which of `count` equal steps each value falls on; all on the first when there is no spread."""
+    import numpy as np
+
+    spread = high - low
+    share = (values - low) / spread if spread > 0 and np.isfinite(spread) else np.zeros(len(values))
+    return np.minimum((share * count).astype(np.int64), count - 1)
+
+
+def _cut(name: str, width: int) -> str:
+    return name if len(name) <= width else name[: width - 3] + "..."
+
 
 MOST_ROWS = 50
 MOST_REASONS = 10
@@ -22,48 +214,7 @@ LONGEST_WHOLE = 12
 """Names of measures up to this length are not broken in the head of a table."""
 
 
-def show_forecast(found: Forecast, document: Mapping[str, Any]) -> None:
-    """Print what a search would do."""
-    show.title("Dry run: nothing is written")
-    exists = f"exists with {document['results']:,} results, which are kept" if document["results"] else "new"
-    then = f"; then {', '.join(document['then'])} near the frontier" if document["then"] else ""
-    seeds = f"{found.candidates / found.designs:.3g} seeds" if found.candidates != found.designs else "1 seed"
-    show.facts(
-        [
-            ("data", f"{document['data']}, {document['records']:,} records"),
-            ("measures", ", ".join(document["measures"]) + then),
-            ("candidates", f"{found.candidates:,}: {found.designs:,} designs with {seeds} each"),
-            ("study", f"{document['study']} ({exists})"),
-            ("time", _time(found)),
-            ("infeasible", _refused(found)),
-        ]
-    )
-    _show_reasons(Counter(each.reason for each in found.refused).most_common(), "design")
-    show_foreseen(found.predicted, found.designs)
-
-
-def _time(found: Forecast) -> str:
-    if found.seconds is None or found.seconds_each is None:
-        return "unknown: no design could be drawn"
-    return (
-        f"about {duration(found.seconds)} with {found.workers} worker{'s' * (found.workers > 1)}, an estimate from "
-        f"{found.timed:,} candidates of {1000 * found.seconds_each:.2g} ms each"
-    )
-
-
-def _refused(found: Forecast) -> str:
-    checked = "all" if found.checked == found.designs else f"{found.checked:,} of the"
-    return f"{len(found.refused):,} designs ({checked} {found.designs:,} were checked)"
-
-
-def duration(seconds: float) -> str:
-    """Write a time in the unit that suits it."""
-    if seconds < 100:
-        return f"{max(1, round(seconds))} s"
-    return f"{seconds / 60:.0f} minutes" if seconds < 6000 else f"{seconds / 3600:.1f} hours"
-
-
-def _show_reasons(reasons: Sequence[tuple[str, int]], what: str) -> None:
+def show_reasons(reasons: Sequence[tuple[str, int]], what: str) -> None:
     """Print why designs or candidates cannot be done; what can be done about it is the same for all."""
     if reasons:
         show.note("")
@@ -89,7 +240,7 @@ def show_search(document: Mapping[str, Any], release: str) -> None:
     if axes is not None:
         lines.append(("frontier", f"{document['frontier']:,} candidates on {axes[0]} and {axes[1]}"))
     show.facts(lines)
-    _show_reasons([(each["reason"], each["candidates"]) for each in document["reasons"]], "candidate")
+    show_reasons([(each["reason"], each["candidates"]) for each in document["reasons"]], "candidate")
     _show_warnings(document["warnings"])
     study = quote(document["study"])
     if knee is None:
@@ -185,7 +336,7 @@ def _pairs(row: dict[str, Any]) -> str:
 
 def show_choice(chosen: Choice, row: dict[str, Any], warnings: Sequence[str], release: str) -> None:
     """Print a choice: why, what it is, all its scores, how to release it."""
-    from quadrille.study.axes import kind_of
+    from quadrille.measure.axes import measure_of
 
     show.title("Chosen")
     show.note(indented(chosen.explain()))
@@ -194,7 +345,7 @@ def show_choice(chosen: Choice, row: dict[str, Any], warnings: Sequence[str], re
     lines += [("constraints", ", ".join(constraints(row))), ("note", row["note"] or "")]
     show.facts([(name, text) for name, text in lines if text])
     show.title("Scores")
-    kinds = {address: kind_of(address) for address in row["scores"]}
+    kinds = {address: measure_of(address) for address in row["scores"]}
     scores = [(a, kinds[a].side, kinds[a].direction, show.number(v)) for a, v in row["scores"].items()]
     show.grid(("measure", "side", "better", "value"), scores, numbers=(3,))
     _show_warnings(warnings)

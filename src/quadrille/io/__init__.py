@@ -11,10 +11,10 @@ from quadrille.data import Data
 from quadrille.errors import InputError, OutputError
 from quadrille.io.atomic import new_file
 from quadrille.io.csv import csv_bytes, read_csv
+from quadrille.io.losses import csv_losses, moments_as_text, numbers_of_moments, orders_left, remarked, words_left
 from quadrille.io.parquet import parquet_bytes, read_parquet
-from quadrille.io.plain_losses import csv_losses, moments_as_text, numbers_of_moments, orders_left, remarked, words_left
 
-__all__ = ["SUFFIXES", "WRITABLE", "file_bytes", "left_to_codebook", "read", "write", "write_codebook"]
+__all__ = ["SUFFIXES", "WRITABLE", "file_bytes", "left_to_codebook", "read", "write"]
 
 _STAT = (".sav", ".zsav", ".por", ".dta", ".sas7bdat", ".xport", ".xpt")
 SUFFIXES = (".csv", ".csv.gz", ".tsv", ".parquet", *_STAT)
@@ -57,7 +57,7 @@ def read(
     if catalog is not None and suffix != ".sas7bdat":
         raise InputError("A catalog belongs to a file of SAS (.sas7bdat). Leave the catalog out.")
     if suffix in _STAT:
-        from quadrille.io.stat_read import read_stat
+        from quadrille.io.stat.read import read_stat
 
         return read_stat(file, suffix, codebook=book, weight=weight, catalog=None if catalog is None else Path(catalog))
     if suffix == ".parquet":
@@ -101,7 +101,7 @@ def file_bytes(data: Data, name: str) -> tuple[bytes | memoryview, tuple[str, ..
         what = f"Only SAS writes {suffix}." if suffix == ".sas7bdat" else f"Cannot write {name!r} in that format."
         raise OutputError(f"{what} Supported are {', '.join(WRITABLE)}.")
     if suffix in _STAT:
-        from quadrille.io.stat_write import stat_bytes
+        from quadrille.io.stat.write import stat_bytes
 
         contents, losses = stat_bytes(data, suffix)
         return contents, (*remarked(data), *losses)
@@ -110,21 +110,6 @@ def file_bytes(data: Data, name: str) -> tuple[bytes | memoryview, tuple[str, ..
         contents = gzip.compress(contents, mtime=0)  # no time stamp, so that equal data make equal files
     losses = csv_losses(data) if suffix != ".parquet" else ()
     return contents, (*remarked(data), *numbers_of_moments(data), *losses)
-
-
-def write_codebook(source: Data | Codebook, path: str | Path) -> None:
-    """Write a codebook, or the codebook of these data, as TOML.
-
-    Example
-    -------
-    >>> import quadrille as qd
-    >>> qd.write_codebook(qd.datasets.cps8d(), "people.toml")
-    >>> qd.Codebook.read("people.toml")["Age"].categories
-    ('<25', '25-55', '>55')
-    """
-    book = source if isinstance(source, Codebook) else source.codebook
-    with new_file(Path(path), book.to_toml().encode("utf-8")):
-        pass
 
 
 def _suffix(path: Path) -> str | None:

@@ -3,14 +3,80 @@
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import os
+import re
+import secrets
 import shutil
 from collections.abc import Collection, Generator, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 
 from quadrille.errors import OutputError
-from quadrille.io.hidden import OLD, hidden, sweep, waiting
+
+PREFIX = ".quadrille-"
+OLD = "old"
+"""The folder inside a hidden one where that waits which is being replaced."""
+
+_NAME = re.compile(re.escape(PREFIX) + r"([0-9a-f]{12})-([1-9]\d{0,8})-[0-9a-f]{16}")
+
+
+def hidden(folder: Path) -> Path:
+    """Return a new hidden name; it tells the machine and the process, so that leftovers can be recognised."""
+    return folder / f"{PREFIX}{_here()}-{os.getpid()}-{secrets.token_hex(8)}"
+
+
+@cache
+def _here() -> str:
+    """Return a mark of this machine and its name space of processes: elsewhere a process number means nothing."""
+    parts = [os.uname().nodename]
+    with suppress(OSError):
+        parts.append(Path("/etc/machine-id").read_text(encoding="utf-8"))
+    with suppress(OSError):
+        parts.append(str(Path("/proc/self/ns/pid").readlink()))
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
+
+
+def sweep(folder: Path) -> None:
+    """Remove the leftovers of processes of this machine that are gone, unless one holds what was being replaced."""
+    for path in _leftovers(folder):
+        with suppress(OSError):
+            if not _stale(path.name) or (path / OLD).exists():
+                continue
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink()
+
+
+def waiting(path: Path) -> Path | None:
+    """Return where the folder lies that a killed process has moved aside from `path`, if there is one."""
+    for leftover in _leftovers(path.parent):
+        with suppress(OSError):
+            if (leftover / OLD / path.name).is_dir():
+                return leftover / OLD / path.name
+    return None
+
+
+def _leftovers(folder: Path) -> Iterator[Path]:
+    with suppress(OSError), os.scandir(folder) as entries:
+        yield from [Path(entry.path) for entry in entries if entry.name.startswith(PREFIX)]
+
+
+def _stale(name: str) -> bool:
+    """Tell whether the process that made a name has certainly gone."""
+    found = _NAME.fullmatch(name)
+    if found is None or found[1] != _here():
+        return False
+    try:
+        os.kill(int(found[2]), 0)
+    except ProcessLookupError:
+        return True
+    except OSError:  # it is there, and belongs to somebody else
+        return False
+    return False
+
 
 PRIVATE_FOLDER = 0o700
 PRIVATE_FILE = 0o600
@@ -36,19 +102,19 @@ def new_folder(path: Path, *, overwrite: bool = False, holds: Collection[str] = 
     """
     check_free(path, overwrite=overwrite, holds=holds)
     path = path.resolve()
-    workshop = hidden(path.parent)
+    staging = hidden(path.parent)
     parents = [parent for parent in path.parents if not parent.exists()]
     try:
         with _told(path):
             path.parent.mkdir(parents=True, exist_ok=True)
-            fresh = private_folder(workshop) / "new"
+            fresh = private_folder(staging) / "new"
             fresh.mkdir()
             yield fresh
             sync_tree(fresh)
-            _put_in_place(fresh, path, aside=workshop / OLD / path.name if overwrite else None)
+            _put_in_place(fresh, path, aside=staging / OLD / path.name if overwrite else None)
         parents = []
     finally:
-        _clear_away(workshop, path, parents)
+        _clear_away(staging, path, parents)
     sweep(path.parent)
 
 
@@ -193,19 +259,19 @@ def _sync(folder: Path) -> None:
         os.close(handle)
 
 
-def _clear_away(workshop: Path, path: Path, parents: list[Path]) -> None:
+def _clear_away(staging: Path, path: Path, parents: list[Path]) -> None:
     """Remove the hidden folder and the empty parents that were made for nothing; never the only old folder."""
-    aside = workshop / OLD / path.name
+    aside = staging / OLD / path.name
     if aside.exists() and not path.exists():
         with suppress(OSError):
             aside.rename(path)
         if not path.exists():
             raise OutputError(f"{str(path)!r} was moved to {str(aside)!r} and cannot be moved back. Do so by hand.")
-    shutil.rmtree(workshop, ignore_errors=True)
+    shutil.rmtree(staging, ignore_errors=True)
     for parent in parents:
         with suppress(OSError):
             parent.rmdir()
-    if workshop.exists():
+    if staging.exists():
         raise OutputError(
-            f"The folder {str(workshop)!r} cannot be removed. Delete it by hand: it may hold confidential files."
+            f"The folder {str(staging)!r} cannot be removed. Delete it by hand: it may hold confidential files."
         )

@@ -3,21 +3,210 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
-from quadrille.codebook import Codebook
-from quadrille.data import Data
+from quadrille.codebook import Codebook, Variable
+from quadrille.data import Column, Data, code_dtype
 from quadrille.errors import InputError
-from quadrille.frames import build, to_frame
-from quadrille.frames.columns import no_patterns
-from quadrille.frames.convert import has_nan, nan_remarks, scale, with_nan
-from quadrille.frames.stream import Batches, build_streamed
 from quadrille.io.files import contents, no_panic_shown
-from quadrille.io.parquet_order import Orders, orders_in
+from quadrille.io.frames import build, to_frame
+from quadrille.io.frames.columns import Source, code, complete_text, encode_text, given_by, go_on, no_patterns, wants
+from quadrille.io.frames.convert import has_nan, nan_remarks, scale, with_nan
+from quadrille.io.frames.dtypes import is_text, type_name
+from quadrille.io.frames.identifiers import MOST_ORDINAL, Run, names_identifier
+from quadrille.io.frames.numeric import too_large
+from quadrille.io.losses import NEEDS_ARROW, NO_ORDER
+
+Reader = Callable[[str], Iterator[pl.Series]]
+"""Returns the batches of a column, from the first again at each call."""
+
+
+@dataclass(frozen=True)
+class Batches:
+    """A table that is read column by column and batch by batch; `empty` has its names and types and no rows."""
+
+    empty: pl.DataFrame
+    rows: int
+    read: Reader
+
+    def whole(self, name: str) -> pl.Series:
+        """Return a column in one piece."""
+        return pl.concat(list(self.read(name)), rechunk=True)
+
+
+@dataclass
+class _Facts:
+    """What a first pass over a column finds out."""
+
+    empty: int = 0
+    few: bool = True
+    large: bool = False
+    distinct: pl.Series | None = None
+    running: bool = False
+
+
+def build_streamed(batches: Batches, *, codebook: Codebook | None, weight: str | None, where: str) -> Data:
+    """Turn a table into Data batch by batch; see `build`."""
+    given = given_by(batches.empty, codebook, weight, where)
+    columns = [_column(batches, series, given, where) for series in batches.empty.get_columns()]
+    return Data(columns, weight=weight)
+
+
+def _column(batches: Batches, series: pl.Series, given: Mapping[str, Variable], where: str) -> Column:
+    dtype, mine = type_name(series, where), given.get(series.name)
+    facts = None if _needs_the_whole(series, mine) else _first_pass(batches, series, mine)
+    if facts is None or facts.large:
+        whole = batches.whole(series.name)
+        (source,) = encode_text([Source(whole, dtype, mine, where, whole.null_count())])
+        return code(source)
+    variable = _complete(series, mine, facts, dtype, where, batches.rows)
+    return _second_pass(batches, variable, facts, dtype, where)
+
+
+def _needs_the_whole(series: pl.Series, given: Variable | None) -> bool:
+    """Whether a column can be judged only in one piece: numbers kept as text, decimals, likely identifiers."""
+    if is_text(series):
+        return wants(given) not in ("any", "text") or isinstance(series.dtype, pl.Categorical)
+    if series.dtype.is_decimal() or series.dtype == pl.Null:
+        return True
+    if given is None:
+        return series.dtype.is_numeric() and names_identifier(series.name)
+    return bool(given.missing_ranges) or any(isinstance(value, str) for value in given.missing)
+
+
+def _first_pass(batches: Batches, series: pl.Series, given: Variable | None) -> _Facts:
+    """Count empty fields and collect distinct values, as far as they decide anything."""
+    facts, run = _Facts(), Run(series.name)
+    text, whole = is_text(series), series.dtype.is_integer()
+    coded = (given is None and not series.dtype.is_float()) or (given is not None and given.coded)
+    wanted = coded and not (given is not None and given.categories) and series.dtype != pl.Enum
+    for batch in batches.read(series.name):
+        part = batch.fill_nan(None) if batch.dtype.is_float() and coded else batch
+        facts.empty += part.null_count()
+        if given is None:
+            go_on(run, batch)
+        facts.large = facts.large or (whole and too_large(part))
+        if wanted and facts.few:
+            found = part.drop_nulls().unique()
+            known = found if facts.distinct is None else pl.concat([facts.distinct, found]).unique()
+            # Whole numbers without a codebook are categories only when they are few.
+            facts.few = text or given is not None or not whole or len(known) <= MOST_ORDINAL
+            facts.distinct = known if facts.few else None
+    facts.running = run.counts
+    return facts
+
+
+def _complete(series: pl.Series, given: Variable | None, facts: _Facts, dtype: str, where: str, rows: int) -> Variable:
+    """Return the variable with all its categories."""
+    if is_text(series):
+        found = None if facts.distinct is None else facts.distinct.cast(pl.String).sort()
+        return complete_text(Source(series, dtype, given, where, facts.empty), found, rows)
+    if given is None and (series.dtype.is_float() or not facts.few):
+        return Variable(series.name, "numeric", role="id" if facts.running else None)
+    if given is not None and (not given.coded or given.categories):
+        return given
+    distinct = series if facts.distinct is None else facts.distinct
+    # The distinct values stand for the column: guessing and coding see the same values as in the whole of it.
+    return code(Source(distinct.alias(series.name), dtype, given, where, 0)).variable
+
+
+def _second_pass(batches: Batches, variable: Variable, facts: _Facts, dtype: str, where: str) -> Column:
+    last = len(variable.values)
+    kind: Any = code_dtype(last + (facts.empty > 0)) if variable.coded else np.float64
+    values: NDArray[Any] = np.empty(batches.rows, dtype=kind)
+    start, coded = 0, None
+    # Text that is coded here stays text, also where no value of it is known: `_needs_the_whole` has seen to the rest.
+    text = is_text(batches.empty[variable.name])
+    enum = pl.Enum(cast("list[str]", list(variable.values))) if text else None
+    for batch in batches.read(variable.name):
+        part = batch.cast(enum, strict=False) if enum is not None and batch.dtype != enum else batch
+        coded = code(Source(part, dtype, variable, where, batch.null_count()))
+        values[start : start + len(batch)] = coded.values
+        start += len(batch)
+    assert coded is not None
+    assert start == batches.rows
+    return replace(coded, values=values, nullable=variable.coded and facts.empty > 0)
+
+
+@dataclass(frozen=True)
+class Orders:
+    """Columns of ordered categories: the categories in their order, and remarks on those whose order is not known."""
+
+    known: Mapping[str, tuple[str, ...]]
+    remarks: tuple[str, ...]
+
+
+def orders_in(path: Path, empty: pl.DataFrame) -> Orders:
+    """Find the ordered categories of a Parquet file; `empty` has its names and types as polars reads them.
+
+    An Enum, the type of polars for ordered categories, brings its order along already.
+    """
+    told = [name for name in _ordered_by_pandas(path) if name in empty.columns]
+    if not told and not any(isinstance(dtype, pl.Categorical) for dtype in empty.dtypes):
+        return Orders({}, ())  # most files; they do not wait for Arrow
+    try:
+        import pyarrow.parquet as pq
+    except ImportError:
+        return Orders({}, tuple(f"{name}: {NEEDS_ARROW}." for name in told))
+    try:
+        with cast("Any", pq).ParquetFile(path) as file:
+            return _orders(file, empty, told)
+    except Exception:  # polars reads the file, or refuses it
+        return Orders({}, tuple(f"{name}: {NO_ORDER}." for name in told))
+
+
+def _orders(file: Any, empty: pl.DataFrame, told: list[str]) -> Orders:
+    known: dict[str, tuple[str, ...]] = {}
+    remarks: list[str] = []
+    ordered = [str(field.name) for field in file.schema_arrow if getattr(field.type, "ordered", False)]
+    for name in dict.fromkeys([*ordered, *told]):
+        dtype = empty[name].dtype
+        if isinstance(dtype, pl.Enum):
+            continue
+        # Parquet has no dictionaries of numbers, so that the order of these is lost at writing already.
+        if isinstance(dtype, pl.Categorical) and (categories := _categories(file, name)):
+            known[name] = categories
+        else:
+            remarks.append(f"{name}: {NO_ORDER}.")
+    return Orders(known, tuple(remarks))
+
+
+def _ordered_by_pandas(path: Path) -> list[str]:
+    """Name the columns that pandas calls ordered in the words that it adds to a file."""
+    try:
+        with no_panic_shown(), path.open("rb") as file:
+            words: Any = json.loads(pl.read_parquet_metadata(file)["pandas"])
+        facts = {str(column["name"]): column["metadata"] for column in words["columns"]}
+        return [name for name, fact in facts.items() if fact and "ordered" in fact and fact["ordered"]]
+    except (Exception, pl.exceptions.PanicException):
+        return []
+
+
+def _categories(file: Any, name: str) -> tuple[str, ...]:
+    """Return the one list of categories of all groups of rows; nothing where they differ or are not written."""
+    found: set[tuple[str, ...]] = set()
+    for group in range(file.num_row_groups):
+        if not _has_dictionary(file.metadata.row_group(group), name):
+            return ()
+        column = file.read_row_group(group, columns=[name]).column(name)
+        found |= {tuple(chunk.dictionary.to_pylist()) for chunk in column.chunks if len(chunk)}
+    categories = found.pop() if len(found) == 1 else ()
+    return categories if len(set(categories)) == len(categories) else ()
+
+
+def _has_dictionary(group: Any, name: str) -> bool:
+    """Whether a group of rows holds the categories of a column, not only its values."""
+    columns = map(group.column, range(group.num_columns))
+    return any(column.path_in_schema == name and column.has_dictionary_page for column in columns)
+
 
 BATCH = 1 << 18
 """Files with more rows than this are read in batches of as many, so that they are never whole in memory."""

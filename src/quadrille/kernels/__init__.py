@@ -1,8 +1,31 @@
 """The compiled loops. The only package that imports numba; each kernel has a plain numpy twin in the tests."""
 
-from quadrille.kernels.augment import augment
-from quadrille.kernels.board import At, Board, lay_out, read
-from quadrille.kernels.candidate import (
+from quadrille.kernels.controlled.donors import DonorIndex, Edits, no_edits, open_line, open_stock
+from quadrille.kernels.controlled.partners import (
+    near_donors,
+    nothing_asked,
+    pair_round,
+    pick_from_groups,
+    rules_leave_nobody,
+)
+from quadrille.kernels.count_space import Urn, compare_tables, swap_cells, swap_records
+from quadrille.kernels.designed.design import draw_rows, improve, price_cells, take_back, treat_all
+from quadrille.kernels.designed.fillers import DEATHS_KEPT, room_for
+from quadrille.kernels.designed.neighbours import loss_now
+from quadrille.kernels.designed.state import At, Board, lay_out, read
+from quadrille.kernels.draw import (
+    augment,
+    below,
+    choose,
+    derange,
+    draw_pairs,
+    has_partner,
+    part_pairs,
+    put_back,
+    shuffle,
+    take_any,
+)
+from quadrille.kernels.fused import (
     CONFIDENCE,
     ENTROPY_CHANGE,
     EXPOSED,
@@ -12,22 +35,16 @@ from quadrille.kernels.candidate import (
     FullTable,
     score_candidate,
 )
-from quadrille.kernels.count_space import Urn, compare_tables, swap_cells, swap_records
-from quadrille.kernels.counting import count_dominating
-from quadrille.kernels.design import draw_rows, improve, price_cells, take_back, treat_all
-from quadrille.kernels.draw import draw_pairs, has_partner, put_back, take_any
-from quadrille.kernels.edits import Edits, no_edits
-from quadrille.kernels.exchange import part_pairs
-from quadrille.kernels.fillers import DEATHS_KEPT, room_for
-from quadrille.kernels.finalists import nothing_asked
-from quadrille.kernels.lattice import loss_now
-from quadrille.kernels.market import Market, open_line, open_stock
-from quadrille.kernels.partners import near_donors, pair_round, pick_from_groups, rules_leave_nobody
-from quadrille.kernels.permute import choose, derange
 from quadrille.kernels.pool import Dice, Pool, dice
-from quadrille.kernels.smallcells import small_cell_change
-from quadrille.kernels.tables import add_ticks, chi_square, net_of_cells, net_of_rows, sort_into_groups
-from quadrille.kernels.words import below, shuffle
+from quadrille.kernels.tables import (
+    add_ticks,
+    chi_square,
+    count_dominating,
+    net_of_cells,
+    net_of_rows,
+    small_cell_change,
+    sort_into_groups,
+)
 
 __all__ = [
     "CONFIDENCE",
@@ -40,9 +57,9 @@ __all__ = [
     "At",
     "Board",
     "Dice",
+    "DonorIndex",
     "Edits",
     "FullTable",
-    "Market",
     "Pool",
     "Urn",
     "add_ticks",

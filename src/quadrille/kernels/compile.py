@@ -1,16 +1,27 @@
-"""How kernels are compiled: cached on disk where a folder can be written, in memory otherwise."""
+"""How kernels are compiled: cached on disk where a folder can be written, in memory otherwise.
+
+A compiled kernel holds the constants and the code of the kernels that it calls, in whatever file they are. So what is
+on disk is valid for one text of the kernel's own file and of all that this imports from here, and for no other: a
+change of one file compiles anew what depends on it, and leaves the rest as it is.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import re
+import sys
 from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
+from numba.core.caching import FunctionCache, IndexDataCacheFile
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_STAMP = "kernels.stamp"
+_IMPORT = re.compile(rb"^(?:from|import) quadrille\.kernels\b([\w.]*)", re.MULTILINE)
 
 
 def kernel(function: F) -> F:
@@ -24,34 +35,49 @@ def step(function: F) -> F:
 
 
 def _compiled(function: F, *, inlined: bool) -> F:
-    try:
-        compiled = numba.njit(cache=True, nogil=True, forceinline=inlined)(function)
-    except RuntimeError:  # no folder for the cache can be written
-        compiled = numba.njit(nogil=True, forceinline=inlined)(function)
+    compiled = numba.njit(nogil=True, forceinline=inlined)(function)
+    with suppress(RuntimeError):  # no folder for the cache can be written
+        vars(compiled)["_cache"] = _KernelCache(function)
     return cast("F", compiled)
 
 
-def forget_stale_kernels(folder: Path) -> bool:
-    """Clear the cache of compiled kernels when any file of this folder has changed; tell whether that was so.
+class _KernelCache(FunctionCache):
+    """The compiled forms of one kernel, in files named after it."""
 
-    The cache looks at the file of a kernel only, but a kernel also holds the constants and the code of other files.
-    """
-    files = sorted(folder.glob("*.py"))
-    stamp = "\n".join(f"{file.name} {file.stat().st_size} {file.stat().st_mtime_ns}" for file in files)
-    cache = folder / "__pycache__"
-    try:
-        if (cache / _STAMP).read_text(encoding="utf-8") == stamp:
-            return False
-    except OSError:
-        pass
-    try:
-        for compiled in cache.glob("*.nb[ic]"):
-            compiled.unlink(missing_ok=True)
-        cache.mkdir(exist_ok=True)
-        (cache / _STAMP).write_text(stamp, encoding="utf-8")
-    except OSError:  # nothing is cached where nothing can be written
-        return False
-    return True
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        file = Path(function.__code__.co_filename)
+        # No line number, unlike numba's own names: a kernel that is moved down its file takes the place of the old one.
+        name = f"{file.stem}.{function.__qualname__}.py{sys.version_info[0]}{sys.version_info[1]}"
+        self._cache_file = _Files(cast("str", self.cache_path), name, stamp_of(file, Path(__file__).parent))
 
 
-forget_stale_kernels(Path(__file__).parent)
+class _Files(IndexDataCacheFile):
+    """The files of a kernel. The stamp is part of the version, which is read first: older ones may not be readable."""
+
+    def __init__(self, folder: str, name: str, stamp: str) -> None:
+        super().__init__(folder, name, stamp)
+        self._version = f"{numba.__version__} {stamp}"
+
+
+@cache
+def stamp_of(file: Path, folder: Path) -> str:
+    """Return a hash of the text of a file of kernels and of all that it imports from this folder, at any remove."""
+    seen, waiting = {file}, [file]
+    while waiting:
+        new = _read(waiting.pop(), folder)[1] - seen
+        seen |= new
+        waiting += new
+    # Without paths: a copy of the folder may use the copied cache.
+    return hashlib.sha256(b"".join(sorted(_read(each, folder)[0] for each in seen))).hexdigest()
+
+
+@cache
+def _read(file: Path, folder: Path) -> tuple[bytes, frozenset[Path]]:
+    """Return the hash of a file and the files that it imports."""
+    text = file.read_bytes()
+    paths = [folder.joinpath(*name.decode().split(".")[1:]) for name in _IMPORT.findall(text)]
+    imported = [
+        path.with_suffix(".py") if path.with_suffix(".py").is_file() else path / "__init__.py" for path in paths
+    ]
+    return hashlib.sha256(text).digest(), frozenset(path for path in imported if path.is_file())

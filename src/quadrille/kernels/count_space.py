@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quadrille.kernels.compile import kernel, step
+from quadrille.kernels.draw import below
 from quadrille.kernels.pool import Dice, Ints, Whole
-from quadrille.kernels.words import below
 
 NONE = -1
 NOWHERE = 0xFFFFFFFF

@@ -12,10 +12,47 @@ inlined, which makes them some eight times faster.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from quadrille.kernels.compile import kernel, step
 from quadrille.kernels.pool import Dice, Flags, Ints, Pool, Whole
-from quadrille.kernels.words import below, below_large
+
+
+@step
+def below(n: Whole, dice: Dice) -> Whole:
+    """Return a uniform number in 0..n-1, for n up to 2^31, by multiplication with exact rejection."""
+    words, cursor = dice
+    while cursor[0] < len(words):
+        product = np.int64(words[cursor[0]]) * np.int64(n)
+        cursor[0] += 1
+        low = product & np.int64(0xFFFFFFFF)
+        if low >= n or low >= np.int64(0x100000000) % n:
+            return product >> 32
+    cursor[1] = 1
+    return np.int64(0)
+
+
+@kernel
+def below_large(n: Whole, dice: Dice) -> Whole:
+    """Return a uniform number in 0..n-1, for n up to 2^62, from two words with exact rejection."""
+    words, cursor = dice
+    whole = np.int64(1) << 62
+    while cursor[0] + 1 < len(words):
+        value = (np.int64(words[cursor[0]] >> 1) << 31) | np.int64(words[cursor[0] + 1] >> 1)
+        cursor[0] += 2
+        if value < whole - whole % n:
+            return value % n
+    cursor[1] = 1
+    return np.int64(0)
+
+
+@kernel
+def shuffle(items: Ints, dice: Dice) -> None:
+    """Put items in uniformly random order."""
+    for i in range(len(items) - 1, 0, -1):
+        j = below(i + 1, dice)
+        items[i], items[j] = items[j], items[i]
+
 
 NOBODY = (-1, -1)
 
@@ -268,3 +305,192 @@ def has_partner(pool: Pool) -> Flags:
                 found[g] = True
                 break
     return found
+
+
+@kernel
+def common_base(a: Whole, b: Whole, base: Ints, mate: Ints, parent: Ints) -> Whole:
+    """Return the nearest vertex, counted by blossom bases, that both a and b descend from."""
+    seen = np.zeros(len(mate), dtype=np.bool_)
+    while True:
+        a = base[a]
+        seen[a] = True
+        if mate[a] < 0:
+            break
+        a = parent[mate[a]]
+    while True:
+        b = base[b]
+        if seen[b]:
+            return b
+        b = parent[mate[b]]
+
+
+@kernel
+def mark_blossom(v: Whole, top: Whole, child: Whole, base: Ints, mate: Ints, parent: Ints, inside: Flags) -> None:
+    """Mark the bases between v and the top of a blossom, and turn the parents round."""
+    while base[v] != top:
+        inside[base[v]] = True
+        inside[base[mate[v]]] = True
+        parent[v] = child
+        child = mate[v]
+        v = parent[mate[v]]
+
+
+@kernel
+def search_from(root: Whole, group: Ints, mate: Ints, parent: Ints, frozen: Flags, pool: Pool) -> Whole:
+    """Search an augmenting path from an unmatched vertex; return its other end or -1. `parent` tells the way back.
+
+    What a search without success has reached can be on no augmenting path: it is frozen for the searches after it.
+    """
+    count = len(group)
+    base = np.arange(count)
+    reached = np.zeros(count, dtype=np.bool_)
+    queue = np.empty(count, dtype=np.int64)
+    parent[:] = -1
+    reached[root] = True
+    queue[0], head, tail = root, 0, 1
+    while head < tail:
+        v = queue[head]
+        head += 1
+        for to in range(count):
+            if frozen[to] or base[v] == base[to] or mate[v] == to or not admissible(group[v], group[to], pool):
+                continue
+            if to == root or (mate[to] >= 0 and parent[mate[to]] >= 0):
+                top = common_base(v, to, base, mate, parent)
+                inside = np.zeros(count, dtype=np.bool_)
+                mark_blossom(v, top, to, base, mate, parent, inside)
+                mark_blossom(to, top, v, base, mate, parent, inside)
+                for i in range(count):
+                    if inside[base[i]]:
+                        base[i] = top
+                        if not reached[i]:
+                            reached[i] = True
+                            queue[tail] = i
+                            tail += 1
+            elif parent[to] < 0:
+                parent[to] = v
+                if mate[to] < 0:
+                    return np.int64(to)
+                reached[mate[to]] = True
+                queue[tail] = mate[to]
+                tail += 1
+    for v in range(count):
+        if reached[v] or parent[v] >= 0:
+            frozen[v] = True
+    return np.int64(-1)
+
+
+@kernel
+def augment(group: Ints, mate: Ints, pool: Pool) -> bool:
+    """Match one pair more if possible: change `mate` along a path and tell whether there was one."""
+    parent = np.empty(len(group), dtype=np.int64)
+    frozen = np.zeros(len(group), dtype=np.bool_)
+    tried = np.zeros(len(pool.unused), dtype=np.bool_)
+    for root in range(len(group)):
+        if mate[root] >= 0 or frozen[root] or tried[group[root]]:
+            continue
+        tried[group[root]] = True
+        v = search_from(root, group, mate, parent, frozen, pool)
+        if v >= 0:
+            while v >= 0:
+                before = parent[v]
+                after = mate[before]
+                mate[v] = before
+                mate[before] = v
+                v = after
+            return True
+    return False
+
+
+TRIES = 64
+GIVE_UP = 256
+
+
+@step
+def enough_words(dice: Dice) -> bool:
+    """Tell whether the words last for another round, rejections included."""
+    return dice.cursor[0] + 2 * TRIES < len(dice.words)
+
+
+@kernel
+def part_pairs(pairs: Ints, places: Ints, drawn: Whole, pool: Pool, log: Ints, dice: Dice) -> Whole:
+    """Add pairs as long as that goes fast: unused a and b and a pair (c, d) become (a, c) and (b, d).
+
+    `places` holds the places of the records of `pairs`. Returns the number of pairs there are then.
+    """
+    unused = np.array([place for place in range(pool.start[-1]) if not is_used(place, pool)], dtype=np.int64)
+    class_at = np.array([pool.class_of[group_at(place, pool)] for place in unused], dtype=np.int64)
+    low = np.searchsorted(class_at, np.arange(len(pool.first)))  # of each class, the first unused record
+    left = low[1:] - low[:-1]
+    of_pair = np.array([pool.class_of[group_at(places[m, 0], pool)] for m in range(drawn)], dtype=np.int64)
+    by_class = np.argsort(of_pair, kind="mergesort")
+    first = np.searchsorted(of_pair[by_class], np.arange(len(pool.first)))
+    failures = 0
+    while drawn < len(pairs) and failures < GIVE_UP and len(unused) and enough_words(dice):
+        i = below(len(unused), dice)
+        c = class_at[i]
+        failures += 1
+        if i - low[c] >= left[c] or left[c] < 2 or first[c + 1] == first[c]:
+            continue
+        j = low[c] + below(left[c], dice)
+        if i == j:
+            continue
+        a, b = unused[i], unused[j]
+        for _ in range(TRIES):
+            m = by_class[first[c] + below(first[c + 1] - first[c], dice)]
+            p, q = places[m]
+            if admissible(group_at(a, pool), group_at(p, pool), pool) and admissible(
+                group_at(b, pool), group_at(q, pool), pool
+            ):
+                take(a, group_at(a, pool), pool, log)
+                take(b, group_at(b, pool), pool, log)
+                places[m, 1] = a
+                places[drawn] = b, q
+                drawn += 1
+                failures = 0
+                for gone in (max(i, j), min(i, j)):  # the last unused record of the class fills the gap
+                    left[c] -= 1
+                    unused[gone] = unused[low[c] + left[c]]
+                break
+    for m in range(drawn):
+        pairs[m, 0] = pool.order[places[m, 0]]
+        pairs[m, 1] = pool.order[places[m, 1]]
+    return drawn
+
+
+@kernel
+def choose(order: NDArray[np.int32], start: Ints, count: Ints, dice: Dice, chosen: Ints) -> None:
+    """Choose count[b] of the records of each block, one block after the other, uniformly and in random order.
+
+    Block b owns the places start[b] to start[b+1] of `order`, which is left as it was found.
+    """
+    done = 0
+    for b in range(len(count)):
+        low, size = start[b], start[b + 1] - start[b]
+        for i in range(count[b]):
+            chosen[done + i] = i + below(size - i, dice)
+            place, other = low + i, low + chosen[done + i]
+            order[place], order[other] = order[other], order[place]
+        for i in range(count[b] - 1, -1, -1):
+            place, other = low + i, low + chosen[done + i]
+            chosen[done + i] = order[place]
+            order[place], order[other] = order[other], order[place]
+        done += count[b]
+
+
+@kernel
+def derange(places: Ints, count: Ints, dice: Dice) -> None:
+    """Permute the places of each class uniformly among the permutations that leave none where it is.
+
+    Uniform permutations are drawn until one has no fixed point, and given up at the first fixed point. A shuffle is
+    uniform whatever it starts from, so a new attempt goes on from the order that the last one left.
+    """
+    low = 0
+    for c in range(len(count)):
+        size, i = count[c], count[c] - 1
+        for k in range(size):
+            places[low + k] = low + k
+        while size > 1 and i >= 0 and dice.cursor[1] == 0:
+            j = below(i + 1, dice)
+            places[low + i], places[low + j] = places[low + j], places[low + i]
+            i = size - 1 if places[low + i] == low + i else i - 1
+        low += size

@@ -1,4 +1,4 @@
-"""Counting: net changes of table cells, exact sums of ticks, sorting by group, chi-square."""
+"""Counting: net changes of table cells, exact sums of ticks, sorting, chi-square, small and dominating cells."""
 
 from __future__ import annotations
 
@@ -126,3 +126,54 @@ def chi_square(table: NDArray[np.float64]) -> tuple[float, Whole, Whole]:
             if expected > 0:
                 value += (table[i, j] - expected) ** 2 / expected
     return value / total, (rows > 0).sum(), (columns > 0).sum()
+
+
+@kernel
+def count_dominating(x: Ints, y: Ints) -> Ints:
+    """Count the points with no larger x and y, equal points excepted; x and y are ranks from 0."""
+    order = np.argsort(x * (y.max() + 1) + y) if len(x) else np.empty(0, dtype=np.int64)
+    tree = np.zeros(y.max() + 2 if len(x) else 1, dtype=np.int64)
+    counts = np.zeros(len(x), dtype=np.int64)
+    start = 0
+    while start < len(order):
+        end = start
+        while end < len(order) and x[order[end]] == x[order[start]] and y[order[end]] == y[order[start]]:
+            end += 1
+        i, below = y[order[start]] + 1, 0
+        while i > 0:
+            below += tree[i]
+            i -= i & -i
+        for j in range(start, end):
+            counts[order[j]] = below
+        i = y[order[start]] + 1
+        while i < len(tree):
+            tree[i] += end - start
+            i += i & -i
+        start = end
+    return counts
+
+
+@kernel
+def small_cell_change(cells: Ints, new: Ints, count: Ints, n: Whole) -> tuple[Whole, Whole]:
+    """Return by how many the unswapped records in cells of 1 to n-1 records, and all unswapped records, change.
+
+    Cell 2c counts the unswapped records of cell c and 2c+1 the swapped ones; `count` is the table before.
+    """
+    at_risk, unswapped = np.int64(0), np.int64(0)
+    i = 0
+    while i < len(cells):
+        cell = cells[i] >> 1
+        was, others = count[2 * cell], count[2 * cell + 1]
+        now, fresh = was, others
+        while i < len(cells) and cells[i] >> 1 == cell:
+            if cells[i] & 1:
+                fresh = new[i]
+            else:
+                now = new[i]
+            i += 1
+        unswapped += now - was
+        if 0 < now + fresh < n:
+            at_risk += now
+        if 0 < was + others < n:
+            at_risk -= was
+    return at_risk, unswapped

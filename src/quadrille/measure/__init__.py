@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from quadrille.errors import unknown_name
 from quadrille.measure import ard, association, correlation, difference, records, regression, risk, tables, utility
-from quadrille.measure_base import Measure
+from quadrille.measure.base import Measure
 
 MEASURES: dict[str, Measure] = {
     measure.name: measure

@@ -8,10 +8,10 @@ from math import inf
 import numpy as np
 
 from quadrille import kernels
-from quadrille.cross import Cells
+from quadrille.data import Cells
 from quadrille.measure.association import contingency, cramers_v, sparse_share
+from quadrille.measure.base import EMPTY, NO_DIFFERENCE, NOTHING_CHANGED, Measure, Score, undefined
 from quadrille.measure.utility import REFERENCE
-from quadrille.measure_base import EMPTY, NO_DIFFERENCE, NOTHING_CHANGED, Measure, Score, undefined
 from quadrille.summary import Change, Tally
 
 _SAME = 1e-12

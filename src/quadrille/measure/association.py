@@ -8,8 +8,8 @@ from math import sqrt
 import numpy as np
 
 from quadrille import kernels
-from quadrille.cross import Cells
-from quadrille.measure_base import EMPTY, NOTHING_CHANGED, Measure, Score, undefined
+from quadrille.data import Cells
+from quadrille.measure.base import EMPTY, NOTHING_CHANGED, Measure, Score, undefined
 from quadrille.summary import Change, Tally
 
 _REPORT = "Gomatam & Karr (2003), NISS Technical Report 131"

@@ -9,10 +9,10 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from quadrille.formula import Floats
+from quadrille.expressions import Floats
+from quadrille.measure.base import NOTHING_CHANGED, Measure, Score, undefined
+from quadrille.measure.moments import Ints, Sums, SumsChange
 from quadrille.measure.utility import REFERENCE
-from quadrille.measure_base import NOTHING_CHANGED, Measure, Score, undefined
-from quadrille.moments import Ints, Sums, SumsChange
 
 CHANGED = 1e-9
 """A correlation that moves less has not changed."""

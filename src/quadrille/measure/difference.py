@@ -11,9 +11,9 @@ from math import inf, ldexp, log1p
 
 import numpy as np
 
-from quadrille.areas import Areas, Floats, Grouped, Ints, steps
-from quadrille.cross import Cells
-from quadrille.measure_base import EMPTY, NOTHING_CHANGED, Direction, Measure, Score, undefined
+from quadrille.data import Cells
+from quadrille.measure.areas import Areas, Floats, Grouped, Ints, steps
+from quadrille.measure.base import EMPTY, NOTHING_CHANGED, Direction, Measure, Score, undefined
 from quadrille.summary import Change, Tally
 
 Terms = Callable[[Floats], Floats]

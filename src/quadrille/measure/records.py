@@ -7,8 +7,8 @@ from math import inf, prod
 import numpy as np
 from numpy.typing import NDArray
 
-from quadrille.cross import Cells
-from quadrille.measure_base import EMPTY, NOTHING_CHANGED, Measure, Score, undefined
+from quadrille.data import Cells
+from quadrille.measure.base import EMPTY, NOTHING_CHANGED, Measure, Score, undefined
 from quadrille.summary import Change, Tally
 
 

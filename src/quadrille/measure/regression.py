@@ -8,11 +8,11 @@ from math import inf
 
 import numpy as np
 
-from quadrille.formula import Floats
+from quadrille.expressions import Floats
+from quadrille.measure.base import NOTHING_CHANGED, Measure, Score, undefined
 from quadrille.measure.correlation import UNKNOWN
+from quadrille.measure.moments import Ints, Sums, SumsChange
 from quadrille.measure.utility import REFERENCE
-from quadrille.measure_base import NOTHING_CHANGED, Measure, Score, undefined
-from quadrille.moments import Ints, Sums, SumsChange
 
 _CONSTANT = 1e-12
 _DEPENDENT = 1e-10

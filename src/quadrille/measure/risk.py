@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quadrille import kernels
-from quadrille.measure_base import EMPTY, Measure, Score, undefined
+from quadrille.measure.base import EMPTY, Measure, Score, undefined
 from quadrille.summary import Change, Tally
 
 Ints = NDArray[np.int64]

@@ -9,8 +9,8 @@ from math import inf, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from quadrille.areas import Areas, Grouped
-from quadrille.measure_base import EMPTY, NOTHING_CHANGED, Measure, Score, undefined
+from quadrille.measure.areas import Areas, Grouped
+from quadrille.measure.base import EMPTY, NOTHING_CHANGED, Measure, Score, undefined
 from quadrille.summary import Change, Tally
 
 Shares = NDArray[np.float64]

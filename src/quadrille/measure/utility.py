@@ -8,7 +8,7 @@ from math import inf, sqrt
 
 import numpy as np
 
-from quadrille.measure_base import EMPTY, NOTHING_CHANGED, Layout, Measure, Score, undefined
+from quadrille.measure.base import EMPTY, NOTHING_CHANGED, Layout, Measure, Score, undefined
 from quadrille.summary import Change, Tally
 
 REFERENCE = "Dohrmann, Krenzke, Roey & Russell (2009)"

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from quadrille.data import Data
 from quadrille.datasets import cps8d
 from quadrille.papers.reproduction import Cell, Claim, Progress, Reproduction, published
-from quadrille.recipe import one_of, whole
-from quadrille.study.score import Evaluator
+from quadrille.params import one_of, whole
+from quadrille.score.evaluator import Evaluator
 from quadrille.swap.pairing import Sampler
 from quadrille.swap.random import RandomSwap
 

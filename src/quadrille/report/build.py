@@ -6,6 +6,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
+from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from quadrille import __version__, chart
@@ -13,11 +14,29 @@ from quadrille.data import Data
 from quadrille.errors import MismatchError, OutputError
 from quadrille.io.atomic import new_file
 from quadrille.report import sections_choice, sections_data, sections_designed, sections_study
-from quadrille.report.page import place, templates
-from quadrille.report.scope import Row, Scope, look
-from quadrille.study.results import Study
+from quadrille.report.input import ReportInput, Row, look
+from quadrille.study.study import Study
+from quadrille.text import shown
 
-_SECTIONS: dict[str, tuple[str, Callable[[Scope], Row]]] = {
+
+def place(name: str, figure: chart.Figure) -> Markup:
+    """Return the place of a chart, told in words to those who cannot see it."""
+    told = str(figure.description)  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]
+    return Markup('<figure aria-label="{}">{}</figure>').format(_tame(told), Markup(chart.place(name)))
+
+
+def templates() -> Environment:
+    """Return templates that escape everything and refuse names that do not exist."""
+    loader = PackageLoader("quadrille.report")
+    return Environment(loader=loader, autoescape=True, finalize=_tame, undefined=StrictUndefined, trim_blocks=True)
+
+
+def _tame(value: object) -> object:
+    """Escape what steers a terminal or turns the direction of writing; markup of our own stays as it is."""
+    return shown(value, keep="\n\r\t") if type(value) is str else value
+
+
+_SECTIONS: dict[str, tuple[str, Callable[[ReportInput], Row]]] = {
     "summary": ("Summary", sections_choice.summary),
     "profile": ("The data", sections_data.profile),
     "design": ("What was searched", sections_study.design),
@@ -88,7 +107,7 @@ def _keep_apart(out: Path, study: Study) -> None:
             raise OutputError(f"{str(out)!r} is the {what}. Choose another name for the report.")
 
 
-def render(scope: Scope, written: datetime) -> str:
+def render(scope: ReportInput, written: datetime) -> str:
     """Return the page."""
     left_out = () if sections_designed.has_designed(scope) else ("designed",)
     sections: dict[str, Row] = {

@@ -11,13 +11,13 @@ from markupsafe import Markup
 from quadrille import __version__, chart
 from quadrille.data import Data
 from quadrille.io.atomic import PRIVATE_FOLDER, check_free, new_folder, write_file
-from quadrille.measure_base import Measure
+from quadrille.measure.base import Measure
 from quadrille.plan import Plan
 from quadrille.recipe import Recipe
 from quadrille.report import readers_sections as sections
-from quadrille.report.page import place, templates
-from quadrille.report.readers_material import Material, gather
-from quadrille.report.scope import Row
+from quadrille.report.build import place, templates
+from quadrille.report.input import Row
+from quadrille.report.readers_sections import Material, gather
 
 Section = tuple[str, str, Callable[[Material], Row]]
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from statistics import fmean, stdev
 
-from quadrille.report import words
-from quadrille.report.choice import reasons
-from quadrille.report.scope import TOGETHER, TWO_WAY, Candidate, Row, Scope
-from quadrille.study.axes import kind_of, orient
-from quadrille.study.score import Scores
+from quadrille.measure.axes import measure_of, orient
+from quadrille.present import words
+from quadrille.report.input import TOGETHER, TWO_WAY, Candidate, ReportInput, Row, reasons
+from quadrille.score.evaluator import Scores
 
 _MANY_DOTS = 200
 
 
-def summary(scope: Scope) -> Row:
+def summary(scope: ReportInput) -> Row:
     """Say what is proposed, why, what it does to risk and what it costs."""
     small, exposed, _ = scope.together
     before, after = scope.before, scope.chosen.scores
@@ -31,13 +30,13 @@ def summary(scope: Scope) -> Row:
     }
 
 
-def _before_after(scope: Scope, address: str) -> Row:
+def _before_after(scope: ReportInput, address: str) -> Row:
     return {
         "measure": address,
-        "side": kind_of(address).side,
+        "side": measure_of(address).side,
         "before": words.score(address, scope.before[address]),
         "after": words.score(address, scope.chosen.scores[address]),
-        "better": kind_of(address).direction,
+        "better": measure_of(address).direction,
     }
 
 
@@ -45,7 +44,7 @@ def _detail(scores: Scores, address: str, name: str) -> int:
     return int(scores.results[address][1].detail.get(name, 0))
 
 
-def _risk_in_words(scope: Scope) -> list[str]:
+def _risk_in_words(scope: ReportInput) -> list[str]:
     """Return the three risk measures as sentences, with the counts behind them."""
     small, exposed, confidence = scope.together
     before, after, n = scope.before, scope.chosen.scores, scope.n
@@ -73,7 +72,7 @@ def _risk_in_words(scope: Scope) -> list[str]:
     return lines
 
 
-def _loss_in_words(scope: Scope) -> str:
+def _loss_in_words(scope: ReportInput) -> str:
     address = scope.axes[1]
     value, account = words.score(address, scope.chosen.scores[address]), scope.chosen.account
     return (
@@ -82,7 +81,7 @@ def _loss_in_words(scope: Scope) -> str:
     )
 
 
-def rivals(scope: Scope) -> Row:
+def rivals(scope: ReportInput) -> Row:
     """Set the chosen candidate beside the next safer and the next gentler one."""
     return {
         "candidates": [_head(candidate) for candidate in scope.candidates],
@@ -103,7 +102,7 @@ def _head(candidate: Candidate) -> Row:
     return {"number": candidate.number, "role": candidate.role, "design": design, "warnings": warnings}
 
 
-def _compared(scope: Scope, address: str) -> Row:
+def _compared(scope: ReportInput, address: str) -> Row:
     """Return one measure of all candidates; the best ones are marked unless all are alike."""
     values = [candidate.scores[address] for candidate in scope.candidates]
     ranks = [None if value is None else orient(address, value) for value in values]
@@ -112,8 +111,8 @@ def _compared(scope: Scope, address: str) -> Row:
     notes = dict.fromkeys(note for c in scope.candidates if (note := c.scores.note(address)))
     return {
         "measure": address,
-        "side": kind_of(address).side,
-        "better": kind_of(address).direction,
+        "side": measure_of(address).side,
+        "better": measure_of(address).direction,
         "values": [
             {"text": words.score(address, value), "best": best is not None and rank == best}
             for value, rank in zip(values, ranks, strict=True)
@@ -149,7 +148,7 @@ def _variables(candidate: Candidate) -> list[Row]:
     ]
 
 
-def seeds(scope: Scope) -> Row:
+def seeds(scope: ReportInput) -> Row:
     """Return the spread of each measure over the seeds of the chosen design, and where the chosen one lies."""
     design = scope.chosen.design["design"]
     same = [row for row in scope.rows if row["design"] == design and row["status"] == "done"]
@@ -178,9 +177,9 @@ def _spread(address: str, same: list[Row], chosen: int) -> Row | None:
     }
 
 
-def measures(scope: Scope) -> Row:
+def measures(scope: ReportInput) -> Row:
     """Return the definition of every measure in the report."""
-    kinds = dict.fromkeys(kind_of(address) for address in scope.measures if address != TWO_WAY)
+    kinds = dict.fromkeys(measure_of(address) for address in scope.measures if address != TWO_WAY)
     rows = [
         {
             "name": kind.name,

@@ -5,13 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from quadrille import chart
-from quadrille.cross import Cross
-from quadrille.data import Column, Data
-from quadrille.frames import tidy
-from quadrille.report import words
-from quadrille.report.scope import TWO_WAY, Row, Scope
+from quadrille.data import Column, Cross, Data, tidy
+from quadrille.present import words
+from quadrille.report.input import TWO_WAY, ReportInput, Row
 from quadrille.report.tables import FullTable, one_way, two_way
-from quadrille.texts import large
+from quadrille.text import large
 
 _SIZES = 4
 _MOST_CATEGORIES = 15
@@ -19,7 +17,7 @@ _MOST_TABLES = 3
 _HEAT = (TWO_WAY, "cramers_v_change")
 
 
-def profile(scope: Scope) -> Row:
+def profile(scope: ReportInput) -> Row:
     """Describe the file: records, weight, columns, cells."""
     data = scope.data
     cross = Cross.of(data, data.keys)
@@ -51,7 +49,7 @@ def _column(column: Column, data: Data) -> Row:
     }
 
 
-def tables(scope: Scope) -> Row:
+def tables(scope: ReportInput) -> Row:
     """Return the tables of the chosen candidate before and after, and what became of the small cells."""
     data, released, keys = scope.data, scope.released, scope.data.keys
     full = FullTable.of(data, released)
@@ -72,7 +70,7 @@ def tables(scope: Scope) -> Row:
     }
 
 
-def _heat(scope: Scope) -> dict[str, chart.Figure]:
+def _heat(scope: ReportInput) -> dict[str, chart.Figure]:
     """Draw the measures that have a value for every pair of variables."""
     charts: dict[str, chart.Figure] = {}
     for address in _HEAT if len(scope.data.keys) > 1 else ():
@@ -82,7 +80,7 @@ def _heat(scope: Scope) -> dict[str, chart.Figure]:
     return charts
 
 
-def _most_changed(scope: Scope) -> list[tuple[tuple[str, str], float]]:
+def _most_changed(scope: ReportInput) -> list[tuple[tuple[str, str], float]]:
     """Return the pairs of variables whose tables change most."""
     if len(scope.data.keys) < 2:
         return []
@@ -91,7 +89,7 @@ def _most_changed(scope: Scope) -> list[tuple[tuple[str, str], float]]:
     return sorted(changed, key=lambda each: -each[1])[:_MOST_TABLES]
 
 
-def categories(scope: Scope, full: FullTable) -> list[Row]:
+def categories(scope: ReportInput, full: FullTable) -> list[Row]:
     """Return the categories whose records are most at risk after the swap, by the n-rule and by exposed."""
     small, n = scope.together[0], scope.n
     was, now = (scores.results[small][1].explain for scores in (scope.before, scope.chosen.scores))

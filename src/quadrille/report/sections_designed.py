@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from quadrille import chart
-from quadrille.frames import tidy
-from quadrille.io.designed import LIMITS, NEAR_HEAD, SIZE_HEAD, Diagnosis, diagnosis_of
-from quadrille.report import words
-from quadrille.report.scope import Row, Scope
+from quadrille.data import tidy
+from quadrille.measure.axes import measure_of
+from quadrille.present import words
+from quadrille.present.designed import LIMITS, NEAR_HEAD, SIZE_HEAD, Diagnosis, diagnosis_of
+from quadrille.report.input import ReportInput, Row
 from quadrille.report.tables import FullTable
-from quadrille.study.axes import kind_of
-from quadrille.study.cells import cell_costs, undoing_plan
-from quadrille.study.score import score
+from quadrille.score.evaluator import score
+from quadrille.study.designed import cell_costs, undoing_plan
 from quadrille.swap.designed import DesignedSwap
 
 _MOST_ROWS = 25
 
 
-def has_designed(scope: Scope) -> bool:
+def has_designed(scope: ReportInput) -> bool:
     """Whether any candidate of the study is a designed swap."""
     return any(row["method"] == words.DESIGNED for row in scope.rows)
 
 
-def designed(scope: Scope) -> Row:
+def designed(scope: ReportInput) -> Row:
     """Return the curve with its bound, the diagnosis of the chosen candidate, and the warning on the n-rule."""
     found = diagnosis_of(scope.chosen.account)
     charts = {} if found is None else _charts(scope, found)
@@ -35,7 +35,7 @@ def designed(scope: Scope) -> Row:
     }
 
 
-def _curve(scope: Scope) -> Row:
+def _curve(scope: ReportInput) -> Row:
     """Return the designed candidates that no other beats, with the least loss at their exposure and the gap."""
     floor = scope.ahead.floor
     bound = None if floor is None else floor.bound
@@ -63,13 +63,13 @@ def _curve(scope: Scope) -> Row:
     return {"columns": columns, "rows": rows, "bounded": bound is not None, "why_none": why}
 
 
-def _exposed(scope: Scope) -> str | None:
+def _exposed(scope: ReportInput) -> str | None:
     """Return the measure of exposure: the axis, or the first one of the study."""
-    known = [each for each in (scope.axes[0], *scope.study.measures) if kind_of(each).name == "exposed"]
+    known = [each for each in (scope.axes[0], *scope.study.measures) if measure_of(each).name == "exposed"]
     return known[0] if known else None
 
 
-def _gained(scope: Scope) -> str:
+def _gained(scope: ReportInput) -> str:
     """Say how many other candidates lie above the curve of designed swaps."""
     curve = [(x, y) for row, x, y, _ in scope.scored if row["method"] == words.DESIGNED]
     others = [(x, y) for row, x, y, _ in scope.scored if row["method"] != words.DESIGNED]
@@ -82,7 +82,7 @@ def _gained(scope: Scope) -> str:
     )
 
 
-def _charts(scope: Scope, found: Diagnosis) -> dict[str, chart.Figure]:
+def _charts(scope: ReportInput, found: Diagnosis) -> dict[str, chart.Figure]:
     """Draw the small cells before and after, and what protecting a record costs."""
     sizes = FullTable.of(scope.data, scope.released).sizes(found.n + 3)
     charts: dict[str, chart.Figure] = {"Designed small cells": chart.small_cells(tidy(sizes))}
@@ -109,7 +109,7 @@ def _told(found: Diagnosis) -> Row:
     }
 
 
-def _fooled(scope: Scope) -> Row:
+def _fooled(scope: ReportInput) -> Row:
     """Score a plan that fools the n-rule on these data beside the chosen candidate and the file as it is."""
     small, exposed, confidence = scope.together
     wanted = [small, exposed, "hellinger"]

@@ -8,12 +8,11 @@ from collections.abc import Iterable
 import numpy as np
 
 from quadrille import chart
-from quadrille.frames import tidy
-from quadrille.report import words
+from quadrille.data import tidy
+from quadrille.present import words
 from quadrille.report.frontier_chart import draw_frontier, shown_beside
-from quadrille.report.scope import Row, Scope
-from quadrille.study.clouds import seed_warning
-from quadrille.study.frontier import non_dominated
+from quadrille.report.input import ReportInput, Row
+from quadrille.study.frontier import non_dominated, seed_warning
 
 _PARAMETERS = {
     "method": "method",
@@ -28,7 +27,7 @@ _MOST_LEVELS, _MOST_STRIPS, _MOST_REASONS = 40, 12, 15
 _ALL_ROWS, _MOST_ROWS = 40, 25
 
 
-def design(scope: Scope) -> Row:
+def design(scope: ReportInput) -> Row:
     """Say what was searched, what became of it and why some of it could not be done."""
     rows = scope.rows
     designs = {row["design"]: row for row in rows}
@@ -75,7 +74,7 @@ def _parameters(designs: Iterable[Row]) -> list[Row]:
     return rows
 
 
-def frontier(scope: Scope) -> Row:
+def frontier(scope: ReportInput) -> Row:
     """Return the charts of the search, the frontier as a table, and what to beware of."""
     risk, loss = scope.axes
     best = sorted(((row, r, x) for row, r, x, on in scope.scored if on), key=lambda each: each[1:])
@@ -118,16 +117,16 @@ def _thinned(best: list[tuple[Row, float, float]], chosen: int) -> list[tuple[Ro
     return [each for place, each in enumerate(best) if place in kept or each[0]["id"] == chosen]
 
 
-def _companion(scope: Scope) -> str | None:
+def _companion(scope: ReportInput) -> str | None:
     """Return the measure of the second panel, if any candidate has a value of it."""
     return shown_beside(scope.study, scope.axes, scope.scored)
 
 
-def _beside(scope: Scope, row: Row) -> Row:
+def _beside(scope: ReportInput, row: Row) -> Row:
     return {"companion": words.finite(row[scope.companion])} if scope.companion else {}
 
 
-def _seed_chart(scope: Scope) -> chart.Figure:
+def _seed_chart(scope: ReportInput) -> chart.Figure:
     """Draw the designs over their seeds; a point is on the frontier when no other of the same seed beats it."""
     by_seed: dict[int, list[int]] = defaultdict(list)
     for place, (row, *_) in enumerate(scope.scored):
@@ -144,7 +143,7 @@ def _seed_chart(scope: Scope) -> chart.Figure:
     return chart.seed_cloud(tidy(rows), risk=risk, loss=loss, companion=_companion(scope))
 
 
-def _effects(scope: Scope) -> list[Row]:
+def _effects(scope: ReportInput) -> list[Row]:
     """Return one row per candidate, measure and parameter that takes several values, in the order of the values."""
     measures = [each for each in (scope.axes[0], scope.companion, scope.axes[1]) if each is not None]
     rows = [row for row, *_ in scope.scored]

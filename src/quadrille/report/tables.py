@@ -8,10 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from quadrille.cross import Cross
-from quadrille.data import Data
-from quadrille.report import words
-from quadrille.report.scope import Row
+from quadrille.data import Cross, Data
+from quadrille.present import words
+from quadrille.report.input import Row
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

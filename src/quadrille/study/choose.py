@@ -8,17 +8,71 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from quadrille.errors import ParameterError, QuadrilleError
-from quadrille.recipe import Recipe, one_of
-from quadrille.study.axes import kind_of
-from quadrille.study.dohrmann import by_dohrmann
+from quadrille.errors import InputError, ParameterError, QuadrilleError
+from quadrille.measure.axes import measure_of, orient
+from quadrille.params import one_of
+from quadrille.recipe import Recipe
 from quadrille.study.frontier import knee, linear_winners, nearest_ideal, non_dominated
 
 if TYPE_CHECKING:
-    from quadrille.study.results import Study
+    from quadrille.study.study import Study
 
-Floats = NDArray[np.float64]
+
 Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+SHORT_LIST = 3
+PAIRWISE_AND_REGRESSION = ("r_ased", "c_ard", "v_ard", "ased_reg")
+DISTANCES = ("hd1", "hd2", "hd3", "hd4")
+
+
+def by_dohrmann(study: Study, rows: Ints, *, ignore_hd: bool = False) -> tuple[int, str]:
+    """Return the place, among these rows of the study, of the run that the rule chooses, and why.
+
+    The runs with the smallest pairwise and regression measures (mean of their ranks) make the short list; the smallest
+    Hellinger distance among them wins, unless there is none or it is to be ignored.
+    """
+    ranked = [address for address in study.measures if _family(address) in PAIRWISE_AND_REGRESSION]
+    if not ranked:
+        raise InputError(
+            f"The study {str(study.path)!r} has none of the measures that the rule 'dohrmann' looks at first: "
+            f"{', '.join(PAIRWISE_AND_REGRESSION)}. Search with one of them."
+        )
+    scores = np.stack([_column(study, rows, address) for address in ranked], axis=1)
+    complete = np.flatnonzero(np.isfinite(scores).all(axis=1))
+    if not len(complete):
+        raise InputError(f"No candidate of the study {str(study.path)!r} has a score for each of {', '.join(ranked)}.")
+    ranks = np.mean([_ranks(column) for column in scores[complete].T], axis=0)
+    order = complete[np.argsort(ranks, kind="stable")]
+    first = f"the smallest mean rank on {', '.join(ranked)}"
+    designs = study.designs_of(rows[complete])
+    if designs > 1:
+        first += f" (over {designs:,} designs, though the rule is meant for runs that differ by seed only)"
+    distance = None if ignore_hd else next((a for a in study.measures if _family(a) in DISTANCES), None)
+    values = None if distance is None else _column(study, rows[order[:SHORT_LIST]], distance)
+    if values is None or not np.isfinite(values).any():
+        why = "the Hellinger distance is ignored" if ignore_hd else "there is no Hellinger distance to go by"
+        return int(order[0]), f"{first}; {why}"
+    place = int(order[np.nanargmin(values)])
+    return place, f"of the {len(values)} runs with {first}, the smallest {distance}"
+
+
+def _family(address: str) -> str:
+    return measure_of(address).name.removesuffix("_norm")
+
+
+def _column(study: Study, rows: Ints, address: str) -> Floats:
+    scores: Floats = study.scores[rows, study.measures.index(address)]
+    return orient(address, scores)
+
+
+def _ranks(values: Floats) -> Floats:
+    """Return ranks from 1; equal values share the mean of their ranks."""
+    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(count)
+    return (last - (count - 1) / 2)[place]
+
+
 RULES = ("knee", "least loss", "least risk", "linear", "ideal", "lexicographic", "dohrmann")
 
 
@@ -84,7 +138,7 @@ class Choice:
 
     def _safer(self) -> str:
         risk, loss = self.axes
-        is_risk = kind_of(risk).side == "risk"
+        is_risk = measure_of(risk).side == "risk"
         if self.safer is None:
             return "No candidate is safer." if is_risk else f"No candidate has less {risk}."
         less, more = self.risk - self.safer.risk, self.safer.loss - self.loss
@@ -107,12 +161,12 @@ class Choice:
         for name in ("safer", "gentler", "better"):
             values[name] = None if values[name] is None else dict(values[name].__dict__)
         trades = None if self.trades is None else [t if np.isfinite(t) else None for t in self.trades]
-        return {**values, "design": self.recipe.identity(), "trades": trades, "explanation": self.explain()}
+        return {**values, "design": self.recipe.design_json(), "trades": trades, "explanation": self.explain()}
 
 
 def _is_turned(address: str) -> bool:
     """Tell whether a measure is better when higher, so that its axis holds it with the sign turned."""
-    return kind_of(address).direction == "higher"
+    return measure_of(address).direction == "higher"
 
 
 def _told(address: str, value: float) -> str:
@@ -207,7 +261,7 @@ def _reason(rule: str, axes: tuple[str, str], trade: float | None, weights: tupl
 
 def _exposed(study: Study, row: int) -> dict[str, float]:
     """Return what stands beside the n-rule: the scores of `exposed` that the study has."""
-    columns = [i for i, address in enumerate(study.measures) if kind_of(address).name == "exposed"]
+    columns = [i for i, address in enumerate(study.measures) if measure_of(address).name == "exposed"]
     return {study.measures[i]: float(study.scores[row, i]) for i in columns if np.isfinite(study.scores[row, i])}
 
 

@@ -4,17 +4,163 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
-from quadrille.data import Data, require_data
+import numpy as np
+from numpy.typing import NDArray
+
+from quadrille import kernels
+from quadrille.data import Cross, Data, require_data, tidy
 from quadrille.errors import ParameterError
+from quadrille.kernels import At, read
+from quadrille.plan import Move, Pairs, Plan
+from quadrille.randomness import Stream, Words, draw_until_enough
 from quadrille.recipe import Recipe
-from quadrille.study.cells import sweep_prices
 from quadrille.study.grid import Grid, grid
-from quadrille.study.progress import Progress
-from quadrille.study.results import Study
-from quadrille.study.run import Recipes, search
+from quadrille.study.run import Progress, Recipes, search
+from quadrille.study.study import Study
 from quadrille.swap.designed import DesignedSwap
+from quadrille.swap.designed.draw import TREATMENTS
+from quadrille.swap.designed.problem import DesignedProblem, Floats, problem_of
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+Flags = NDArray[np.bool_]
+MOST_SIZE = 6
+
+
+def size_table(data: Data, plan: Plan, variables: Sequence[str] = (), *, most: int = MOST_SIZE) -> pl.DataFrame:
+    """Count the cells of 1 to `most` records before and after a swap, as `chart.small_cells` draws them.
+
+    >>> import quadrille as qd
+    >>> from quadrille.study.designed import size_table
+    >>> data = qd.datasets.cps8d()
+    >>> found = size_table(data, qd.DesignedSwap(seed=7).plan(data))
+    >>> dict(found.filter(when="before").select("size", "cells").iter_rows())
+    {1: 361, 2: 186, 3: 118, 4: 101, 5: 89, 6: 65}
+    """
+    cross = Cross.of(data, tuple(variables) or data.keys)
+    both = np.concatenate((cross.cells(data), cross.cells(plan.apply(data))))
+    _, place = np.unique(both, return_inverse=True)
+    f, g = (np.bincount(part, minlength=int(place.max()) + 1) for part in (place[: data.n], place[data.n :]))
+    rows: list[dict[str, object]] = []
+    for size in range(1, most + 1):
+        was, now = int((f == size).sum()), int((g == size).sum())
+        genuine = int(np.minimum(f, g)[g == size].sum())
+        rows.append({"size": size, "when": "before", "cells": was, "records": size * was, "genuine": None})
+        rows.append({"size": size, "when": "after", "cells": now, "records": size * now, "genuine": genuine})
+    return tidy(rows)
+
+
+def cell_costs(data: Data, recipe: DesignedSwap | None = None) -> pl.DataFrame:
+    """Return what treating each size of small cell costs, per protected record, if nothing else is treated.
+
+    One row is a treatment and a size: `cells`, `treatable` (cells that can be treated in this way), `low`, `cost` and
+    `high` (the 10th, 50th and 90th percentile of the cost in `loss`, Hellinger squared, times the number of records),
+    and `theory`: the cost where all other cells are large (Hellinger of one table only).
+    """
+    recipe = DesignedSwap(seed=0) if recipe is None else recipe
+    ground, _ = problem_of(recipe, require_data(data, "cell_costs"))
+    before = read(ground.board, At.BEFORE, int(ground.board.at[At.CELLS]))[ground.small]
+    rows: list[dict[str, object]] = []
+    for treatment in ("empty", "camouflage"):
+        price = _priced(ground, treatment) * data.n
+        for size in range(1, recipe.n):
+            costs = price[before == size]
+            known = costs[np.isfinite(costs)]
+            low, cost, high = np.quantile(known, (0.1, 0.5, 0.9)).tolist() if len(known) else (None, None, None)
+            theory = theory_cost(size, recipe.n, treatment) if recipe.loss == "hellinger" else None
+            counted = {"cells": len(costs), "treatable": len(known)}
+            rows.append(
+                {
+                    "treatment": treatment,
+                    "size": size,
+                    **counted,
+                    "low": low,
+                    "cost": cost,
+                    "high": high,
+                    "theory": theory,
+                }
+            )
+    return tidy(rows)
+
+
+def theory_cost(size: int, n: int, treatment: str) -> float:
+    """Return the cost of treating a cell per record of it, in Hellinger squared times N, where others are large.
+
+    A record that leaves a large cell costs 1/2 of overlap and one that enters a large cell gains 1/2; each needed move
+    is balanced by another between large cells, so that these cancel but for the one at the small cell.
+
+    >>> from quadrille.study.designed import theory_cost
+    >>> [round(theory_cost(f, 3, "camouflage"), 3) for f in (1, 2)], theory_cost(1, 3, "empty")
+    ([0.268, 0.025], 0.5)
+    """
+    if treatment == "empty":
+        return 0.5
+    return (0.5 * (n - size) - ((size * n) ** 0.5 - size)) / size
+
+
+def _priced(ground: DesignedProblem, treatment: str) -> Floats:
+    """Return what treating each small cell alone costs per exposed record; infinite where it cannot be done."""
+
+    def attempt(words: Words) -> Floats | None:
+        dice, price = kernels.dice(words), np.empty(len(ground.small))
+        still = ground.board
+        board = still._replace(now=still.now.copy(), value=still.value.copy(), real=still.real.copy())
+        board.real[board.at[At.SPREAD]] = 0
+        kernels.price_cells(price, TREATMENTS[treatment], board, dice)
+        return None if dice.cursor[1] else price
+
+    return draw_until_enough(attempt, Stream.of(0, "cell costs"), guess=4096 + 8 * len(ground.small))
+
+
+def undoing_plan(data: Data, n: int = 3, variables: Sequence[str] = ()) -> Plan:
+    """Return a plan that fools the n-rule: records of small cells take part, and no cell changes.
+
+    Every record of a small cell exchanges one variable with a record that differs from it in this variable only, so
+    the two change places. The n-rule calls both safe; the released table is the true one.
+    """
+    keys = tuple(variables) or data.keys
+    cells = Cross.of(data, keys).cells(data)
+    _, place, size = np.unique(cells, return_inverse=True, return_counts=True)
+    used = np.zeros(data.n, dtype=bool)
+    pairs = {name: _undone(data, keys, name, size[place] < n, used) for name in keys}
+    moves = [Move.exchange((name,), found) for name, found in pairs.items() if len(found)]
+    return Plan(moves, data=data)
+
+
+def _undone(data: Data, keys: tuple[str, ...], name: str, small: Flags, used: Flags) -> Pairs:
+    """Pair unused records of small cells with others that differ in one variable only; a record takes part once."""
+    rest = tuple(key for key in keys if key != name)
+    group = Cross.of(data, rest).cells(data) if rest else np.zeros(data.n, dtype=np.int64)
+    values, wanted = data[name].values, small & ~used
+    near = np.flatnonzero(np.isin(group, group[wanted]) & ~used)
+    members: dict[int, list[int]] = {}
+    for row in near[np.argsort(small[near], kind="stable")].tolist():  # partners in large cells last: popped first
+        members.setdefault(int(group[row]), []).append(row)
+    made: list[tuple[int, int]] = []
+    for row in np.flatnonzero(wanted).tolist():
+        there = members[int(group[row])]
+        partner = None if used[row] else next((r for r in there if not used[r] and values[r] != values[row]), None)
+        if partner is not None:
+            used[[row, partner]] = True
+            made.append((row, partner))
+    return np.array(made, dtype=np.int64).reshape(-1, 2)
+
+
+def sweep_prices(data: Data, recipe: DesignedSwap, count: int = 14) -> tuple[float, ...]:
+    """Return prices along which ever more cells of a file are treated: quantiles of what treating them costs."""
+    ground, _ = problem_of(recipe, data)
+    costs = _priced(ground, recipe.treatment) * data.n
+    costs = costs[np.isfinite(costs) & (costs > 0)]
+    if not len(costs):
+        return ()
+    steps = np.quantile(costs, (np.arange(count) + 0.5) / count)
+    listed = [*steps.tolist(), 1.5 * float(costs.max())]
+    return tuple(dict.fromkeys(float(f"{price:.3g}") for price in listed))
+
 
 SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 _OWNER = "designed_frontier"

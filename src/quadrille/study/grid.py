@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import product
 from math import prod
-from typing import Any, cast
+from typing import Any
 
 from quadrille.data import Data, require_columns
 from quadrille.errors import OverlapError, ParameterError, bad_parameter, unknown_name
+from quadrille.params import Param, whole
 from quadrille.randomness import checked_seed, fresh_seed
-from quadrille.recipe import COLUMN_LISTS, Recipe, columns_in, whole
+from quadrille.recipe import Recipe
 
 Values = tuple[object, ...]
 
@@ -45,7 +46,7 @@ class Grid:
         for parameters in self._combinations():
             made = self._make(parameters, self.seeds[0])
             if made is not None:
-                yield made.identity()
+                yield made.design_json()
 
     def identity(self) -> str:
         """Return what tells this grid from others, without its secret seeds."""
@@ -55,8 +56,9 @@ class Grid:
 
     def require_columns(self, data: Data) -> None:
         """Raise the nearest-name error for the first column of any design that the data lack."""
+        params = self.method.params()
         for name, values in self.axes:
-            for columns in filter(None, (columns_in(name, value) for value in values)):
+            for columns in filter(None, map(params[name].columns, values)):
                 require_columns(data, columns, f"'{name}' of {self.method.__name__}")
 
     def _combinations(self) -> Iterator[dict[str, object]]:
@@ -86,46 +88,29 @@ def grid(method: type[Recipe], /, *, seeds: int | None = None, seed: object = No
     40
     """
     owner = f"grid({method.__name__})"
-    known = [field.name for field in fields(method)]
+    params = method.params()
     for name in parameters:
-        if name not in known:
-            raise unknown_name("parameter", name, known, where=owner)
+        if name not in params:
+            raise unknown_name("parameter", name, params, where=owner)
     if seeds is not None and seed is not None:
         raise ParameterError("grid takes 'seeds' (a number of secret seeds) or 'seed' (given ones), not both.")
     if seed is None:
         count = whole(owner, "seeds", 1 if seeds is None else seeds, least=1)
         given: tuple[int | str, ...] = tuple(fresh_seed() for _ in range(count))
     else:
-        given = tuple(dict.fromkeys(checked_seed(each, owner) for each in _listed(seed)))
+        given = tuple(dict.fromkeys(checked_seed(each.value, owner) for each in params["seed"].axis(seed)))
     if not given:
         raise bad_parameter(owner, "seed", "one seed or more", seed)
-    axes = tuple((name, _axis(owner, name, value)) for name, value in parameters.items())
+    axes = tuple((name, _values(owner, params[name], value)) for name, value in parameters.items())
     made = Grid(method, axes, given, secret=seed is None)
     if next(iter(made), None) is None:
         raise ParameterError(f"{owner} has no candidate: in every combination a column has two parts.")
     return made
 
 
-def _listed(value: object) -> list[object]:
-    """Return one value, or each of several."""
-    several = isinstance(value, Iterable) and not isinstance(value, str | Mapping)
-    return list(cast("Iterable[object]", value)) if several else [value]
-
-
-def _axis(owner: str, name: str, value: object) -> Values:
-    """Return the values of one parameter; lists of columns become tuples."""
-    values = _listed(value)
-    if name in ("tables", "together") and not any(_nested(each) for each in values):
-        return (tuple(values),)  # one list of sets of columns; several are a list of such lists
-    if not values and name not in COLUMN_LISTS:
-        raise bad_parameter(owner, name, "one value or more", value)
-    if name in COLUMN_LISTS and all(isinstance(each, str) for each in values):
-        return (tuple(values),)
-    return tuple(tuple(_listed(each)) if name in COLUMN_LISTS else each for each in values)
-
-
-def _nested(value: object) -> bool:
-    """Whether a value is a list of lists."""
-    return isinstance(value, list | tuple) and any(
-        isinstance(part, list | tuple) for part in cast("list[object]", value)
-    )
+def _values(owner: str, param: Param, value: object) -> Values:
+    """Return the values of one parameter."""
+    values = tuple(each.value for each in param.axis(value))
+    if not values:
+        raise bad_parameter(owner, param.name, "one value or more", value)
+    return values

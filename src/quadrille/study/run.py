@@ -2,31 +2,153 @@
 
 from __future__ import annotations
 
-import os
+import sys
 import time
+from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
 
-from quadrille.data import Data
+from quadrille.data import Data, require_columns
 from quadrille.errors import InputError, OutputError, ParameterError, bad_parameter
-from quadrille.recipe import Recipe, whole
-from quadrille.study.admission import Admission
-from quadrille.study.axes import beside_the_n_rule
+from quadrille.measure.axes import beside_the_n_rule, measure_of, orient, sides
+from quadrille.measure.base import Address
+from quadrille.params import whole
+from quadrille.recipe import Recipe
+from quadrille.score.evaluator import Evaluator
 from quadrille.study.grid import Grid
-from quadrille.study.progress import Progress, reporting
-from quadrille.study.results import Study
-from quadrille.study.score import Evaluator
-from quadrille.study.store import Header, Pending, Result, Store, discard, locked
-from quadrille.study.work import Bench, Chunk, begin, workshop
-from quadrille.study.work import run as run_chunk
+from quadrille.study.store import DONE, Header, Pending, Result, Store, discard, locked
+from quadrille.study.study import Study
+from quadrille.study.workers import IN_PROCESS_SECONDS, Chunk, Scorer, begin, cores, process_pool
+from quadrille.study.workers import run as run_chunk
+
+Progress = Callable[[Sequence[Result], int, int], None]
+"""Told of new results, of the number done and of the number of all candidates."""
+
+
+class Front:
+    """The frontier of two objectives, kept up to date one point at a time."""
+
+    def __init__(self) -> None:
+        self._points: list[tuple[float, float]] = []
+
+    def add(self, x: float, y: float) -> None:
+        """Take in a point, and let go of those that it dominates."""
+        place = bisect_right(self._points, (x, y))
+        if place and self._points[place - 1][1] <= y:
+            return
+        end = place
+        while end < len(self._points) and self._points[end][1] >= y:
+            end += 1
+        self._points[bisect_left(self._points, (x, y)) : end] = [(x, y)]
+
+    def __len__(self) -> int:
+        return len(self._points)
+
+
+@contextmanager
+def reporting(progress: Progress | bool | None, measures: Sequence[str], done: int, total: int) -> Generator[Progress]:
+    """Yield what results are told to: the function given, a bar on a terminal, or nothing."""
+    if callable(progress):
+        yield progress
+    elif progress is False or not sys.stderr.isatty() or done == total:
+        yield lambda _results, _done, _total: None
+    else:
+        with _bar(measures, done, total) as tell:
+            yield tell
+
+
+@contextmanager
+def _bar(measures: Sequence[str], done: int, total: int) -> Generator[Progress]:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[pace]}"),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[front]}"),
+    )
+    axes = sides(measures)
+    front = Front()
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("Searching", total=total, completed=done, pace="", front="")
+
+        def tell(results: Sequence[Result], now: int, _total: int) -> None:
+            for result in results:
+                pair = None if axes is None else [result.values[i] for i in axes]
+                if pair and result.status == DONE and None not in pair:
+                    front.add(*(orient(measures[i], v) for i, v in zip(axes or (), pair, strict=True) if v is not None))
+            speed = bar.tasks[0].speed
+            pace = f"{speed:,.0f} per second" if speed else ""
+            bar.update(task, completed=now, pace=pace, front=f"frontier {len(front)}" if axes else "")
+
+        yield tell
+
+
+class CandidateCheck:
+    """Looks at every recipe or grid that a search is given, at each list of columns once."""
+
+    def __init__(self, data: Data, measures: Sequence[str]) -> None:
+        self._data = data
+        self._following = [
+            each for each in measures if measure_of(each).follows_plan and not Address.parse(each).explicit
+        ]
+        self._free = [each for each in measures if not Address.parse(each).explicit]
+        self._seen: set[tuple[str, tuple[str, ...]]] = set()
+        self._moved: frozenset[str] | None = None
+        self._aside: tuple[str, ...] | None = None
+
+    def know(self, designs: Iterable[str]) -> None:
+        """Take the candidates into account that a study has already."""
+        for design in designs if self._following else ():
+            self._compare(self._moved_columns(Recipe.from_json(design)))
+
+    def check(self, each: Recipe | Grid) -> None:
+        """Refuse a recipe or a grid that this search cannot do."""
+        if isinstance(each, Grid):
+            each.require_columns(self._data)
+            self._compare_steering(next(iter(each)).steering_columns)
+            moving = [(name, values) for name, values in each.axes if each.method.params()[name].moves]
+            for chosen in product(*(values for _, values in moving)):
+                moved = each.method.moved(dict(zip((name for name, _ in moving), chosen, strict=True)))
+                self._compare(moved or frozenset(self._data.keys))
+            return
+        self._compare_steering(each.steering_columns)
+        for name, columns in each.columns().items():
+            if (name, columns) not in self._seen:
+                require_columns(self._data, columns, f"'{name}' of {type(each).__name__}")
+                self._seen.add((name, columns))
+        self._compare(self._moved_columns(each))
+
+    def _compare_steering(self, aside: tuple[str, ...]) -> None:
+        if self._free and self._aside not in (None, aside):
+            raise InputError(
+                f"The measure {self._free[0]!r} is taken over the key variables without the columns that steer a draw, "
+                "and the candidates are steered by different ones. Name its variables, or give these columns the role "
+                "stratum in the codebook."
+            )
+        self._aside = aside
+
+    def _compare(self, moved: frozenset[str]) -> None:
+        if self._following and self._moved not in (None, moved):
+            address = self._following[0]
+            raise InputError(
+                f"The measure {address!r} looks at the columns that a candidate moves, and the candidates move "
+                f"different ones, so their scores could not be compared. Name its variables, as in {address}(A*B)."
+            )
+        self._moved = moved
+
+    def _moved_columns(self, recipe: Recipe) -> frozenset[str]:
+        """Return the columns that a recipe moves; of one that names none, all keys."""
+        return recipe.moved(recipe.parameters()) or frozenset(self._data.keys)
+
 
 Recipes = Grid | Iterable[Recipe | Grid]
-
-IN_PROCESS_SECONDS = 2.0
-"""Work that takes less than this is done in the process itself: starting workers costs about 0.7 s."""
 
 _CHUNK = 256
 _COMMIT_ROWS = 500
@@ -64,13 +186,13 @@ def search(
     >>> len(study), study.measures
     (8, ('small_cells', 'exposed', 'hellinger'))
     """
-    workers = _cores() if workers is None else whole("search", "workers", workers, least=1)
+    workers = cores() if workers is None else whole("search", "workers", workers, least=1)
     path = Path(out)
     measures, then = with_exposed(measures, then)
     Evaluator(data, [*measures, *then])  # refuses what cannot be measured before anything is written
     if len({*measures, *then}) < len(measures) + len(then):
         raise bad_parameter("search", "measures", "measures that are named once each", [*measures, *then])
-    admission = Admission(data, [*measures, *then])
+    admission = CandidateCheck(data, [*measures, *then])
     if not isinstance(recipes, Iterator):  # what is made one by one is checked one by one
         for each in [recipes] if isinstance(recipes, Grid) else recipes:
             admission.check(each)
@@ -108,11 +230,7 @@ def with_exposed(measures: Sequence[str], then: Sequence[str]) -> tuple[list[str
     return early, [each for each in late if each not in early or (each in measures and each in then)]
 
 
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _register(store: Store, recipes: Recipes, admission: Admission, *, new: bool) -> int:
+def _register(store: Store, recipes: Recipes, admission: CandidateCheck, *, new: bool) -> int:
     """Store the candidates and count them; a study that would have none of them is not left behind."""
     try:
         admission.know(store.designs().values())
@@ -126,7 +244,7 @@ def _register(store: Store, recipes: Recipes, admission: Admission, *, new: bool
     return total
 
 
-def _candidates(store: Store, recipes: Recipes, admission: Admission) -> Iterator[tuple[str, int | str]]:
+def _candidates(store: Store, recipes: Recipes, admission: CandidateCheck) -> Iterator[tuple[str, int | str]]:
     """Return design and seed of every candidate; a grid of secret seeds goes on with those the study has."""
     for each in [recipes] if isinstance(recipes, Grid) else recipes:
         admission.check(each)
@@ -136,7 +254,7 @@ def _candidates(store: Store, recipes: Recipes, admission: Admission) -> Iterato
                 for seed in seeds:
                     yield design, seed
         else:
-            yield each.identity(), each.parameters()["seed"]
+            yield each.design_json(), each.parameters()["seed"]
 
 
 class _Search:
@@ -165,7 +283,7 @@ class _Search:
 
     def _alone(self) -> bool:
         """Work until all is done, or until it is clear that workers would help."""
-        bench = Bench(self._data, self._store.header.measures)
+        bench = Scorer(self._data, self._store.header.measures)
         self._take(bench.run(next(self._chunks)))  # the first loads the kernels and tells nothing about the pace
         started, before = time.perf_counter(), self._done
         for chunk in self._chunks:
@@ -178,7 +296,7 @@ class _Search:
 
     def _together(self) -> None:
         """Keep every worker busy with three chunks at a time, and store results as they come."""
-        with workshop(self._workers, begin, (self._data, self._store.header.measures), run_chunk) as send:
+        with process_pool(self._workers, begin, (self._data, self._store.header.measures), run_chunk) as send:
             flying = deque(send(chunk) for chunk in islice(self._chunks, 3 * self._workers))
             while flying:
                 results = flying.popleft()()

@@ -2,32 +2,178 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Literal, cast
+from functools import cached_property
+from typing import Annotated, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from quadrille.data import Data, require_columns
+from quadrille import kernels
+from quadrille.data import Column, Data, require_columns
 from quadrille.errors import InputError, OverlapError, ParameterError, bad_parameter, infeasible
-from quadrille.plan import Details, Plan
-from quadrille.randomness import Seed, Stream, checked_seed
-from quadrille.recipe import (
-    Drawer,
-    Recipe,
-    carried,
-    carried_fact,
-    names,
-    one_of,
-    refuse_fixed,
-    refuse_one_area,
-    settle,
-    share,
-    whole,
-)
-from quadrille.rules import rule_texts
-from quadrille.swap.classes import Blocks, Classes, Kind, class_rates, records_of, refuse_small_groups, two_groups
+from quadrille.params import SEED, ColumnName, Columns, Count, RuleList, Share, Word
+from quadrille.plan import Details, Move, Plan
+from quadrille.randomness import Seed, Stream, Words, draw_until_enough
+from quadrille.recipe import Prepared, Recipe, carried, carried_fact, refuse_fixed, refuse_one_area
+from quadrille.swap.controlled.frame import Floats, constant_within, numbers_of
 from quadrille.swap.groups import Ints, codes_of, group_ids
+
+Kind = Literal["cycles", "pairs", "across"]
+
+_WORDS = 4
+"""Random words per record that is permuted, as a first guess: e - 1 are needed on average."""
+
+
+@dataclass(frozen=True, eq=False)
+class Classes:
+    """The classes of a file: class of each record, and per class its records n, its rate, and the k that move.
+
+    A rate that gives a single record moves none: k is 0.
+    """
+
+    data: Data = field(repr=False)
+    columns: Sequence[str]
+    of: Ints = field(repr=False)
+    n: Ints
+    rate: Floats
+    k: Ints
+
+    @cached_property
+    def labels(self) -> list[str]:
+        """The values of the columns that make each class."""
+        if not self.columns:
+            return ["all records"]
+        leader = np.zeros(len(self.n), dtype=np.int64)
+        leader[self.of] = np.arange(len(self.of))
+        parts = [_labels(self.data[name], leader) for name in self.columns]
+        return [", ".join(row) for row in zip(*parts, strict=True)]
+
+    def facts(self, kind: Kind) -> dict[str, object]:
+        """Return what the plan remembers: every class, and how many are left as they are, by reason."""
+        given = records_of(kind, self.rate, self.n)
+        columns = (self.labels, self.n.tolist(), self.rate.tolist(), self.k.tolist(), given.tolist())
+        rows = [
+            {"class": label, "n": n, "rate": rate, "k": k, "left_out": "" if k else _reason(n, rate, asked)}
+            for label, n, rate, k, asked in zip(*columns, strict=True)
+        ]
+        left = Counter(row["left_out"] for row in rows if row["left_out"])
+        return {"kind": kind, "records": int(self.k.sum()), "classes": rows, "classes_left_out": dict(left)}
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """Records sorted into blocks, and how many of each block are chosen."""
+
+    order: NDArray[np.int32]
+    start: Ints
+    count: Ints
+
+    @classmethod
+    def of(cls, block: Ints, blocks: int, count: Ints) -> Blocks:
+        """Sort the records by their block."""
+        start, order = np.zeros(blocks + 1, dtype=np.int64), np.empty(len(block), dtype=np.int32)
+        kernels.sort_into_groups(block, blocks, start, order)
+        return cls(order, start, count.astype(np.int64))
+
+    def draw(self, stream: Stream, columns: tuple[str, ...], kind: Kind) -> tuple[Move, int | None]:
+        """Draw the move, and say how many pairs it has; None when it is not made of pairs."""
+        chosen = self._chosen(stream.sub("records"))
+        if kind == "cycles":
+            return Move(columns, (chosen, chosen[self._deranged(stream.sub("cycles"))])), None
+        pairs = chosen.reshape(-1, 2) if kind == "pairs" else np.ascontiguousarray(chosen.reshape(2, -1).T)
+        return Move.exchange(columns, pairs), len(pairs)
+
+    def _chosen(self, stream: Stream) -> Ints:
+        """Choose the records, uniformly and in random order within each block."""
+        chosen = np.empty(int(self.count.sum()), dtype=np.int64)
+
+        def attempt(words: Words) -> Ints | None:
+            dice = kernels.dice(words)
+            kernels.choose(self.order, self.start, self.count, dice, chosen)
+            return None if dice.cursor[1] else chosen
+
+        return draw_until_enough(attempt, stream, guess=len(chosen) + len(chosen) // 8)
+
+    def _deranged(self, stream: Stream) -> Ints:
+        """Permute the places of the records chosen, so that none stays, class by class."""
+        places = np.empty(int(self.count.sum()), dtype=np.int64)
+
+        def attempt(words: Words) -> Ints | None:
+            dice = kernels.dice(words)
+            kernels.derange(places, self.count, dice)
+            return None if dice.cursor[1] else places
+
+        return draw_until_enough(attempt, stream, guess=_WORDS * len(places))
+
+
+def records_of(kind: Kind, rate: Floats, n: Ints) -> Ints:
+    """Return how many of n records a rate moves; never more than can move."""
+    if kind == "cycles":
+        return np.minimum(np.floor(rate * n + 0.5), n).astype(np.int64)
+    return 2 * np.minimum(np.floor(rate * n / 2 + 0.5), n // 2).astype(np.int64)
+
+
+def class_rates(data: Data, name: str, of: Ints, count: int, owner: str) -> Floats:
+    """Return the rate of each class from the column that holds it."""
+    require_columns(data, [name], f"'rate' of {owner}")
+    place = f"Column {name!r}, given as 'rate' of {owner},"
+    values = numbers_of(data[name])
+    if values is None:
+        raise InputError(f"{place} must hold numbers. It holds text.")
+    bad = int((~((values >= 0) & (values <= 1))).sum())
+    if bad:
+        raise InputError(f"{place} is missing or outside [0, 1] in {bad:,} rows. It must be a share of records.")
+    rate, varies = constant_within(values, of, count)
+    if varies:
+        raise InputError(f"{place} varies within {varies:,} of {count:,} classes. Give each class one rate.")
+    return rate
+
+
+def _reason(n: int, rate: float, asked: int) -> str:
+    if rate == 0:
+        return "its rate is 0"
+    if n == 1:
+        return "it has a single record"
+    return "its rate gives a single record, which cannot move alone" if asked else "its rate gives no record"
+
+
+def _labels(column: Column, rows: Ints) -> list[str]:
+    values, name = column.values[rows], column.variable.name
+    if column.variable.coded:
+        return [f"{name} = {column.labels[code]}" for code in values]
+    return [f"{name} = {value:g}" for value in values]
+
+
+def two_groups(data: Data, name: str, owner: str) -> Ints:
+    """Return the group of every record, 0 or 1."""
+    require_columns(data, [name], f"'groups' of {owner}")
+    column = data.coded(name, purpose=f"'groups' of {owner}")
+    place = f"Column {name!r}, given as 'groups' of {owner},"
+    missing = int((column.values >= column.valid).sum())
+    if missing:
+        raise InputError(f"{place} is missing in {missing:,} rows. Every record needs a group.")
+    group, count = group_ids([(column.values, column.size)], data.n)
+    if count != 2:
+        raise InputError(f'{place} has {count:,} categories that occur. kind="across" needs exactly two.')
+    return group
+
+
+def refuse_small_groups(sizes: Ints, half: Ints, name: str) -> None:
+    """Refuse to choose more records of a group than it has."""
+    smaller = sizes.min(axis=0)
+    short = np.flatnonzero(half > smaller)
+    if len(short):
+        c = int(short[0])
+        where = f" in {len(short):,} of {len(half):,} classes" if len(half) > 1 else ""
+        message = (
+            f"The groups of column {name!r} are too small{where}: {half[c]:,} records of each are asked for, "
+            f"and the smaller group has {smaller[c]:,}. Ask for fewer records or a lower rate."
+        )
+        raise infeasible(message, int(half.sum()), int(np.minimum(half, smaller).sum()), exact=True)
+
 
 _OWNER = "PermutationSwap"
 
@@ -38,20 +184,6 @@ class PermutationSwap(Recipe):
 
     A rate gives k = 2 floor(rate * n / 2 + 1/2) for pairs and across, floor(rate * n + 1/2) for cycles. Levels of
     geography travel together: swapping one carries the others along, but for those in `within`.
-
-    Parameters
-    ----------
-    swap : the variables that move, all by the same permutation.
-    rate, records : how much to move; give one of the two. `rate` is a share of the records, or the name of a column
-        with the rate of each class; `records` is k itself, for the whole file only.
-    kind : "cycles" (uniform among the permutations of the k records that leave none in its place), "pairs" (uniform
-        among the pairings of the k records) or "across" (k/2 records of each of two groups, paired across).
-    within : columns on which all partners agree: each class of theirs is permuted apart, at its own rate. Never
-        swapped. A missing value is a class of its own.
-    groups : for "across", the column whose two categories are the groups.
-    weight : "stays" with its record, or "moves" with the swap variables.
-    rules : refused. Every permutation must have the same chance, or the closed forms of its errors would not hold.
-    seed : None for 256 secret bits; a whole number only for tests and papers.
 
     Example
     -------
@@ -64,64 +196,78 @@ class PermutationSwap(Recipe):
     Reference: Boudreau, Statistics Canada, 2005.
     """
 
-    swap: Sequence[str]
+    swap: Annotated[Sequence[str], Columns("the variables that move, all by one permutation", least=1, moves=True)]
     _: KW_ONLY
-    rate: float | str | None = None
-    records: int | None = None
-    kind: Kind = "pairs"
-    within: Sequence[str] = ()
-    groups: str | None = None
-    weight: Literal["stays", "moves"] = "stays"
-    rules: Sequence[str] = ()
-    seed: Seed = field(default=None, repr=False)
+    rate: Annotated[
+        float | str | None,
+        Share(
+            "share of the records that move, in (0, 1], or a column with the rate of each class",
+            unit="share of the records",
+            or_column=True,
+            steers=True,
+        ),
+    ] = None
+    records: Annotated[
+        int | None,
+        Count("number of records that move, instead of `rate`; for the whole file only", least=2, unit="records"),
+    ] = None
+    kind: Annotated[
+        Kind,
+        Word(
+            "cycles, pairs or across. Cycles: uniform among the permutations that leave none of the records in its "
+            "place; pairs: uniform among the pairings; across: half of the records from each of two groups, paired "
+            "across"
+        ),
+    ] = "pairs"
+    within: Annotated[
+        Sequence[str],
+        Columns(
+            "classes within which to swap. Partners agree on these columns, and each class moves at its own rate; a "
+            "missing value is a class of its own"
+        ),
+    ] = ()
+    groups: Annotated[str | None, ColumnName('the two groups of kind="across": a column of two categories')] = None
+    weight: Annotated[
+        Literal["stays", "moves"],
+        Word(
+            "whether the weight stays with its record or moves with the swap variables",
+            option="move-weight",
+            switched="moves",
+        ),
+    ] = "stays"
+    rules: Annotated[
+        Sequence[str],
+        RuleList(
+            "refused. Every permutation must have the same chance, or the closed forms of its errors would not hold",
+            option="rule",
+        ),
+    ] = ()
+    seed: Annotated[Seed, SEED] = field(default=None, repr=False)
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
+        """Refuse parameters that do not go together."""
         if (self.rate is None) == (self.records is None):
             raise ParameterError(
                 f"{_OWNER} needs one of 'rate' (share of records) and 'records' (number of records that move)."
             )
-        one_of(_OWNER, "kind", self.kind, ("cycles", "pairs", "across"))
-        one_of(_OWNER, "weight", self.weight, ("stays", "moves"))
-        if rule_texts(_OWNER, self.rules):
+        if self.rules:
             raise ParameterError(
                 f"{_OWNER} takes no 'rules': every permutation has the same chance, and the closed forms of its errors "
                 "rest on that. Swap with RandomSwap, ControlledSwap or DesignedSwap, which obey rules."
             )
-        settle(
-            self, {"swap": names(_OWNER, "swap", self.swap, least=1), "within": names(_OWNER, "within", self.within)}
-        )
-        settle(self, {"rate": _share_or_column(self.rate), "records": self._checked_records(), "rules": ()})
-        if not isinstance(cast("object", self.groups), str | None):
-            raise bad_parameter(_OWNER, "groups", "the name of a column", self.groups)
-        if (self.groups is not None) != (self.kind == "across"):
-            raise ParameterError(
-                f"The 'groups' parameter of {_OWNER} names the two groups of kind=\"across\". Give both, or neither."
-            )
-        self._refuse_overlap()
-        settle(self, {"seed": checked_seed(self.seed, _OWNER)})
-
-    def _checked_records(self) -> int | None:
-        if self.records is None:
-            return None
-        if self.within:
+        if self.records is not None and self.within:
             raise ParameterError(
                 f"The 'records' parameter of {_OWNER} is for the whole file. Give a 'rate' with 'within', or leave "
                 "'within' out."
             )
-        records = whole(_OWNER, "records", self.records, least=2)
-        if records % 2 and self.kind != "cycles":
+        if self.records is not None and self.records % 2 and self.kind != "cycles":
+            must = f'even for kind="{self.kind}": records move in pairs'
+            raise bad_parameter(_OWNER, "records", must, self.records)
+        if (self.groups is not None) != (self.kind == "across"):
             raise ParameterError(
-                f"The 'records' parameter of {_OWNER} must be even for kind=\"{self.kind}\": records move in pairs. "
-                f"Got {records}."
+                f"The 'groups' parameter of {_OWNER} names the two groups of kind=\"across\". Give both, or neither."
             )
-        return records
-
-    def _refuse_overlap(self) -> None:
-        parts = [
-            ("swap", "within", list(self.within)),
-            ("swap", "rate", [self.rate]),
-            ("within", "groups", [self.groups]),
-        ]
+        parts = (("swap", "within", self.within), ("swap", "rate", (self.rate,)), ("within", "groups", (self.groups,)))
         for one, other, listed in parts:
             both = [name for name in getattr(self, one) if name in listed]
             if both:
@@ -130,12 +276,7 @@ class PermutationSwap(Recipe):
                     "bound the classes nor give their rates, and groups that bound the classes cannot be crossed."
                 )
 
-    @property
-    def secret_columns(self) -> tuple[str, ...]:
-        """The column that says at what rate each class is swapped."""
-        return (self.rate,) if isinstance(self.rate, str) else ()
-
-    def prepare(self, data: Data) -> Drawer:
+    def prepare(self, data: Data) -> Prepared:
         """Sort the records by class and group, and work out how many of each will move."""
         columns = self._columns(data)
         classes = self.classes(data)
@@ -145,9 +286,9 @@ class PermutationSwap(Recipe):
 
         def draw(stream: Stream) -> Plan:
             move, asked = blocks.draw(stream, columns, self.kind)
-            return Plan([move], data=data, asked=asked, details=details, aside=self.secret_columns)
+            return Plan([move], data=data, asked=asked, details=details, aside=self.steering_columns)
 
-        return Drawer(draw)
+        return Prepared(draw)
 
     def classes(self, data: Data) -> Classes:
         """Return the classes of a file: their records, their rates and how many of their records move.
@@ -218,7 +359,3 @@ class PermutationSwap(Recipe):
         blocks = Blocks.of(group * count + classes.of, 2 * count, np.tile(half, 2))
         refuse_small_groups(np.diff(blocks.start).reshape(2, count), half, self.groups)
         return blocks
-
-
-def _share_or_column(rate: object) -> float | str | None:
-    return rate if rate is None or isinstance(rate, str) else share(_OWNER, "rate", rate)

@@ -5,29 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from math import floor
-from typing import Literal
+from typing import Annotated, Literal
 
 from quadrille.data import Data, require_columns
 from quadrille.errors import OverlapError, ParameterError, infeasible
+from quadrille.expressions import Rules
+from quadrille.params import SEED, Columns, Count, RuleList, Share, Word
 from quadrille.plan import Details, Move, Plan
-from quadrille.randomness import Seed, Stream, checked_seed
-from quadrille.recipe import (
-    Drawer,
-    Recipe,
-    carried,
-    carried_fact,
-    names,
-    one_area,
-    one_of,
-    refuse_fixed,
-    refuse_one_area,
-    settle,
-    share,
-    whole,
-)
-from quadrille.rules import Rules, rule_texts
+from quadrille.randomness import Seed, Stream
+from quadrille.recipe import Prepared, Recipe, carried, carried_fact, one_area, refuse_fixed, refuse_one_area
 from quadrille.swap.pairing import Differ, Pairing, Rule, Sampler
-from quadrille.swap.plausible import rules_facts
+from quadrille.swap.rules import rules_facts
 
 
 @dataclass(frozen=True)
@@ -36,19 +24,6 @@ class RandomSwap(Recipe):
 
     `rate` is the share of records that take part, both partners counted: pairs = floor(rate * N / 2 + 1/2). Levels of
     geography travel together: swapping one carries the others along, but for those in `same`.
-
-    Parameters
-    ----------
-    swap : the variables to exchange.
-    rate, pairs : how much to swap; give one of the two.
-    same, different : columns that must agree, or must differ, within every pair; never swap variables.
-    differ : "all" (every swap variable differs within the pair), "any" (at least one does) or "none".
-    order : "together" (all swap variables move in the same pairs) or "one-by-one" (pairs of their own each; levels of
-        geography count as one).
-    sampler : "first-uniform" (a record uniformly, then its partner uniformly) or "pair-uniform" (uniform over pairs).
-    rules : plausibility rules, such as "Age<16 & MS=Widowed": a pair that would make a record meet one is not drawn.
-        With order="one-by-one" each variable is judged on the file as those before it have left it.
-    seed : None for 256 secret bits; a whole number only for tests and papers.
 
     Example
     -------
@@ -61,36 +36,53 @@ class RandomSwap(Recipe):
     Reference: Gomatam & Karr, Distortion Measures for Categorical Data Swapping, NISS Technical Report 131, 2003.
     """
 
-    swap: Sequence[str]
+    swap: Annotated[Sequence[str], Columns("the variables to exchange", least=1, moves=True)]
     _: KW_ONLY
-    rate: float | None = None
-    pairs: int | None = None
-    same: Sequence[str] = ()
-    different: Sequence[str] = ()
-    differ: Differ = "all"
-    order: Literal["together", "one-by-one"] = "together"
-    sampler: Sampler = "first-uniform"
-    rules: Sequence[str] = ()
-    seed: Seed = field(default=None, repr=False)
+    rate: Annotated[
+        float | None,
+        Share("share of the records that take part, both partners counted, in (0, 1]", unit="share of the records"),
+    ] = None
+    pairs: Annotated[int | None, Count("number of pairs, instead of `rate`", unit="pairs")] = None
+    same: Annotated[Sequence[str], Columns("columns that must agree within a pair; never swap variables")] = ()
+    different: Annotated[Sequence[str], Columns("columns that must differ within a pair; never swap variables")] = ()
+    differ: Annotated[
+        Differ, Word("swap variables that must differ within a pair: all, any (at least one of them) or none")
+    ] = "all"
+    order: Annotated[
+        Literal["together", "one-by-one"],
+        Word(
+            "together or one-by-one. Together, all swap variables move in the same pairs; one by one, each has pairs "
+            "of its own, and levels of geography count as one"
+        ),
+    ] = "together"
+    sampler: Annotated[
+        Sampler,
+        Word(
+            "first-uniform or pair-uniform. First-uniform draws a record uniformly, then its partner uniformly; "
+            "pair-uniform is uniform over pairs"
+        ),
+    ] = "first-uniform"
+    rules: Annotated[
+        Sequence[str],
+        RuleList(
+            'no pair may make a record meet it: "Age<16 & MS=Widowed". With order="one-by-one" each variable is judged '
+            "on the file as those before it have left it",
+            option="rule",
+        ),
+    ] = ()
+    seed: Annotated[Seed, SEED] = field(default=None, repr=False)
 
-    def __post_init__(self) -> None:
-        owner = "RandomSwap"
+    def check(self) -> None:
+        """Refuse both or neither of rate and pairs, and columns with two parts."""
         if (self.rate is None) == (self.pairs is None):
             raise ParameterError("RandomSwap needs one of 'rate' (share of records) and 'pairs' (number of pairs).")
-        one_of(owner, "differ", self.differ, ("all", "any", "none"))
-        one_of(owner, "order", self.order, ("together", "one-by-one"))
-        one_of(owner, "sampler", self.sampler, ("first-uniform", "pair-uniform"))
-        lists = {
-            "swap": names(owner, "swap", self.swap, least=1),
-            "same": names(owner, "same", self.same),
-            "different": names(owner, "different", self.different),
-        }
-        _refuse_overlap(lists)
-        settle(self, lists)
-        settle(self, {"rules": rule_texts(owner, self.rules)})
-        settle(self, {"rate": None if self.rate is None else share(owner, "rate", self.rate)})
-        settle(self, {"pairs": None if self.pairs is None else whole(owner, "pairs", self.pairs, least=1)})
-        settle(self, {"seed": checked_seed(self.seed, owner)})
+        for one, other in (("swap", "same"), ("swap", "different"), ("same", "different")):
+            both = [name for name in getattr(self, one) if name in getattr(self, other)]
+            if both:
+                raise OverlapError(
+                    f"Column {both[0]!r} is in both '{one}' and '{other}' of RandomSwap. "
+                    "A column can be swapped, kept the same or kept different, not two of these."
+                )
 
     def count(self, n: int) -> int:
         """Return the number of pairs for a file of n records.
@@ -110,7 +102,7 @@ class RandomSwap(Recipe):
             )
         return count
 
-    def prepare(self, data: Data) -> Drawer:
+    def prepare(self, data: Data) -> Prepared:
         """Sort the records by what decides whether two of them may be paired."""
         self._check(data)
         count, groups = self.count(data.n), self.groups(data)
@@ -136,7 +128,7 @@ class RandomSwap(Recipe):
             return Plan(moves, data=data, asked=count, details=Details(facts) if facts else None)
 
         only = ready[0] if len(ready) == 1 else None
-        return Drawer(draw, exchange=only.exchange(count, _stream(only)) if only else None)
+        return Prepared(draw, exchange=only.exchange(count, _stream(only)) if only else None)
 
     def _pairing(self, data: Data, rules: Rules, swap: tuple[str, ...], moved: tuple[str, ...]) -> Pairing:
         rule = Rule(swap, tuple(self.same), tuple(self.different), self.differ, str(rules.about(moved)))
@@ -194,13 +186,3 @@ def _why_none(pairing: Pairing, data: Data, count: int) -> str:
 
 def _stream(pairing: Pairing) -> str:
     return "pairs " + pairing.rule.swap[0]
-
-
-def _refuse_overlap(lists: dict[str, tuple[str, ...]]) -> None:
-    for one, other in (("swap", "same"), ("swap", "different"), ("same", "different")):
-        both = [name for name in lists[one] if name in lists[other]]
-        if both:
-            raise OverlapError(
-                f"Column {both[0]!r} is in both '{one}' and '{other}' of RandomSwap. "
-                "A column can be swapped, kept the same or kept different, not two of these."
-            )

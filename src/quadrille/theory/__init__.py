@@ -1,20 +1,22 @@
 """The error of swapping in closed form, before any draw; rounding beside it; correction by the user; the least loss."""
 
-from quadrille.theory.bound import Bound, Point, least_loss
+from quadrille.theory.bound import Bound, Certificate, Point, least_loss
 from quadrille.theory.budget import RateFor, rate_for
-from quadrille.theory.certificate import Certificate
 from quadrille.theory.correction import Corrected, correct
-from quadrille.theory.counts import error_of_counts
-from quadrille.theory.equivalent import equivalent_records, equivalent_table
-from quadrille.theory.error import Error
+from quadrille.theory.equivalent import equivalent_records, equivalent_table, error_of_counts, rounding_error
 from quadrille.theory.flows import pairs_between
-from quadrille.theory.large_n import large_n_error
-from quadrille.theory.moments import swap_error
+from quadrille.theory.moments import Error, large_n_error, swap_error
 from quadrille.theory.prediction import Predicted, Prediction, predict, predictions
-from quadrille.theory.realised import realised, realised_of_counts
-from quadrille.theory.rounding import rounding_error
-from quadrille.theory.sampling import sampling_error, sampling_table
-from quadrille.theory.tables import ExpectedChiSquare, expected_chi_square, expected_table, table_error
+from quadrille.theory.tables import (
+    ExpectedChiSquare,
+    expected_chi_square,
+    expected_table,
+    realised,
+    realised_of_counts,
+    sampling_error,
+    sampling_table,
+    table_error,
+)
 
 __all__ = [
     "Bound",

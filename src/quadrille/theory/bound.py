@@ -2,21 +2,345 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import inf, isfinite, nan
-from typing import TYPE_CHECKING, Literal, SupportsFloat, cast
+from functools import cached_property
+from math import fsum, inf, isfinite, nan, prod
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, SupportsFloat, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
-from quadrille.data import Data, require_columns, require_data
+from quadrille.data import Cross, Data, require_columns, require_data, tidy
 from quadrille.errors import InputError, ParameterError, bad_parameter
-from quadrille.recipe import names, one_of, whole
-from quadrille.theory.certificate import LOSSES, Certificate, Counts, Floats, counts_of, exposure, total_only
-from quadrille.theory.programme import Columns, Status, solve
+from quadrille.params import names, one_of, whole
 
 if TYPE_CHECKING:
     import polars as pl
+
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+MOST_EMPTY = 1 << 14
+"""Tables of more possible cells do not list their empty ones."""
+
+_ROUNDING = 1e-14
+"""What rounding may add to a sum, as a share of the size of its terms: far more than it does."""
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A loss that is a sum over cells: `term(f, g)`, convex in g; `empty` is what a record in an empty cell costs.
+
+    `turning(f, s)` is the g at which term(f, g) - s g is least. The loss is (sum / unit)^(1 / power), where the unit
+    is the number of records if `per_record`, else 1. `most` is the largest loss that exists.
+    """
+
+    term: Callable[[Floats, Floats], Floats]
+    turning: Callable[[Floats, Floats], Floats]
+    empty: float
+    power: int = 1
+    per_record: bool = True
+    most: float = 1.0
+
+
+def _root_turning(f: Floats, s: Floats) -> Floats:
+    rest = np.maximum(1 - 2 * s, 0.0)
+    return np.divide(f, rest**2, out=np.full(len(f), inf), where=rest > 0)
+
+
+_MOVED = Loss(
+    lambda f, g: np.abs(f - g) / 2,
+    lambda f, s: np.where(s >= 0.5, inf, np.where(s <= -0.5, 0.0, f)),
+    empty=0.5,
+)
+LOSSES: dict[str, Loss] = {
+    "hellinger": Loss(lambda f, g: (np.sqrt(f) - np.sqrt(g)) ** 2 / 2, _root_turning, empty=0.5, power=2),
+    "total_variation": _MOVED,
+    "effective_swap_rate": _MOVED,
+    "chi_square": Loss(
+        lambda f, g: (g - f) ** 2 / f, lambda f, s: f * (1 + s / 2), empty=0.0, per_record=False, most=inf
+    ),
+}
+
+
+def exposure(f: Floats, g: Floats, n: int) -> Floats:
+    """Return the records that a cell exposes: min(f, g) where 0 < g < n."""
+    return np.where(g < n, np.minimum(f, g), 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """The occupied cells of a table: counts, and for each variable the place of its category among all margins.
+
+    `times` says for how many cells a row stands. `starts` says where the margins of each variable begin, and ends with
+    their number. `empty` lists the categories of the empty cells; None stands for any combination whatever.
+    """
+
+    f: Floats
+    times: Floats
+    codes: Ints
+    starts: Ints
+    empty: Ints | None
+
+    @cached_property
+    def records(self) -> float:
+        """Number of records."""
+        return float(self.f @ self.times)
+
+    @cached_property
+    def most(self) -> Floats:
+        """The most records each cell can have: its smallest margin."""
+        margins = np.zeros(self.starts[-1])
+        np.add.at(margins, self.codes, (self.f * self.times)[:, None])
+        return margins[self.codes].min(axis=1)
+
+
+def counts_of(data: Data, table: Sequence[str]) -> Counts:
+    """Count the cells of a table, with all its one-way margins."""
+    cross = Cross.of(data, tuple(table))
+    _, first, f = np.unique(cross.cells(data), return_index=True, return_counts=True)
+    # Categories without a record stay without: they are left out.
+    found = [np.unique(data[name].values[first], return_inverse=True) for name in table]
+    sizes = [len(levels) for levels, _ in found]
+    codes = np.stack([code for _, code in found], axis=1).astype(np.int64)
+    starts = np.concatenate(([0], np.cumsum(sizes)))
+    empty = None
+    if prod(sizes) <= MOST_EMPTY:
+        vacant = np.setdiff1d(np.arange(prod(sizes)), np.ravel_multi_index(tuple(codes.T), sizes))
+        empty = np.stack(np.unravel_index(vacant, sizes), axis=1) + starts[:-1]
+    return Counts(f.astype(np.float64), np.ones(len(f)), codes + starts[:-1], starts, empty)
+
+
+def total_only(data: Data, table: Sequence[str]) -> Counts:
+    """Count the cells of a table by their size, with no margin but the number of records."""
+    f = np.unique(Cross.of(data, tuple(table)).cells(data), return_counts=True)[1]
+    size, times = np.unique(f, return_counts=True)
+    codes = np.zeros((len(size), 1), dtype=np.int64)
+    return Counts(size.astype(np.float64), times.astype(np.float64), codes, np.array([0, 1]), None)
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """`loss^power >= height - price * exposed`, for every table with the same one-way margins.
+
+    The multipliers, one per category that occurs, variable by variable, are the proof:
+    `quadrille.theory.bound.certify` checks them (derivations/bound.md, 3).
+
+    Example
+    -------
+    >>> import quadrille as qd
+    >>> bound = qd.theory.least_loss(qd.datasets.cps8d(), 0.001, margins="total")
+    >>> found = bound.points[0].certificate
+    >>> round(found.height, 6), round(found.price, 4)
+    (0.002226, 0.2777)
+    >>> round(found.at(0.001) ** (1 / bound.power), 4), round(bound.points[0].loss, 4)
+    (0.0441, 0.0441)
+    """
+
+    height: float
+    price: float
+    multipliers: tuple[float, ...] = ()
+
+    def at(self, exposed: float) -> float:
+        """Return what loss^power is at least where so much is exposed.
+
+        Example
+        -------
+        >>> import quadrille as qd
+        >>> qd.theory.Certificate(height=0.002, price=0.25).at(0.004)
+        0.001
+        """
+        return self.height - self.price * exposed
+
+
+def certify(counts: Counts, loss: Loss, n: int, price: float, multipliers: Floats) -> tuple[Certificate, Floats]:
+    """Return the inequality that a price per exposed record and multipliers of margins prove (derivations/bound.md, 3).
+
+    Return also the count at which each cell attains its minimum. Any price of 0 or more and any multipliers give a
+    true inequality.
+    """
+    y = _below_empty(counts, loss, multipliers)
+    s = y[counts.codes].sum(axis=1)
+    f, most = counts.f[:, None], counts.most[:, None]
+    around = np.floor(loss.turning(counts.f, s))[:, None] + np.arange(-1, 3)
+    small = np.broadcast_to(np.arange(n, dtype=np.float64), (len(f), n))
+    tried = np.hstack([small, np.minimum(np.maximum(around, n), np.maximum(most, n)), f])
+    with np.errstate(invalid="ignore"):
+        value = loss.term(f, tried) + price * exposure(f, tried, n) - s[:, None] * (tried - f)
+    value[tried > most] = inf
+    best = value.argmin(axis=1)
+    rows = np.arange(len(f))
+    least = value[rows, best]
+    slack = _ROUNDING * counts.records * (1 + price + len(counts.starts) * float(np.abs(y).max()))
+    unit = counts.records if loss.per_record else 1.0
+    height = (fsum(counts.times * least) - slack) / unit
+    return Certificate(height, price * counts.records / unit, tuple(y.tolist())), tried[rows, best]
+
+
+def _below_empty(counts: Counts, loss: Loss, multipliers: Floats) -> Floats:
+    """Lower the multipliers of one variable until no record gains by going to an empty cell.
+
+    A constant for all cells changes nothing, because the number of records is given.
+    """
+    if counts.empty is None:
+        highest = float(np.maximum.reduceat(multipliers, counts.starts[:-1]).sum())
+    else:
+        highest = float(multipliers[counts.empty].sum(axis=1).max(initial=-inf))
+    y = multipliers.copy()
+    y[: counts.starts[1]] -= max(0.0, highest - loss.empty)
+    return y
+
+
+Status = Literal["optimal", "lower", "unreachable"]
+
+_STEPS = (1, 2, 3, 4, 6, 9, 13)
+"""Changes of a count that are tried from the start; others are added where they pay."""
+_ROUNDS = 12
+_ENOUGH = 1e-4
+"""The rounds end when the certificate is within this share of the programme's own minimum."""
+_HIGHEST_PRICE = 1e4
+"""A record above the exposure asked for costs this much, so that the programme always has a solution."""
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """What may happen: cell `cell` has `g` records. A cell that has none of these stays as it is."""
+
+    cell: Ints
+    g: Floats
+
+    @classmethod
+    def start(cls, counts: Counts, n: int) -> Columns:
+        """Return the counts near n and near what each cell has."""
+        f = counts.f[:, None]
+        steps = np.array([*_STEPS, *(-step for step in _STEPS)], dtype=np.float64)
+        tried = np.hstack([np.broadcast_to(np.arange(n + 2.0), (len(f), n + 2)), f + steps])
+        return cls._kept(counts, np.repeat(np.arange(len(f)), tried.shape[1]), tried.ravel())
+
+    def joined(self, counts: Counts, g: Floats) -> Columns:
+        """Add a count for each cell, with its neighbours."""
+        cells = np.arange(len(g))
+        more = np.concatenate([g - 1, g, g + 1])
+        return self._kept(counts, np.concatenate([self.cell, np.tile(cells, 3)]), np.concatenate([self.g, more]))
+
+    @classmethod
+    def _kept(cls, counts: Counts, cell: Ints, g: Floats) -> Columns:
+        possible = (g >= 0) & (g <= counts.most[cell]) & (g != counts.f[cell])
+        pairs = np.unique(np.stack([cell[possible], g[possible].astype(np.int64)], axis=1), axis=0)
+        return cls(pairs[:, 0], pairs[:, 1].astype(np.float64))
+
+
+@dataclass(frozen=True)
+class Solved:
+    """The best inequality for an exposure, and whether it is the optimum of the programme."""
+
+    certificate: Certificate
+    status: Status
+
+
+def solve(counts: Counts, loss: Loss, n: int, exposed: float, columns: Columns) -> tuple[Solved, Columns]:
+    """Find the inequality that is strongest at `exposed`; return also the columns, for the next exposure."""
+    unit = counts.records if loss.per_record else 1.0
+    best, status = Certificate(0.0, 0.0), "lower"
+    for _ in range(_ROUNDS):
+        found = _master(counts, loss, n, exposed, columns)
+        if found is None:
+            break
+        minimum, over, price, multipliers = found
+        certificate, g = certify(counts, loss, n, price, multipliers)
+        best = max(best, certificate, key=lambda one: one.at(exposed))
+        if best.at(exposed) >= minimum / unit * (1 - _ENOUGH) - 1e-12:
+            status = "unreachable" if over > 1e-6 else "optimal"
+            break
+        columns = columns.joined(counts, g)
+    return Solved(best, status), columns
+
+
+def _master(
+    counts: Counts, loss: Loss, n: int, exposed: float, columns: Columns
+) -> tuple[float, float, float, Floats] | None:
+    """Solve the programme over some columns: the minimum, records above the exposure, price and multipliers."""
+    from scipy.optimize import linprog
+    from scipy.sparse import coo_array
+
+    cell, g, f = columns.cell, columns.g, counts.f[columns.cell]
+    many, variables = len(g), len(counts.starts) - 1
+    each, absorbed = np.arange(many), _absorbed(counts, loss)
+    last = many + len(absorbed.cost)
+    equal = coo_array(
+        (
+            np.concatenate([np.repeat(g - f, variables), absorbed.value]),
+            (
+                np.concatenate([counts.codes[cell].ravel(), absorbed.row]),
+                np.concatenate([np.repeat(each, variables), many + absorbed.column]),
+            ),
+        ),
+        shape=(absorbed.rows, last + 1),
+    )
+    # A row per cell, and one for what is exposed; its last column is the records above the exposure asked for.
+    change = np.append(exposure(f, g, n) - exposure(f, f, n), -1.0)
+    rows = np.concatenate([cell, np.full(many + 1, len(counts.f))])
+    below = coo_array((np.concatenate([np.ones(many), change]), (rows, np.concatenate([each, each, [last]]))))
+    before = float(counts.times @ exposure(counts.f, counts.f, n))
+    result = cast("Callable[..., _Result]", linprog)(
+        np.concatenate([loss.term(f, g), absorbed.cost, [_HIGHEST_PRICE]]),
+        A_ub=below.tocsr(),
+        b_ub=np.append(counts.times, exposed * counts.records - before),
+        A_eq=equal.tocsr(),
+        b_eq=np.zeros(absorbed.rows),
+        method="highs",
+    )
+    if result.status != 0:
+        return None
+    price = max(0.0, -float(result.ineqlin.marginals[-1]))
+    return result.fun, float(result.x[-1]), price, result.eqlin.marginals[: counts.starts[-1]]
+
+
+class _Duals(Protocol):
+    """The multipliers of a set of rows."""
+
+    marginals: Floats
+
+
+class _Result(Protocol):
+    """What the solver returns."""
+
+    status: int
+    fun: float
+    x: Floats
+    ineqlin: _Duals
+    eqlin: _Duals
+
+
+class _Absorbed(NamedTuple):
+    """The part of the equations for records that go to empty cells."""
+
+    row: Ints
+    column: Ints
+    value: Floats
+    rows: int
+    cost: Floats
+
+
+def _absorbed(counts: Counts, loss: Loss) -> _Absorbed:
+    """Return a column per empty cell; or one per margin and one for the total that each variable's must add up to."""
+    margins, variables = int(counts.starts[-1]), len(counts.starts) - 1
+    if counts.empty is not None:
+        many = len(counts.empty)
+        column = np.repeat(np.arange(many), variables)
+        return _Absorbed(counts.empty.ravel(), column, np.ones(column.size), margins, np.full(many, loss.empty))
+    every, each = np.arange(margins), np.arange(variables)
+    variable = np.repeat(each, np.diff(counts.starts))
+    return _Absorbed(
+        np.concatenate([every, margins + variable, margins + each]),
+        np.concatenate([every, every, np.full(variables, margins)]),
+        np.concatenate([np.ones(2 * margins), np.full(variables, -1.0)]),
+        margins + variables,
+        np.append(np.zeros(margins), loss.empty),
+    )
+
 
 _OWNER = "least_loss"
 
@@ -137,8 +461,6 @@ class Bound:
         >>> found["least_loss"].round(4).to_list(), found["status"].to_list()
         ([0.0441, 0.014], ['optimal', 'optimal'])
         """
-        from quadrille.frames import tidy
-
         return tidy(
             [
                 {"exposed": each.exposed, "least_loss": each.loss, "price": each.price, "status": each.status}

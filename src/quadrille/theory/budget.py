@@ -10,13 +10,14 @@ import numpy as np
 
 from quadrille.data import Data, require_columns, require_data
 from quadrille.errors import InputError, OverlapError, bad_parameter
-from quadrille.recipe import carried, names, one_of, refuse_fixed, share, whole
-from quadrille.swap.classes import records_of
-from quadrille.theory.crossing import NEVER, admissible, first_crossing, mean_square, most_moved
+from quadrille.expressions import Where
+from quadrille.params import names, one_of, share, whole
+from quadrille.recipe import carried, refuse_fixed
+from quadrille.swap.permutation import records_of
+from quadrille.theory.equivalent import NEVER, admissible, first_crossing, mean_square, most_moved
 from quadrille.theory.margin import Ints, Margin, margin_of
-from quadrille.theory.planned import class_index, joint_of
 from quadrille.theory.spread import KINDS, Floats, Kind, Spread, factors
-from quadrille.where import Where
+from quadrille.theory.tables import class_index, joint_of
 
 _OWNER = "rate_for"
 
@@ -133,7 +134,7 @@ def _picked(spreads: list[Spread], cells: Ints) -> Spread:
         np.concatenate([each.sizes[g] for each in spreads]).astype(float) for g in range(len(spreads[0].sizes))
     )
     parts = tuple(joined([each.parts[i] for each in spreads]) for i in range(len(spreads[0].parts)))
-    return Spread(joined([each.value for each in spreads]), sizes, joined([each.lean for each in spreads]), parts)
+    return Spread(joined([each.value for each in spreads]), sizes, joined([each.bias_sum for each in spreads]), parts)
 
 
 def _stated(data: Data, margin: Margin, numbers: Ints, cells: str | None, least: int) -> Ints:
@@ -155,7 +156,7 @@ def _whole_file(watched: _Watched, kind: Kind) -> RateFor:
     """Look for the first number of records that breaks the budget in any cell; the one before is the answer."""
     spread = watched.spread
     sizes = tuple(int(size[0, 0]) for size in spread.sizes)
-    one = Spread(spread.value[0], sizes, spread.lean[0], tuple(part[0] for part in spread.parts))
+    one = Spread(spread.value[0], sizes, spread.bias_sum[0], tuple(part[0] for part in spread.parts))
     most = most_moved(kind, sizes)
     broken = first_crossing(kind, one, most, lambda error: error > watched.limit)
     ks = admissible(kind, most)
@@ -182,7 +183,7 @@ def _by_class(watched: _Watched, kind: Kind, step: float) -> RateFor:
             break
         found = factors(kind, watched.spread.sizes, k[:, None].astype(float))
         variance = sum(f * p for f, p in zip(found.parts, watched.spread.parts, strict=True))
-        bias = (found.bias * watched.spread.lean).sum(axis=0)
+        bias = (found.bias * watched.spread.bias_sum).sum(axis=0)
         error = np.maximum(variance, 0.0).sum(axis=0) + bias**2
         broken = np.flatnonzero(error > watched.limit)
         if len(broken):

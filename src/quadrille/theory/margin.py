@@ -9,10 +9,9 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from quadrille.cross import Cross
-from quadrille.data import Data, require_columns
+from quadrille.data import Cross, Data, require_columns
 from quadrille.errors import InputError, bad_parameter
-from quadrille.where import split_outside_quotes, unquoted
+from quadrille.expressions import split_outside_quotes, unquoted
 
 Ints = NDArray[np.int64]
 

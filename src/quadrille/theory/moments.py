@@ -4,18 +4,176 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import isnan
-from typing import cast
+from fractions import Fraction
+from math import fsum, hypot, isnan, sqrt
+from typing import SupportsFloat, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from quadrille.errors import InputError, ParameterError, bad_parameter
-from quadrille.recipe import one_of, whole
-from quadrille.theory.error import Error
-from quadrille.theory.labelled import refuse_too_many
-from quadrille.theory.spread import KINDS, Floats, Kind, Spread, factors
-from quadrille.theory.sums import Ints, spread_across, spread_of
+from quadrille.params import one_of, share, whole
+from quadrille.theory.labelled import MOST_RECORDS, refuse_too_many
+from quadrille.theory.spread import KINDS, Floats, Kind, Moments, Number, Spread, cross_parts, factors
+
+
+@dataclass(frozen=True)
+class Error:
+    """Bias and variance of an estimate after swapping or rounding, given the file.
+
+    `value` is the estimate before, X; `bias` is E X' - X; `variance` is Var X'. `idle` counts the classes that were
+    to move one record only, where nothing can move.
+
+    Example
+    -------
+    >>> import quadrille as qd
+    >>> error = qd.theory.Error(value=100.0, bias=-3.0, variance=16.0)
+    >>> error.expected, error.sd, error.rmse, error.relative_rmse
+    (97.0, 4.0, 5.0, 0.05)
+    """
+
+    value: float
+    bias: float
+    variance: float
+    idle: int = 0
+
+    @property
+    def expected(self) -> float:
+        """The expectation after, E X'."""
+        return self.value + self.bias
+
+    @property
+    def sd(self) -> float:
+        """The standard deviation."""
+        return sqrt(self.variance)
+
+    @property
+    def rmse(self) -> float:
+        """The root of the mean square error, variance + bias^2."""
+        return hypot(self.sd, self.bias)
+
+    @property
+    def relative_rmse(self) -> float | None:
+        """The root mean square error as a share of the estimate before; None when that is 0."""
+        return self.rmse / abs(self.value) if self.value else None
+
+
+Ints = NDArray[np.int64]
+
+EXACT_ENTRIES = 4096
+"""Up to so many entries are added up as exact fractions, whatever their values."""
+
+_LARGEST = 2.0**62
+
+
+def spread_of(a: Floats, b: Floats, counts: Ints | None) -> Spread:
+    """Return the sums for permutations of one class; each entry stands for `counts` records."""
+    if _few_or_whole(a, b, counts):
+        m, scale_a, scale_b = _exact_moments(a, b, counts)
+        return uniform_spread(m, Fraction(1, scale_a), Fraction(1, scale_b))
+    times = np.ones(len(a)) if counts is None else counts.astype(float)
+    n = len(a) if counts is None else int(counts.sum())
+    x, y = _centred(a, times, n), _centred(b, times, n)
+    c, a2, b2 = _sum(x * y, times), _sum(x * x, times), _sum(y * y, times)
+    return Spread(_sum(a * b, times), (n,), c, (_sum(x * x * y * y, times), a2 * b2, c * c))
+
+
+def spread_across(a: Floats, b: Floats, first: NDArray[np.bool_], counts: Ints | None) -> Spread:
+    """Return the sums for pairs across two groups; `first` marks the first one."""
+    exact = _few_or_whole(a, b, counts)
+    one, two = (_group_moments(a, b, inside, counts, exact=exact) for inside in (first, ~first))
+    bias_sum, parts = cross_parts(one, two)
+    times = np.ones(len(a)) if counts is None else counts.astype(float)
+    value = one[1][1] + two[1][1] if exact else _sum(a * b, times)
+    return Spread(value, (int(one[0][0]), int(two[0][0])), bias_sum, parts)
+
+
+def _group_moments(a: Floats, b: Floats, inside: NDArray[np.bool_], counts: Ints | None, *, exact: bool) -> Moments:
+    """Return the moments of one group, as fractions or shifted by constants that both groups share."""
+    times = None if counts is None else counts[inside]
+    if exact:
+        m, scale_a, scale_b = _exact_moments(a[inside], b[inside], times)
+        return tuple(tuple(Fraction(m[i][j], scale_a**i * scale_b**j) for j in range(3)) for i in range(3))
+    ones = np.ones(int(inside.sum())) if times is None else times.astype(float)
+    x, y = a[inside] - a.mean(), b[inside] - b.mean()
+    return tuple(tuple(_sum(x**i * y**j, ones) for j in range(3)) for i in range(3))
+
+
+def uniform_spread(m: Moments, unit_a: Number, unit_b: Number) -> Spread:
+    """Centre exact moments: C, A2, B2 and Q of a - mean a and b - mean b, in whole numbers as far as they go."""
+    n = m[0][0]
+    mean_a, mean_b = Fraction(m[1][0], n), Fraction(m[0][1], n)
+    c = m[1][1] - mean_a * m[0][1]
+    a2, b2 = m[2][0] - mean_a * m[1][0], m[0][2] - mean_b * m[0][1]
+    q = (
+        m[2][2]
+        - 2 * mean_b * m[2][1]
+        - 2 * mean_a * m[1][2]
+        + mean_b**2 * m[2][0]
+        + mean_a**2 * m[0][2]
+        + 4 * mean_a * mean_b * m[1][1]
+        - 3 * n * mean_a**2 * mean_b**2
+    )
+    unit = unit_a * unit_b
+    return Spread(m[1][1] * unit, (n,), c * unit, (q * unit**2, a2 * b2 * unit**2, c**2 * unit**2))
+
+
+def _few_or_whole(a: Floats, b: Floats, counts: Ints | None) -> bool:
+    if len(a) <= EXACT_ENTRIES:
+        return True
+    n = len(a) if counts is None else int(counts.sum())
+    largest = float(np.abs(a).max() * np.abs(b).max()) ** 2 + float(np.abs(a).max() + np.abs(b).max()) ** 2
+    return n * largest < _LARGEST and bool((np.rint(a) == a).all() and (np.rint(b) == b).all())
+
+
+def _exact_moments(a: Floats, b: Floats, counts: Ints | None) -> tuple[Moments, int, int]:
+    if len(a) > EXACT_ENTRIES:
+        return _array_moments(a.astype(np.int64), b.astype(np.int64), counts), 1, 1
+    whole_a, scale_a = _whole(a)
+    whole_b, scale_b = _whole(b)
+    return _integer_moments(whole_a, whole_b, None if counts is None else counts.tolist()), scale_a, scale_b
+
+
+def _array_moments(a: Ints, b: Ints, times: Ints | None) -> Moments:
+    """Add up whole numbers that fit into 64 bits."""
+    ones = np.ones(len(a), dtype=np.int64) if times is None else times
+    ta, tb = (ones, ones * a, ones * a * a), (np.ones(len(b), dtype=np.int64), b, b * b)
+    return tuple(tuple(int(np.dot(x, y)) for y in tb) for x in ta)
+
+
+def _whole(values: Floats) -> tuple[list[int], int]:
+    """Return floats as whole numbers over a common power of two, exactly."""
+    ratios = [value.as_integer_ratio() for value in values.tolist()]
+    scale = max((below for _, below in ratios), default=1)
+    return [above * (scale // below) for above, below in ratios], scale
+
+
+def _integer_moments(a: Sequence[int], b: Sequence[int], counts: Sequence[int] | None) -> Moments:
+    times = counts or [1] * len(a)
+    found: list[tuple[int, ...]] = []
+    weighted = list(times)
+    for _ in range(3):
+        found.append(
+            (
+                sum(weighted),
+                sum(x * y for x, y in zip(weighted, b, strict=True)),
+                sum(x * y * y for x, y in zip(weighted, b, strict=True)),
+            )
+        )
+        weighted = [x * y for x, y in zip(weighted, a, strict=True)]
+    return tuple(found)
+
+
+def _centred(values: Floats, times: Floats, n: int) -> Floats:
+    """Subtract the mean twice: the second time takes off what rounding left of the first."""
+    once = values - _sum(values, times) / n
+    return once - _sum(once, times) / n
+
+
+def _sum(values: Floats, times: Floats) -> float:
+    products = values * times
+    return fsum(products.tolist()) if len(products) <= 1 << 20 else float(products.sum())
+
 
 _OWNER = "swap_error"
 _GROUPS = 2
@@ -122,7 +280,7 @@ def error_of(kind: Kind, spread: Spread, k: int) -> Error:
     found = factors(kind, spread.sizes, k)
     # both lists hold fractions when the sums are exact, and then the result is rounded once, here
     variance = float(sum(f * p for f, p in zip(found.parts, spread.parts, strict=True)))
-    return Error(float(spread.value), float(found.bias * spread.lean), max(variance, 0.0))
+    return Error(float(spread.value), float(found.bias * spread.bias_sum), max(variance, 0.0))
 
 
 def sum_of_classes(kind: Kind, classes: Iterable[tuple[Spread, int]]) -> Error:
@@ -245,3 +403,53 @@ def _classes(labels: NDArray[np.generic], k: Amount) -> list[tuple[Ints, int]]:
     ends = np.cumsum(np.bincount(ids, minlength=len(listed)))[:-1]
     rows = np.split(order, ends)
     return [(r, whole(_OWNER, "k", amount, least=0)) for r, amount in zip(rows, amounts, strict=True)]
+
+
+_LARGE_N = "large_n_error"
+
+
+def large_n_error(
+    n: int, domain: float, moved: float, stayed: float, *, rate: float, kind: Kind = "pairs", weight: float = 1.0
+) -> Error:
+    """Return the leading terms of bias and variance of a count among n records of equal weight.
+
+    With dD, dP, dF the shares of the domain, of its moved part and of its stayed part, and c = dD - dP dF: bias
+    -w k c; variance w^2 n rate { (1-rate) dD (1 - 2 (dF + dP - dD)) + dF dP (1 - rate dF) - rate dP^2 dF (1 - dF) +
+    kappa c^2 }, kappa = -(2 - 3 rate) for pairs and -3 (1 - rate) for cycles.
+
+    Accuracy, measured against the exact moments: the relative error of the RMSE falls as 1/n. For dD, dP, dF = 0.1,
+    0.3, 0.2 and pairs it is 0.0010 at n = 1,000, 1.0e-05 at n = 100,000 and 1.0e-07 at n = 10,000,000, at rates from
+    0.01 to 0.3; that of the standard deviation is as small, for cycles up to 0.0023 at n = 1,000.
+
+    Example
+    -------
+    >>> import quadrille as qd
+    >>> round(qd.theory.large_n_error(100_000, 0.1, 0.3, 0.2, rate=0.05).rmse, 3)
+    200.932
+    """
+    one_of(_LARGE_N, "kind", kind, ("pairs", "cycles"))
+    if whole(_LARGE_N, "n", n, least=2) > MOST_RECORDS:
+        raise bad_parameter(_LARGE_N, "n", f"at most {MOST_RECORDS:,}", n)
+    tau = share(_LARGE_N, "rate", rate)
+    if not _is_number(weight) or not 0 < weight <= LARGEST:
+        raise bad_parameter(_LARGE_N, "weight", f"a number above 0, up to {LARGEST:g}", weight)
+    for name, value in (("domain", domain), ("moved", moved), ("stayed", stayed)):
+        if not _is_number(value) or not 0 <= value <= 1:
+            raise bad_parameter(_LARGE_N, name, "a share between 0 and 1", value)
+    if domain > min(moved, stayed) or domain < moved + stayed - 1:
+        raise ParameterError(
+            f"The shares given to {_LARGE_N} do not fit together: the domain is where both parts meet."
+        )
+    c = domain - moved * stayed
+    kappa = -3 * (1 - tau) if kind == "cycles" else -(2 - 3 * tau)
+    inner = (
+        (1 - tau) * domain * (1 - 2 * (stayed + moved - domain))
+        + stayed * moved * (1 - tau * stayed)
+        - tau * moved**2 * stayed * (1 - stayed)
+        + kappa * c**2
+    )
+    return Error(weight * n * domain, -weight * tau * n * c, max(weight**2 * n * tau * inner, 0.0))
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, SupportsFloat) and not isinstance(value, bool)

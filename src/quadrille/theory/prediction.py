@@ -2,34 +2,227 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, cast
+from math import exp, lgamma, sqrt
+from typing import TYPE_CHECKING, Literal, Protocol, cast
 
 import numpy as np
 
 from quadrille import measure as measures_by_name
-from quadrille.data import Data, require_data
+from quadrille.data import Data, require_data, tidy
 from quadrille.errors import ParameterError, QuadrilleError, unknown_name
-from quadrille.measure_base import Call, Measure, Part, parts_of
+from quadrille.measure.base import Address, Measure, Part, parts_of
 from quadrille.recipe import Recipe
-from quadrille.theory.formulas import (
-    BASIS,
-    CHI_SQUARE,
-    COUNT_FORMULAS,
-    FEW_MOVED,
-    MARGIN_FORMULAS,
-    MOMENTS_ONLY,
-    MOVED_FORMULAS,
-    TABLE_FORMULAS,
-    Basis,
+from quadrille.theory.expected import (
+    Cells,
+    Effect,
+    Levels,
+    NotPredicted,
+    WeightedCells,
+    cells_of,
+    is_kept,
+    levels_of,
+    weighted_cells,
 )
-from quadrille.theory.independent import Cells, cells_of, is_kept
-from quadrille.theory.levels import Levels, NotPredicted, levels_of
-from quadrille.theory.weighted import WeightedCells, weighted_cells
+from quadrille.theory.spread import Floats
 
 if TYPE_CHECKING:
     import polars as pl
+
+
+Basis = Literal["exact", "mean field", "approximate", "rough"]
+
+FEW_MOVED = 100
+"""Roots and ratios of the changes of fewer records than this are rough."""
+
+CHI_SQUARE = "chi_square_distance"
+"""Another name of chi_square: the sum of (T' - T)^2 / T over the cells that were not empty."""
+
+MOMENTS_ONLY = frozenset({CHI_SQUARE, "chi_square"})
+"""Sums of squares: exact where expectations and variances are."""
+
+
+class Spreads(Protocol):
+    """A table, (moved part, stayed part): totals before, expected totals and variances after."""
+
+    @property
+    def before(self) -> Floats:
+        """Totals before."""
+        ...
+
+    @property
+    def mean(self) -> Floats:
+        """Expected totals after."""
+        ...
+
+    @property
+    def variance(self) -> Floats:
+        """Variances after."""
+        ...
+
+    @property
+    def records(self) -> float:
+        """The total of the table."""
+        ...
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Moved parts and stayed parts that occur."""
+        ...
+
+    @property
+    def together(self) -> float:
+        """By how much fixed totals enlarge the variance of a sum over cells."""
+        ...
+
+    def expected(self, effect: Effect) -> tuple[float, float]:
+        """Return the sum over the cells of the mean of an effect, and the sum of its variances."""
+        ...
+
+    def distance(self) -> float:
+        """Return the expected sum of |T' - T|."""
+        ...
+
+
+Formula = Callable[[Spreads, int], float | None]
+CountFormula = Callable[[Cells, int], float | None]
+
+
+def _hellinger(cells: Spreads, n: int) -> float:
+    mean, variance = cells.expected(lambda f, g: (np.sqrt(f) - np.sqrt(g)) ** 2)
+    if mean <= 0:
+        return 0.0
+    return sqrt(mean / (2 * cells.records)) * _freedom(cells, mean, variance)
+
+
+def _hd(cells: Spreads, n: int) -> float:
+    mean, variance = cells.expected(lambda f, g: (np.sqrt(f) - np.sqrt(g)) ** 2)
+    return sqrt(mean / 2) * _freedom(cells, mean, variance) if mean > 0 else 0.0
+
+
+def _hd_norm(cells: Spreads, n: int) -> float:
+    return _hd(cells, n) / sqrt(cells.records)
+
+
+def _freedom(cells: Spreads, mean: float, variance: float) -> float:
+    """Return E root / root E of a sum of squares; cells vary together because of totals that do not change."""
+    varied = variance * cells.together
+    return mean_root(2 * mean**2 / varied if varied > 0 else float("inf"))
+
+
+def mean_root(freedom: float) -> float:
+    """Return E sqrt(X / E X) for a chi-square of so many degrees of freedom."""
+    if freedom > 1e4:
+        return 1 - 1 / (4 * freedom)
+    return sqrt(2 / freedom) * exp(lgamma((freedom + 1) / 2) - lgamma(freedom / 2))
+
+
+def _total_variation(cells: Spreads, n: int) -> float:
+    return cells.distance() / (2 * cells.records)
+
+
+def _entropy_change(cells: Spreads, n: int) -> float:
+    def term(count: Floats) -> Floats:
+        share = count / cells.records
+        return -share * np.log(np.where(share > 0, share, 1.0))
+
+    return cells.expected(lambda f, g: term(g) - term(f))[0]
+
+
+def _small_cells(cells: Cells, n: int) -> float | None:
+    return cells.at_risk(n) / cells.levels.unswapped if cells.levels.unswapped >= 1 else None
+
+
+def _genuine(cells: Cells, n: int) -> float:
+    return cells.expected(lambda f, g: np.where(g < n, np.minimum(f, g), 0.0))[0]
+
+
+def _exposed(cells: Cells, n: int) -> float:
+    return _genuine(cells, n) / cells.records
+
+
+def _confidence(cells: Cells, n: int) -> float | None:
+    shown = cells.expected(lambda f, g: np.where(g < n, g, 0.0))[0]
+    return _genuine(cells, n) / shown if shown > 0 else None
+
+
+def _chi_square_distance(cells: Spreads, n: int) -> float:
+    occupied = cells.before > 0
+    square = cells.variance + (cells.mean - cells.before) ** 2
+    return float((square[occupied] / cells.before[occupied]).sum())
+
+
+def _deviance(cells: Spreads, n: int) -> float:
+    """Return the expectation of 2 sum g ln(g / f) over the cells that were not empty, with little cancelling."""
+
+    def term(f: Floats, g: Floats) -> Floats:
+        held = f > 0
+        share = np.divide(g, f, out=np.ones_like(g + f), where=held & (g > 0))
+        return np.where(held, 2 * (g * np.log(share) - (g - f)), 0.0)
+
+    held = cells.before > 0
+    return cells.expected(term)[0] + 2 * float((cells.mean - cells.before)[held].sum())
+
+
+def _chi_squares(cells: Spreads) -> tuple[float, float, int] | None:
+    """Return chi-square before, its expectation after, and the smaller number of categories less one."""
+    least = min(cells.shape) - 1
+    if least < 1:
+        return None
+    even = np.outer(cells.before.sum(axis=1), cells.before.sum(axis=0)) / cells.records
+    after = (cells.variance + (cells.mean - even) ** 2) / even
+    return float(((cells.before - even) ** 2 / even).sum()), float(after.sum()), least
+
+
+def _cramers_v_change(cells: Spreads, n: int) -> float | None:
+    if (found := _chi_squares(cells)) is None:
+        return None
+    before, after, least = found
+    return (sqrt(before) - sqrt(after)) / sqrt(cells.records * least)
+
+
+def _contingency_change(cells: Spreads, n: int) -> float | None:
+    if (found := _chi_squares(cells)) is None:
+        return None
+    before, after, _ = found
+    return sqrt(before / (before + cells.records)) - sqrt(after / (after + cells.records))
+
+
+TABLE_FORMULAS: dict[str, Formula] = {
+    "hellinger": _hellinger,
+    "total_variation": _total_variation,
+    "entropy_change": _entropy_change,
+    "effective_swap_rate": _total_variation,
+    "deviance": _deviance,
+    "chi_square": _chi_square_distance,
+    CHI_SQUARE: _chi_square_distance,
+}
+"""Measures of totals, weighted ones too."""
+
+MARGIN_FORMULAS: dict[str, Formula] = {
+    "cramers_v_change": _cramers_v_change,
+    "contingency_change": _contingency_change,
+}
+"""Measures whose expectation rests on row and column totals that do not change."""
+
+MOVED_FORMULAS: dict[str, Formula] = {
+    f"hd{number}{norm}": formula for number in (1, 2, 3, 4) for norm, formula in (("", _hd), ("_norm", _hd_norm))
+}
+"""Distances between the weighted totals of what moves."""
+
+COUNT_FORMULAS: dict[str, CountFormula] = {
+    "small_cells": _small_cells,
+    "exposed": _exposed,
+    "confidence": _confidence,
+}
+"""Measures of numbers of records, whatever their weights."""
+
+_ROOTS = ("hellinger", "confidence", *MARGIN_FORMULAS, *MOVED_FORMULAS)
+BASIS: dict[str, Basis] = {
+    name: "approximate" if name in _ROOTS else "mean field"
+    for name in (*TABLE_FORMULAS, *MARGIN_FORMULAS, *MOVED_FORMULAS, *COUNT_FORMULAS)
+}
 
 
 @dataclass(frozen=True)
@@ -101,8 +294,6 @@ class Prediction:
         >>> foreseen.frame().select("measure", "basis").rows()
         [('exposed', 'mean field'), ('hellinger', 'approximate')]
         """
-        from quadrille.frames import tidy
-
         return tidy(
             [
                 {"measure": address, "value": each.value, "basis": each.basis, "reason": each.reason}
@@ -138,7 +329,7 @@ def predict(data: Data, recipe: Recipe, measures: str | Sequence[str]) -> Predic
     asked = [measures] if isinstance(measures, str) else list(measures)
     if not isinstance(cast("object", recipe), Recipe):
         raise ParameterError("predict needs a recipe, such as RandomSwap or PermutationSwap.")
-    largest = max((_kind(Call.parse(address)).options.get("n", 0) for address in asked), default=0)
+    largest = max((_kind(Address.parse(address)).options.get("n", 0) for address in asked), default=0)
     try:
         design = _Design(data, recipe, levels_of(data, recipe), largest)
     except NotPredicted as why:
@@ -162,8 +353,6 @@ def predictions(data: Data, recipes: Sequence[Recipe], measures: Sequence[str]) 
     >>> found["label"].to_list(), found["hellinger"].round(4).to_list()
     (['Edu, 5 % of records', 'MS, 5 % of records'], [0.0359, 0.0532])
     """
-    from quadrille.frames import tidy
-
     rows: list[dict[str, object]] = []
     for place, recipe in enumerate(recipes):
         try:
@@ -191,11 +380,11 @@ class _Design:
 
     def predicted(self, address: str) -> Predicted:
         """Return the expectation of one measure."""
-        call = Call.parse(address)
+        call = Address.parse(address)
         kind = _kind(call)
         try:
             _refuse(call, kind, self.data)
-            parts = parts_of(call, kind, self.data, self.levels.swap, self.recipe.secret_columns)
+            parts = parts_of(call, kind, self.data, self.levels.swap, self.recipe.steering_columns)
             values = [self._part(part, kind, call.name) for part in parts.parts]
         except NotPredicted as why:
             return Predicted(None, reason=str(why))
@@ -242,7 +431,7 @@ class _Design:
         return value, name in MOMENTS_ONLY and cells.exact
 
 
-def _refuse(call: Call, kind: Measure, data: Data) -> None:
+def _refuse(call: Address, kind: Measure, data: Data) -> None:
     """Refuse what has no prediction, with the reason."""
     if call.name not in BASIS:
         raise NotPredicted(f"{call.name} has no prediction")
@@ -254,7 +443,7 @@ def _refuse(call: Call, kind: Measure, data: Data) -> None:
         raise NotPredicted(f"{call.name} of weighted tables is not predicted: a swap changes their margins")
 
 
-def _kind(call: Call) -> Measure:
+def _kind(call: Address) -> Measure:
     """Return the measure of a call; the chi-square distance is read like any other measure of a table."""
     if call.name == CHI_SQUARE:
         return replace(measures_by_name.get("hellinger"), name=CHI_SQUARE).bound(call)

@@ -1,0 +1,71 @@
+"""From one file format to another, and what does not fit on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from quadrille.cli import options as opt
+from quadrille.cli import show
+from quadrille.cli.guard import tell
+from quadrille.cli.inputs import BUNDLED, check_new, load
+
+if TYPE_CHECKING:
+    from quadrille.data import Data
+
+
+def load_with(
+    file: str, codebook: Path | None, weight: str | None, geography: Sequence[str] | None, catalog: Path | None
+) -> Data:
+    """Read a file, with the catalog that SAS keeps its value labels in where there is one."""
+    if catalog is None or file.startswith(BUNDLED):
+        return load(file, codebook, weight, geography)
+    import quadrille as qd
+    from quadrille.cli.inputs import names
+
+    return qd.read(file, codebook=codebook, weight=weight, geography=names(geography), catalog=catalog)
+
+
+def convert(
+    file: opt.File,
+    out: Annotated[
+        Path, typer.Argument(metavar="OUT", help="The file to write: .csv, .csv.gz, .tsv, .parquet, .sav, .dta, .xpt.")
+    ],
+    codebook: opt.Codebook = None,
+    catalog: opt.Catalog = None,
+    write_codebook: opt.WriteCodebook = None,
+    overwrite: opt.Overwrite = False,
+    as_json: opt.Json = False,
+) -> None:
+    """Write a file in another format, labels included."""
+    from quadrille.io import file_bytes, left_to_codebook
+    from quadrille.io.atomic import new_file
+
+    check_new(out, write_codebook, overwrite=overwrite, source=file)
+    with show.working("Reading and writing"):
+        data = load_with(file, codebook, None, None, catalog)
+        contents, not_held = file_bytes(data, out.name)
+        not_held = (*not_held, *(left_to_codebook(data, out.name) if write_codebook is None else ()))
+        with new_file(out, contents, private=True):
+            if write_codebook is not None:
+                data.codebook.write(write_codebook)
+    identifiers = [variable.name for variable in data.codebook if variable.role == "id"]
+    if identifiers:
+        tell(f"warning: identifiers are kept ({', '.join(identifiers)}). This file is not a release.")
+    if as_json:
+        book = None if write_codebook is None else str(write_codebook)
+        show.emit({"out": str(out), "codebook": book, "records": data.n, "not_held": list(not_held)})
+        return
+    written = f"{out}" if write_codebook is None else f"{out} and {write_codebook}"
+    show.note(f"Wrote {written}: {data.n:,} records, {len(data.columns):,} columns.")
+    show_not_held(not_held)
+
+
+def show_not_held(lines: Sequence[str]) -> None:
+    """Print line by line what a file does not hold."""
+    if lines:
+        show.title("Not in the file")
+        show.facts([("-", line) for line in lines])

@@ -1,0 +1,229 @@
+"""`quadrille demo`: what an agency does, on the bundled file: from a confidential file to a defended release."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from quadrille.cli import show
+from quadrille.cli.guard import warnings_told
+from quadrille.errors import OutputError
+
+if TYPE_CHECKING:
+    from quadrille.cli.study_show import Overview
+    from quadrille.data import Data
+    from quadrille.release.release import Release
+    from quadrille.study.grid import Grid
+    from quadrille.study.study import Study
+
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from quadrille.study.study import Study
+
+    Points = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Gains:
+    """Risk and loss of telling candidates, as (risk, loss); None where there is no such candidate."""
+
+    axes: tuple[str, str]
+    random: int
+    designed: int
+    beaten: int
+    gentlest_random: tuple[float, float] | None
+    at_no_more_loss: tuple[float, float] | None
+    safest_random: tuple[float, float] | None
+    at_no_more_risk: tuple[float, float] | None
+    safest_designed: tuple[float, float] | None
+
+    def as_dict(self) -> dict[str, object]:
+        """Return plain values, for JSON."""
+        return asdict(self)
+
+    @property
+    def told(self) -> list[tuple[str, str]]:
+        """The numbers as names and sentences."""
+        rows = [
+            ("beaten", f"{self.beaten:,} of {self.random:,} random candidates, by one of {self.designed:,} designed")
+        ]
+        if self.gentlest_random:
+            rows.append(("gentlest", self._beside(self.gentlest_random, self.at_no_more_loss, "loss")))
+        if self.safest_random:
+            rows.append(("safest", self._beside(self.safest_random, self.at_no_more_risk, "risk")))
+        if self.safest_designed:
+            rows.append(("beyond", f"the safest designed swap has {self._point(self.safest_designed)}"))
+        return rows
+
+    def _beside(self, one: tuple[float, float], other: tuple[float, float] | None, what: str) -> str:
+        told = "none" if other is None else self._point(other)
+        return f"random {self._point(one)}; designed at no more {what}: {told}"
+
+    def _point(self, at: tuple[float, float]) -> str:
+        return f"{self.axes[0]} {at[0]:.5f}, {self.axes[1]} {at[1]:.4f}"
+
+
+def gains(study: Study, axes: tuple[str, str]) -> Gains:
+    """Compare the designed candidates of a study with the others, on two axes."""
+    import numpy as np
+
+    from quadrille.study.frontier import dominated_by
+
+    points, rows = study.objectives(axes)
+    methods = study.frame(rows.tolist())["method"].to_list() if len(rows) else []
+    ours = np.array([method == "DesignedSwap" for method in methods], dtype=bool)
+    random, designed = points[~ours], points[ours]
+    beaten = sum(int(dominated_by(np.vstack((one[None], designed)))[0] > 0) for one in random)
+    gentle, safe = _least(random, 1), _least(random, 0)
+    return Gains(
+        axes=axes,
+        random=len(random),
+        designed=len(designed),
+        beaten=beaten,
+        gentlest_random=gentle,
+        at_no_more_loss=None if gentle is None else _least(designed[designed[:, 1] <= gentle[1]], 0),
+        safest_random=safe,
+        at_no_more_risk=None if safe is None else _least(designed[designed[:, 0] <= safe[0]], 1),
+        safest_designed=_least(designed, 0),
+    )
+
+
+def _least(points: Points, column: int) -> tuple[float, float] | None:
+    """Return the point with the least value in a column; of equal ones the least in the other."""
+    if not len(points):
+        return None
+    risk, loss = min(points.tolist(), key=lambda point: (point[column], point[1 - column]))
+    return risk, loss
+
+
+FILE = "dataset:cps8d"
+MEASURES = ("small_cells", "exposed", "hellinger")
+AXES = ("exposed", "hellinger")
+PAIRS = (244, 488, 2442)
+SEEDS = 5
+
+
+def run(out: Path, seed: int | None, *, as_json: bool) -> None:
+    """Inspect CPS-8d, search random and designed swaps, choose, report and release."""
+    from quadrille.io.atomic import check_free
+
+    check_free(out / "release", overwrite=True, holds=("public", "confidential"))
+    with _tidy(out, ["frontier.png", "report.html", _study_name(seed)]):
+        _walk(out, seed, as_json=as_json)
+
+
+@contextmanager
+def _tidy(out: Path, names: Sequence[str]) -> Generator[None]:
+    """Where the demo cannot be written, on a full disk for one, remove what it has made: it is in nobody's way."""
+    made = [out / name for name in names if not (out / name).exists()]
+    folders = [each for each in (out, *out.absolute().parents) if not each.exists()]
+    try:
+        yield
+    except OutputError:
+        with suppress(OSError):
+            for path in made:
+                path.unlink(missing_ok=True)
+            for folder in folders:
+                folder.rmdir()
+        raise
+
+
+def _walk(out: Path, seed: int | None, *, as_json: bool) -> None:
+    import quadrille as qd
+    from quadrille.cli import study_show
+    from quadrille.cli.commands.policy import verdict_shown
+    from quadrille.cli.study_show import choice_document, overview, search_document
+
+    data = qd.datasets.cps8d()
+    found = qd.inspect(data)
+    with show.working("Preparing: the first run compiles what must be fast, once, in about half a minute"):
+        qd.DesignedSwap(share=0.1, seed=0).plan(data)
+    study = _search(data, out, seed)
+    seen = overview(study, *AXES)
+    assert seen.knee is not None
+    with verdict_shown(as_json=as_json), warnings_told(), show.working("Writing the report and the release"):
+        picture, report = _pictures(seen, data, out)
+        made = qd.release(data, seen.knee.recipe, out / "release", measures=MEASURES, overwrite=True)
+    gained = gains(study, AXES)
+    if as_json:
+        document = {
+            "inspect": {"file": FILE, **found.as_dict()},
+            "search": search_document(study),
+            "choice": choice_document(seen.knee),
+        }
+        drawn = {"report": report and str(report), "chart": picture and str(picture)}
+        show.emit({**document, "gains": gained.as_dict(), **drawn, "release": made.as_dict()})
+        return
+    show.show_profile(FILE, found)
+    study_show.show_frontier(seen, seen.rows())
+    show.title("What designed swaps gained")
+    show.facts(gained.told)
+    show.title("The choice: the knee of the frontier")
+    show.note(study_show.indented(seen.knee.explain()))
+    show.show_account(made.account)
+    _show_where(study, picture, report, made)
+
+
+def _search(data: Data, out: Path, seed: int | None) -> Study:
+    """Search random swaps of one or two variables and the curve of designed swaps, in one study."""
+    import quadrille as qd
+
+    path = out / _study_name(seed)
+    return qd.designed_frontier(data, seed=seed, random=_grid(data, seed), measures=MEASURES, out=path)
+
+
+def _study_name(seed: int | None) -> str:
+    return "study" if seed is None else f"study-{seed}"
+
+
+def _grid(data: Data, seed: int | None) -> Grid:
+    import quadrille as qd
+
+    swaps = [[name] for name in data.keys] + [list(pair) for pair in combinations(data.keys, 2)]
+    if seed is None:
+        return qd.grid(qd.RandomSwap, swap=swaps, pairs=PAIRS, seeds=SEEDS)
+    return qd.grid(qd.RandomSwap, swap=swaps, pairs=PAIRS, seed=range(seed, seed + SEEDS))
+
+
+def _pictures(seen: Overview, data: Data, out: Path) -> tuple[Path | None, Path | None]:
+    """Write the chart and the report, or say what they need."""
+    from quadrille.cli.guard import tell
+    from quadrille.errors import QuadrilleError
+
+    try:
+        from quadrille import chart
+        from quadrille.report import write_report
+    except QuadrilleError as error:
+        tell(f"no report is written: {error}")
+        return None, None
+    from quadrille.report.frontier_chart import Ahead, draw_frontier, floor_of, rows_of, scored
+
+    study, knee = seen.study, seen.knee
+    ahead = Ahead(floor=floor_of(data, study.measures, AXES))
+    points = scored(study, AXES, rows_of(study))
+    picture = chart.save(
+        draw_frontier(study, AXES, points, None if knee is None else knee.candidate, ahead), out / "frontier.png"
+    )
+    return picture, write_report(study, data, out / "report.html", risk=AXES[0], loss=AXES[1], overwrite=True)
+
+
+def _show_where(study: Study, picture: Path | None, report: Path | None, made: Release) -> None:
+    show.title("What to open")
+    rows = [("the whole search", f"{picture} (random cloud, designed curve, the choice)")] if picture else []
+    rows += [("for the review board", f"{report} (confidential)")] if report else []
+    rows += [
+        ("to publish", f"{made.public}/"),
+        ("to lock away", f"{made.confidential}/ (it can undo the release)"),
+        ("", f"{study.path} (it holds the seeds)"),
+    ]
+    show.facts(rows)
+    show.title("Next")
+    show.shell(f"  quadrille pick {study.path} --risk exposed --max-risk 0.001")
+    show.shell("  quadrille search examples/designed.toml --dry-run")

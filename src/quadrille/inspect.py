@@ -1,0 +1,426 @@
+"""A file at a glance: columns and their roles, weight, cells, and what to look at before swapping. No data values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from quadrille.codebook import records_in
+from quadrille.data import Column, Cross, Data
+from quadrille.io.frames.identifiers import MOST_ORDINAL, can_be_rounded, sort_of, suspicion, tally, words
+from quadrille.io.stat.dates import counted_in
+from quadrille.io.stat.read import was_moment
+
+_PLACE = re.compile(
+    r"region|bundesland|province|provin[cz]|canton|kanton|county|district|distrit|bezirk|kreis|municip|commune|comune|"
+    r"gemeinde|kommun|departement|departamento|prefecture|voivodeship|wojewodztwo|powiat|gmina|fylke|"
+    r"estado$|ciudad|comunidad|postal|postleitzahl|codigopostal|codepostal|okres|obec|maakunta|kunta$"
+)
+_PLACES = re.compile(
+    r"state|land|area|city|town|stadt|ort|ville|citta|tract|block|ward|nuts|zip|zipcode|plz|lan|kraj"
+    r"|oblast|parish|borough|gemeente|lau|fips|puma|msa"
+)
+_WEIGHT = re.compile(r"(?:weights?|wgts?|wghts?|wt|gewichte?)$")
+_WEIGHTS = re.compile(
+    r"w|poids|peso|pesos|ponderation|ponderacion|ponderazione|ponderador|pond|fexp|factorexpansion|expansionfactor"
+    r"|hochrechnung|hochrechnungsfaktor|hrf|vikt|vekt|vaegt|waga|vaha"
+)
+_OF_WEIGHT = re.compile(r"final|norm|normed|normali[sz]ed|trimmed|calibrated|cal|adj|adjusted|design|base")
+_MASS = re.compile(r"body|birth|over|under|light|korper|koerper|geburt|naissance|corporal|kg|lbs?$|gramm?s?$")
+
+
+def left_out(columns: Sequence[Column], declared: Collection[str]) -> list[str]:
+    """Say which columns are taken for identifiers, unless the user says so, and how to release one on purpose."""
+    names = [c.variable.name for c in columns if c.variable.role == "id" and c.variable.name not in declared]
+    if not names:
+        return []
+    return [
+        f"Taken for identifiers and left out of releases: {', '.join(map(repr, names))}. To release one on purpose, "
+        'give it another role in the codebook: "unit" for the number of a household, else "key" or "outcome".'
+    ]
+
+
+def called_weight(name: str) -> bool:
+    """Whether a name is that of a weight of records, in several languages; a body has another kind of weight.
+
+    >>> from quadrille.inspect import called_weight
+    >>> [called_weight(name) for name in ("hhweight", "wgt_final", "Gewicht", "poids", "birth_weight", "weight_kg")]
+    [True, True, True, True, False, False]
+    """
+    parts = [word for word in words(name) if not word.isdigit()]
+    while len(parts) > 1 and _OF_WEIGHT.fullmatch(parts[-1]):
+        parts.pop()
+    joined = "".join(parts)
+    named = any(_WEIGHTS.fullmatch(word) for word in (joined, *parts[-1:])) or _WEIGHT.search(joined)
+    return bool(named) and _MASS.search(joined) is None
+
+
+def called_area(name: str) -> bool:
+    """Whether a name is that of areas, in several languages.
+
+    >>> from quadrille.inspect import called_area
+    >>> [called_area(name) for name in ("Bundesland", "home_state", "provincia", "ward", "reward", "marital_status")]
+    [True, True, True, True, False, False]
+    """
+    parts = words(name)
+    return any(_PLACES.fullmatch(word) for word in parts) or _PLACE.search("".join(parts)) is not None
+
+
+def weights(data: Data) -> list[str]:
+    """Look at the sum of the weights, or for a weight that nobody named."""
+    if data.ticks is None or data.weight is None:
+        numbers = [v for v in data.codebook if v.role is None and not any(isinstance(c, str) for c in v.categories)]
+        named = next((v.name for v in numbers if called_weight(v.name)), None)
+        if named is None:
+            return []
+        return [
+            f"Column {named!r} is called like a weight. If it is one, add --weight {named}, "
+            'or give it role = "weight" in the codebook.'
+        ]
+    hints: list[str] = []
+    if not data.ticks.exact:
+        hints.append(
+            f"The weights in {data.weight!r} have more digits than fit and are rounded, "
+            "each by less than one part in 10^15 of their sum."
+        )
+    total = int(data.ticks.values.sum()) / data.ticks.per_unit
+    if abs(total - data.n) > 0.005 * data.n and total < data.n:
+        hints.append(
+            f"The weights in {data.weight!r} sum to less than the number of records. Weights that count persons sum to "
+            "the population, others to the number of records: check whether this is the right column."
+        )
+    elif abs(total - round(total)) > 1e-9 * total and abs(total - data.n) > 0.005 * data.n:
+        hints.append(
+            f"The weights in {data.weight!r} sum neither to the number of records nor to a whole number. "
+            "Check the sum against the published population: records or digits may be lost."
+        )
+    return hints
+
+
+def geography(columns: Sequence[Column]) -> list[str]:
+    """Look for areas inside areas among columns that are areas without a level, or are called so without a role."""
+    places = [c for c in columns if c.variable.coded and c.variable.level is None and c.valid > 1 and _is_area(c)]
+    places.sort(key=lambda column: column.valid)
+    hints: list[str] = []
+    told: set[str] = set()
+    for coarse, fine in pairwise(places):
+        hint = _two_levels(coarse, fine)
+        if hint:
+            hints.append(hint)
+            told |= {coarse.variable.name, fine.variable.name}
+    for variable in (column.variable for column in places):
+        if variable.role is None and variable.name not in told:
+            hints.append(
+                f"Column {variable.name!r} is called like areas. If it holds areas, "
+                'give it role = "geography" in the codebook.'
+            )
+    return hints
+
+
+def _is_area(column: Column) -> bool:
+    variable = column.variable
+    return variable.role == "geography" or (variable.role is None and called_area(variable.name))
+
+
+def _two_levels(coarse: Column, fine: Column) -> str:
+    """Say whether the finer areas lie in the coarser ones; nothing when both are the same areas by two names."""
+    both = (coarse.values < coarse.valid) & (fine.values < fine.valid)
+    pairs = np.unique(np.stack([column.values[both].astype(np.int64) for column in (fine, coarse)]), axis=1)
+    torn = int((np.bincount(pairs[0]) > 1).sum())
+    a, b = coarse.variable.name, fine.variable.name
+    if torn:
+        lie = f"1 area of {b!r} lies" if torn == 1 else f"{torn:,} areas of {b!r} lie"
+        what = "are areas" if {coarse.variable.role, fine.variable.role} == {"geography"} else "are called like areas"
+        return (
+            f"Columns {a!r} and {b!r} {what} but are not nested: {lie} in several of {a!r}. Levels of geography must "
+            "be nested: correct these areas, or give the two no levels."
+        )
+    nested = f"Columns {a!r} and {b!r} look like areas inside areas. If they are, add: --geography {a},{b}"
+    return nested if coarse.valid < fine.valid else ""
+
+
+MANY_CATEGORIES = 1000
+FEW_RECORDS = 5
+_PROGRAM = {"spss": "SPSS", "stata": "Stata", "sas": "SAS"}
+
+
+def reason(column: Column, data: Data, declared: Collection[str]) -> str:
+    """Say in a few words why a column has its kind and role."""
+    variable = column.variable
+    if variable.name in declared:
+        return "as the codebook says"
+    if variable.name == data.weight:
+        return "named as the weight"
+    if variable.name in data.codebook.geography:
+        return "named as a level of geography"
+    if variable.role == "id":
+        return _why_identifier(column)
+    stored = variable.stored
+    if stored is None or not stored.measure:
+        return _why_kind(column)
+    said = f"{_PROGRAM[stored.program]} calls it {stored.measure}"
+    same = "scale" if variable.kind == "numeric" else variable.kind
+    return said if stored.measure == same else f"{_why_kind(column)}; {said}"
+
+
+def _why_identifier(column: Column) -> str:
+    sort = sort_of(column.variable.name, column.variable.label)
+    what = "text" if column.dtype == "String" else "numbers"
+    if sort in ("direct", "short", "point"):
+        why = "called like a name, an address or a number of a person"
+    elif sort is not None:
+        why = f"{what} with many different values, called like an identifier"
+    elif what == "text":
+        why = "text that is different in almost every record, or addresses of mail"
+    else:
+        why = "numbers that tell records apart: running or very large ones, or nominal ones that all differ"
+    return f"{why}: left out of releases"
+
+
+def _why_kind(column: Column) -> str:
+    variable, count = column.variable, f"{column.valid:,}"
+    if not tally(column)[1]:
+        return "every field is missing" + ("" if variable.categories else ", so there is nothing to tell the kind by")
+    if unit := _counted_in(column):
+        return f"dates or times that are kept as numbers: {unit}"
+    if not variable.coded:
+        return f"numbers, more than {MOST_ORDINAL} different or with decimals"
+    if _is_moment(column):
+        return "dates or times"
+    if column.dtype == "Boolean":
+        return "true or false"
+    if variable.labels and all(variable.labels) and variable.stored is not None:
+        return f"every value has a label in the file ({count})"
+    if any(isinstance(value, str) for value in variable.categories):
+        return f"text, {count} different" + ("" if variable.ordered else "; the alphabet is no order")
+    return f"whole numbers, {count} different: at most {MOST_ORDINAL} are taken for ordered categories"
+
+
+def checks(data: Data, declared: Collection[str] = ()) -> list[str]:
+    """Return everything worth looking at before swapping; `declared` are the columns of the user's own codebook."""
+    columns = [data[name] for name in data.columns]
+    found = [hint for column in columns for hint in (*_of_column(column, data), *_labels(column))]
+    return [*left_out(columns, declared), *found, *_order(columns), *weights(data), *geography(columns)]
+
+
+def _of_column(column: Column, data: Data) -> list[str]:
+    name, role = column.variable.name, column.variable.role
+    free = role not in ("id", "geography") and name != data.weight
+    why, (distinct, present) = suspicion(column) if free else None, tally(column)
+    if why is not None:
+        if can_be_rounded(column):
+            return [f"Column {name!r} {why}, so records can be matched with other files. Round it before a release."]
+        return [
+            f'Column {name!r} looks like an identifier: it {why}. Give it the role "id" in the codebook if it is one.'
+        ]
+    if free and not present:
+        return [f"Column {name!r} has no value in any record. It cannot be swapped and tells nothing apart."]
+    if free and distinct == 1 and present == data.n > 1:
+        return [f"Column {name!r} has the same value in every record. It cannot be swapped and tells nothing apart."]
+    return _recoding(column, data) if name in data.keys and role != "geography" else []
+
+
+def _labels(column: Column) -> list[str]:
+    """Name columns in which categories have the same label, so that nobody can tell them apart in a table."""
+    labels = [label for label in column.variable.labels if label]
+    if len(set(labels)) == len(labels):
+        return []
+    return [
+        f"Categories of {column.variable.name!r} have the same label, so tables do not tell them apart. "
+        "Give each its own label in the codebook, or merge them."
+    ]
+
+
+def _recoding(column: Column, data: Data) -> list[str]:
+    """Suggest coarser categories where there are too many, or where many are nearly empty."""
+    name = column.variable.name
+    if column.valid > MANY_CATEGORIES:
+        how = "cut it into classes of similar size" if column.variable.kind == "ordinal" else "group them"
+        how = "years or months will do" if _is_moment(column) else how
+        return [
+            f"Column {name!r} has {column.valid:,} categories. Recode it into classes, "
+            f'or give it a role such as "outcome" if it is no key variable. A dozen are usual: {how}.'
+        ]
+    counts = np.bincount(column.values, minlength=column.size)[: column.valid]
+    rare = int(((counts > 0) & (counts < FEW_RECORDS)).sum())
+    if data.n >= 20 * FEW_RECORDS and rare > 1 and rare * 2 > column.valid:
+        how = "Merge neighbours" if column.variable.kind == "ordinal" else "Group similar ones"
+        how = "Recode it into years or months" if _is_moment(column) else how
+        return [
+            f"{rare:,} of the {column.valid:,} categories of {name!r} have fewer than {FEW_RECORDS} records. "
+            f"{how}, or leave the column out of the key."
+        ]
+    return []
+
+
+def _is_moment(column: Column) -> bool:
+    """Whether a column holds dates or times, also as text because missing codes stand among them."""
+    if column.dtype.startswith(("Date", "Time")):
+        return True
+    texts = column.dtype == "String" and all(isinstance(value, str) for value in column.variable.categories)
+    return texts and column.variable.coded and was_moment(column.variable) is not None
+
+
+def _counted_in(column: Column) -> str:
+    """Say what a column of numbers counts that its program shows as dates or times; nothing for other columns."""
+    stored = column.variable.stored
+    return "" if stored is None or _is_moment(column) else counted_in(stored.program, stored.format)
+
+
+def _order(columns: Sequence[Column]) -> list[str]:
+    """Name ordinal columns whose order is only the alphabet."""
+    names = [c.variable.name for c in columns if c.variable.kind == "ordinal" and not c.variable.ordered]
+    if not names:
+        return []
+    return [
+        f"The order of the categories is missing for {', '.join(map(repr, names))}: ordinal, but in the order of the "
+        "alphabet. List the categories in the codebook, lowest first."
+    ]
+
+
+@dataclass(frozen=True)
+class ColumnProfile:
+    """One column; `categories` is None for numbers, `labels` is filled only when asked for."""
+
+    name: str
+    kind: str
+    role: str | None
+    key: bool
+    categories: int | None
+    missing: float
+    level: int | None = None
+    labels: tuple[str, ...] | None = None
+    label: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class WeightProfile:
+    """The weight: its sum, and whether whole numbers of ticks represent it exactly."""
+
+    column: str
+    total: float
+    exact: bool
+
+
+@dataclass(frozen=True)
+class CellProfile:
+    """The full cross of the key variables: possible and occupied cells, cells of one and of two records."""
+
+    possible: int
+    occupied: int
+    ones: int
+    twos: int
+
+
+@dataclass(frozen=True)
+class LevelProfile:
+    """A level of geography: its areas, those without a record, and the records of the smallest and largest other."""
+
+    column: str
+    areas: int
+    empty: int
+    smallest: int
+    median: float
+    largest: int
+
+    def __str__(self) -> str:
+        ends = f"{self.smallest:,}" if self.smallest == self.largest else f"{self.smallest:,} to {self.largest:,}"
+        areas = "1 area" if self.areas == 1 else f"{self.areas:,} areas"
+        return f"{self.column}: {areas} of {ends} record{'s' if self.largest > 1 else ''}"
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A file at a glance: its columns, weight, key variables, cells and levels of geography, and hints.
+
+    >>> import quadrille as qd
+    >>> found = qd.inspect(qd.datasets.cps8d())
+    >>> found.records, found.cells.ones, found.columns[0].kind, found.as_dict()["hints"]
+    (48842, 361, 'ordinal', ())
+    """
+
+    records: int
+    columns: tuple[ColumnProfile, ...]
+    weight: WeightProfile | None
+    keys: tuple[str, ...]
+    cells: CellProfile | None
+    hints: tuple[str, ...]
+    geography: tuple[LevelProfile, ...] = ()
+
+    @property
+    def roles(self) -> dict[str, tuple[str, ...]]:
+        """The columns of each role, key variables among them."""
+        named = [(column.role or "key" * column.key, column.name) for column in self.columns]
+        return {role: tuple(name for own, name in named if own == role) for role, _ in named if role}
+
+    def as_dict(self) -> dict[str, object]:
+        """Return plain values, for JSON."""
+        return asdict(self)
+
+
+def inspect(data: Data, *, labels: bool = False, declared: Collection[str] = ()) -> Profile:
+    """Look at a file before swapping: what each column is taken for and why, and what had better be mended first.
+
+    labels : also list the categories of each column, but for identifiers.
+    declared : the columns that the user's own codebook describes, whose kinds and roles are no guesses.
+
+    >>> import quadrille as qd
+    >>> found = qd.inspect(qd.datasets.state())
+    >>> found.roles["geography"], str(found.geography[0])
+    (('county', 'tract'), 'county: 67 areas of 325 to 39,795 records')
+    """
+    columns = tuple(_column(data[name], data, declared, labels=labels) for name in data.columns)
+    weight = None
+    if data.weight is not None and data.ticks is not None:
+        weight = WeightProfile(data.weight, int(data.ticks.values.sum()) / data.ticks.per_unit, data.ticks.exact)
+    levels = tuple(_level(data[name]) for name in data.codebook.geography)
+    hints = (*checks(data, declared), *_empty(levels))
+    return Profile(data.n, columns, weight, data.keys, _cells(data), hints, levels)
+
+
+def _column(column: Column, data: Data, declared: Collection[str], *, labels: bool) -> ColumnProfile:
+    variable = column.variable
+    absent = column.values >= column.valid if variable.coded else np.isnan(column.values)
+    shown = labels and variable.coded and variable.role != "id"
+    return ColumnProfile(
+        name=variable.name,
+        kind=variable.kind,
+        role="weight" if variable.name == data.weight else variable.role,
+        key=variable.name in data.keys,
+        categories=len(variable.categories) if variable.coded else None,
+        missing=float(absent.mean()),
+        level=variable.level,
+        labels=variable.names if shown else None,
+        label=variable.label,
+        reason=reason(column, data, declared),
+    )
+
+
+def _level(column: Column) -> LevelProfile:
+    records = records_in(column)
+    held = records[records > 0]
+    few, many = (int(held.min()), int(held.max())) if len(held) else (0, 0)
+    middle = float(np.median(held)) if len(held) else 0.0
+    return LevelProfile(column.variable.name, len(records), len(records) - len(held), few, middle, many)
+
+
+def _empty(levels: tuple[LevelProfile, ...]) -> list[str]:
+    return [
+        f"{level.empty:,} of {level.areas:,} areas of {level.column!r} have no record. They can neither give nor "
+        "receive one, so they stay empty in every swap."
+        for level in levels
+        if level.empty
+    ]
+
+
+def _cells(data: Data) -> CellProfile | None:
+    if not data.keys:
+        return None
+    cross = Cross.of(data, data.keys)
+    _, counts = np.unique(cross.cells(data), return_counts=True)
+    return CellProfile(cross.possible, len(counts), int((counts == 1).sum()), int((counts == 2).sum()))

@@ -1,0 +1,117 @@
+"""What plain tables do not hold: delimited text knows no types, and neither it nor Parquet knows labels and formats."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from quadrille.codebook import Variable
+from quadrille.data import Column, Data
+from quadrille.io.frames.convert import NOT_A_NUMBER
+from quadrille.io.stat.dates import counted_in
+from quadrille.io.stat.formats import Losses
+
+_LOOK_ALIKE = "the missing code that is an empty text and a missing value look alike"
+_EMPTY = 'an empty text is written as "" and a missing value as nothing; only the codebook tells the two apart'
+_INFINITE = "infinite numbers are written as inf, which is a number with the codebook only"
+_ZONE = "the time zone is not kept; the moments are in UTC"
+_MOMENTS = "dates and times are written as text (ISO 8601) and read back as text"
+_ORDER = "the order of the categories is not in the file; write the codebook too"
+_KINDS_OF_MOMENTS = ("Date", "Datetime", "Time")
+_NARROW = "numbers of fewer than 64 bits are read back with 64 bits"
+_DECIMALS = "decimal numbers are read back as binary ones or as text"
+_WORDS = "labels and missing codes are not in the file; write the codebook too"
+_FORMATS = (
+    "Display formats, storage types and levels of measurement of the original are not in the file; "
+    "write the codebook too."
+)
+
+NO_ORDER = "the order of the categories cannot be read from the file; list them in the codebook"
+NEEDS_ARROW = "the order of the categories is read with pyarrow only; install it, or list them in the codebook"
+_OF_COLUMNS = (NOT_A_NUMBER, NO_ORDER, NEEDS_ARROW)
+"""What is remarked at reading about single columns."""
+
+
+def remarked(data: Data) -> tuple[str, ...]:
+    """Say what was left behind at reading: about the file as a whole, and about the columns that are still there."""
+    losses = Losses()
+    for line in data.remarks:
+        reason = next((reason for reason in _OF_COLUMNS if line.endswith(f": {reason}.")), None)
+        name = line.removesuffix(f": {reason}.")
+        if reason is None:
+            losses.whole(line)
+        elif name in data.columns:
+            losses.add(name, reason)
+    return losses.lines()
+
+
+def csv_losses(data: Data) -> tuple[str, ...]:
+    """Say what delimited text does not keep, also with the codebook."""
+    losses = Losses()
+    for name in data.columns:
+        for reason in _lost(data[name]):
+            losses.add(name, reason)
+    return losses.lines()
+
+
+def _lost(column: Column) -> Iterator[str]:
+    """Yield what delimited text does not keep of one column."""
+    variable, kind = column.variable, column.dtype.partition("[")[0]
+    numbers = [value for value in variable.values if isinstance(value, float)] if variable.coded else column.values
+    if np.isinf(numbers).any():
+        yield _INFINITE
+    if "" in variable.missing and column.nullable:
+        yield _LOOK_ALIKE
+    if "" in variable.categories and np.any(column.values == variable.categories.index("")):
+        yield _EMPTY
+    if kind == "Datetime" and "null" not in column.dtype:
+        yield _ZONE
+    if kind in _KINDS_OF_MOMENTS and variable.stored is None:
+        yield _MOMENTS
+    if kind in ("Float16", "Float32"):
+        yield _NARROW
+    if kind == "Decimal":
+        yield _DECIMALS
+
+
+def moments_as_text(data: Data) -> tuple[str, ...]:
+    """Name the dates and times of a statistics program that delimited text leaves to the codebook."""
+    losses = Losses()
+    for name in data.columns:
+        if data[name].variable.stored is not None and data[name].dtype.partition("[")[0] in _KINDS_OF_MOMENTS:
+            losses.add(name, f"{_MOMENTS}; write the codebook too")
+    return losses.lines()
+
+
+def orders_left(data: Data) -> tuple[str, ...]:
+    """Name the columns whose ordered categories came with the data, which only Parquet and the codebook keep."""
+    losses = Losses()
+    for name in data.columns:
+        if data[name].variable.kind == "ordinal" and data[name].dtype.startswith("Enum"):
+            losses.add(name, _ORDER)
+    return losses.lines()
+
+
+def numbers_of_moments(data: Data) -> tuple[str, ...]:
+    """Name the columns that a statistics program shows as dates or times, but that are numbers in a plain table."""
+    losses = Losses()
+    for variable in data.codebook:
+        unit = counted_in(variable.stored.program, variable.stored.format) if variable.stored else ""
+        if unit and not any(isinstance(value, str) for value in variable.categories) and _holds_numbers(data, variable):
+            losses.add(variable.name, f"dates or times are written as numbers: {unit}")
+    return losses.lines()
+
+
+def _holds_numbers(data: Data, variable: Variable) -> bool:
+    return not variable.coded or not data[variable.name].dtype.startswith(("Date", "Time", "String"))
+
+
+def words_left(data: Data) -> tuple[str, ...]:
+    """Say which words and formats of a statistics program a plain table leaves to the codebook."""
+    losses = Losses()
+    for variable in data.codebook:
+        if variable.stored and (variable.label or variable.value_labels or variable.missing or variable.missing_ranges):
+            losses.add(variable.name, _WORDS)
+    told = any(v.stored and (v.stored.format or v.stored.type or v.stored.measure) for v in data.codebook)
+    return (*losses.lines(), *([_FORMATS] if told else []))

@@ -1,0 +1,1 @@
+"""The compiled search for partners in controlled swaps."""

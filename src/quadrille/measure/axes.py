@@ -1,0 +1,48 @@
+"""Measures as objectives: lower is better on every axis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quadrille import measure
+from quadrille.measure.base import Address, Measure
+
+Floats = NDArray[np.float64]
+
+
+@cache
+def measure_of(address: str) -> Measure:
+    """Return the measure that an address names."""
+    return measure.get(Address.parse(address).name)
+
+
+@overload
+def orient(address: str, value: float) -> float: ...
+@overload
+def orient(address: str, value: Floats) -> Floats: ...
+def orient(address: str, value: float | Floats) -> float | Floats:
+    """Turn a value, or many, so that lower is better: signed measures by size, higher-is-better ones negated."""
+    direction = measure_of(address).direction
+    return abs(value) if direction == "nearer 0" else -value if direction == "higher" else value
+
+
+def beside_the_n_rule(measures: Sequence[str]) -> list[str]:
+    """Put `exposed` beside every `small_cells`, with the same margin and options: the n-rule alone can be fooled."""
+    wanted: list[str] = []
+    for address in measures:
+        wanted.append(address)
+        companion = "exposed" + address.strip().removeprefix("small_cells")
+        if Address.parse(address).name == "small_cells" and companion not in (*measures, *wanted):
+            wanted.append(companion)
+    return wanted
+
+
+def sides(measures: Sequence[str]) -> tuple[int, int] | None:
+    """Return the positions of the first risk and the first loss measure, if there are both."""
+    found = [measure_of(address).side for address in measures]
+    return (found.index("risk"), found.index("loss")) if {"risk", "loss"} <= set(found) else None

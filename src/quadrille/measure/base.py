@@ -1,0 +1,399 @@
+"""What a measure is: a definition over tables before and after, its side, direction and range; how it is addressed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import chain, combinations
+from typing import Literal
+
+from quadrille.data import Data, require_columns
+from quadrille.errors import InputError, bad_parameter, unknown_name
+from quadrille.expressions import (
+    EXAMPLE,
+    Model,
+    Scale,
+    Where,
+    column_scales,
+    default_model,
+    has_numbers,
+    split_outside_quotes,
+    unquoted,
+)
+from quadrille.measure.areas import Grouped
+from quadrille.measure.moments import Moments
+from quadrille.summary import Participation, Summary, Table, Transition
+
+Side = Literal["risk", "loss"]
+Direction = Literal["lower", "higher", "nearer 0"]
+Layout = Literal["table", "pair", "each", "joint", "participation", "moved", "margins", "columns", "models"]
+
+ALL_PAIRS = "2-way"
+NOTHING_CHANGED = "nothing changed"
+NO_DIFFERENCE = "no difference"
+_DIGITS = 9
+EMPTY = "no record, or no weight, in the table"
+MOST_COLUMNS = 500
+"""A model of more columns is not fitted."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """A measure's value, None when it is undefined, with details and a note that says why.
+
+    A value that is the mean over several tables has those of the tables in `parts`, by variables. `explain` makes
+    the rows of a detail that is only worked out when somebody looks. `scale` is the size of the numbers whose
+    difference the value is: rounding errors are judged by it.
+    """
+
+    value: float | None
+    detail: Mapping[str, float] = field(default_factory=dict[str, float])
+    note: str = ""
+    parts: Mapping[tuple[str, ...], float | None] = field(default_factory=dict[tuple[str, ...], float | None])
+    explain: Callable[[], list[dict[str, object]]] | None = None
+    scale: float = 1.0
+
+
+def undefined(reason: str) -> Score:
+    """Return the score of what cannot be computed, with the reason."""
+    return Score(None, note=reason)
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One measure: `score(before, change)` for one summary.
+
+    `layout` says what it is computed on: "table" (one table of any margin; without a margin the cross of the key
+    variables), "pair" (two variables at a time), "each" (one variable at a time, record by record), "joint"
+    (several variables together, record by record), "participation" (a table that knows who was swapped), "moved"
+    (one table; without a margin the cross of the columns that the plan moves), "margins" (one table per variable;
+    else those that the plan moves), "columns" (correlations of several variables) or "models" (regressions).
+    `over_changed`: pairs are averaged over those that changed; without a margin the moved columns join the keys.
+    `direction` says which values are better: "lower", "higher" or "nearer 0". `options` are whole numbers of 1 or
+    more that `score` takes by name, with their defaults; one whose default is 0 is a switch, which 1 turns on.
+    `weight_linear`: a record of weight 2 counts as the record twice. `grouped` gives the values of all areas of a table
+    at once, where there is a quick way.
+    """
+
+    name: str
+    side: Side
+    direction: Direction
+    range: tuple[float, float]
+    definition: str
+    reference: str
+    layout: Layout
+    score: Callable[..., Score]
+    options: Mapping[str, int] = field(default_factory=dict[str, int], hash=False)
+    weight_linear: bool = True
+    ordinal: bool = False
+    over_changed: bool = False
+    grouped: Callable[..., Grouped] | None = None
+
+    def bound(self, call: Address) -> Measure:
+        """Return the measure with the options of a call filled in."""
+        for name, value in call.options:
+            if name not in self.options:
+                raise unknown_name("option", name, ["where", *self.options], where=f"the measure {call.text!r}")
+            if not value.isdecimal() or len(value) > _DIGITS or int(value) < 1:
+                must = f"a whole number of 1 or more, with at most {_DIGITS} digits"
+                raise bad_parameter(f"the measure {self.name}", name, must, value)
+            if self.options[name] == 0 and int(value) != 1:
+                raise bad_parameter(f"the measure {self.name}", name, "1, or left out", value)
+        options = {**self.options, **{name: int(value) for name, value in call.options}}
+        if not options:
+            return self
+        grouped = None if self.grouped is None else partial(self.grouped, **options)
+        return replace(self, score=partial(self.score, **options), grouped=grouped, options=options)
+
+    @property
+    def by_record(self) -> bool:
+        """Whether it compares record by record, and so needs the plan or aligned files."""
+        return self.layout in ("each", "joint")
+
+    @property
+    def follows_plan(self) -> bool:
+        """Whether its variables, unless named, depend on what the plan moves.
+
+        Then only a call with variables (`Address.explicit`) compares plans that move different columns. Measures that
+        compare record by record are about the moved columns by nature, and are not meant here.
+        """
+        return self.over_changed or self.layout in ("moved", "margins", "columns", "models")
+
+
+@dataclass(frozen=True)
+class Address:
+    """A measure as addressed: `name`, `name(A*B)`, `name(2-way)`, `name(A*B, n=5, where=...)`, `name(y ~ A; z ~ A)`."""
+
+    text: str
+    name: str
+    margin: tuple[str, ...] | None
+    where: Where | None
+    options: tuple[tuple[str, str], ...] = ()
+    models: tuple[Model, ...] = ()
+
+    @property
+    def explicit(self) -> bool:
+        """Whether it names its variables or models, so that they do not depend on a plan."""
+        return self.margin is not None or bool(self.models)
+
+    @classmethod
+    def parse(cls, text: str) -> Address:
+        """Read the address of a measure."""
+        name, bracket, rest = text.strip().partition("(")
+        if not name.strip() or (bracket and not rest.endswith(")")):
+            raise bad_parameter(
+                "score", "measures", "like name, name(A*B), name(2-way) or name(A*B, where=Sex=Male)", text
+            )
+        margin: tuple[str, ...] | None = None
+        models: tuple[Model, ...] = ()
+        where: Where | None = None
+        options: list[tuple[str, str]] = []
+        for part in split_outside_quotes(rest[:-1], ",") if bracket else ():
+            option, sign, value = (piece.strip() for piece in part.partition("="))
+            if sign and option == "where":
+                where = Where.parse(value)
+            elif sign and option.isidentifier():
+                options.append((option, value))
+            elif margin is not None or models or not part.strip():
+                raise InputError(
+                    f"The measure {text!r} is not understood. Write one margin, then options after commas."
+                )
+            elif len(split_outside_quotes(part, "~")) > 1:
+                models = tuple(Model.parse(model) for model in split_outside_quotes(part, ";"))
+            else:
+                margin = tuple(unquoted(variable) for variable in split_outside_quotes(part, "*"))
+        return cls(text, name.strip(), margin, where, tuple(options), models)
+
+
+@dataclass(frozen=True)
+class Part:
+    """One summary that a measure is computed on, the variables it stands for, and what `score` takes besides."""
+
+    variables: tuple[str, ...]
+    summary: Summary
+    given: Mapping[str, object] = field(default_factory=dict[str, object], hash=False)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The summaries that a call needs; the score where there are none; what must be said about those left out."""
+
+    parts: tuple[Part, ...]
+    otherwise: Score = field(default_factory=lambda: Score(0.0, note=NOTHING_CHANGED))
+    note: str = ""
+
+
+def parts_of(call: Address, measure: Measure, data: Data, moved: tuple[str, ...], aside: tuple[str, ...] = ()) -> Parts:
+    """Work out the summaries that a call needs.
+
+    `moved` are the columns that the plan moves, `aside` those that steered it and are no key variables therefore.
+    """
+    keys = tuple(name for name in data.keys if name not in aside)
+    place = f"the measure {call.text!r}"
+    pairs = call.margin == (ALL_PAIRS,)
+    margin = None if pairs else call.margin
+    _check_call(call, measure, data, margin, place)
+    if measure.by_record:
+        return _by_record(call, measure, data, margin, moved)
+    if measure.layout == "models":
+        return _models(call, data, moved)
+    if measure.layout == "columns":
+        return _columns(call, measure, data, margin, moved, keys)
+    if measure.layout == "pair":
+        if measure.over_changed and not call.explicit:
+            variables = tuple(dict.fromkeys(_coded(data, keys + moved)))
+            if len(variables) < 2:
+                return Parts((), undefined("there are fewer than two categorical variables")) if moved else Parts(())
+            return _pairs(call, variables)
+        return _pairs(call, margin or keys)
+    if pairs:
+        return _pairs(call, keys)
+    if measure.layout in ("moved", "margins"):
+        return _moved(call, measure, margin or _coded(data, moved), moved)
+    table = Participation if measure.layout == "participation" else Table
+    return Parts((Part(margin or keys, table(margin or keys, call.where)),))
+
+
+def _check_call(call: Address, measure: Measure, data: Data, margin: tuple[str, ...] | None, place: str) -> None:
+    if margin is not None:
+        if len(set(margin)) != len(margin):
+            raise InputError(f"A variable occurs twice in {place}. Name each variable once.")
+        require_columns(data, margin, place)
+    if call.where:
+        require_columns(data, call.where.variables, place)
+        for condition in call.where.conditions:
+            condition.allowed(data)
+    if measure.layout == "models" and call.margin is not None:
+        raise InputError(f"{place} needs a model, not a list of variables. Write it like {EXAMPLE}.")
+    if measure.layout != "models" and call.models:
+        raise InputError(f"{place} takes variables, not a model. Put a name that holds a '~' in backticks.")
+    if call.margin == (ALL_PAIRS,) and (measure.by_record or measure.layout in ("margins", "columns")):
+        how = "compares record by record" if measure.by_record else "is not about tables of two variables"
+        raise InputError(f"{place} {how}: name its variables, as in {measure.name}(A*B).")
+
+
+def _coded(data: Data, names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(name for name in names if data.codebook[name].coded)
+
+
+def _pairs(call: Address, variables: tuple[str, ...]) -> Parts:
+    if len(variables) < 2:
+        raise InputError(f"The measure {call.text!r} needs two variables or more; there is {len(variables)}.")
+    return Parts(tuple(Part(pair, Table(pair, call.where)) for pair in combinations(variables, 2)))
+
+
+def _moved(call: Address, measure: Measure, variables: tuple[str, ...], moved: tuple[str, ...]) -> Parts:
+    """Return one table of all the variables, or one per variable."""
+    if not variables:
+        return Parts((), undefined("no categorical variable was moved")) if moved else Parts(())
+    groups = [variables] if measure.layout == "moved" else [(name,) for name in variables]
+    return Parts(tuple(Part(group, Table(group, call.where)) for group in groups))
+
+
+def _columns(
+    call: Address,
+    measure: Measure,
+    data: Data,
+    margin: tuple[str, ...] | None,
+    moved: tuple[str, ...],
+    keys: tuple[str, ...],
+) -> Parts:
+    """Return the moments of some variables: the key variables, the moved ones and the outcomes unless named."""
+    if margin is None:
+        if not moved:
+            return Parts(())
+        outcomes = {variable.name for variable in data.codebook if variable.role == "outcome"}
+        wanted = {*keys, *moved, *outcomes} - {data.weight}
+        margin = tuple(name for name in data.columns if name in wanted)
+    scales, left_out = column_scales(data, margin, measure.options["max_levels"])
+    if not scales:
+        return Parts((), undefined("every variable has too many levels; raise max_levels or name other variables"))
+    note = f"left out for having too many levels: {', '.join(left_out)}" if left_out else ""
+    used = tuple(dict.fromkeys(scale.variable for scale in scales))
+    changed = margin if data.weight in moved else moved  # a weight that moves changes every correlation
+    return Parts((Part(margin, Moments(used, call.where, scales), {"moved": frozenset(changed)}),), note=note)
+
+
+def _models(call: Address, data: Data, moved: tuple[str, ...]) -> Parts:
+    """Return the moments of each model: of each outcome on the moved columns unless models are given."""
+    if call.models:
+        return Parts(tuple(_model(call, model, data) for model in call.models))
+    if not moved:
+        return Parts(())
+    outcomes = [variable.name for variable in data.codebook if variable.role == "outcome"]
+    if not outcomes:
+        return Parts((), undefined(f"no column has the role outcome; give one, or write a model, as in {EXAMPLE}"))
+    parts: list[Part] = []
+    for outcome in outcomes:
+        model = default_model(data, outcome, moved)
+        if model.terms and has_numbers(data.codebook[outcome], positions=True):
+            scales = model.scales(data, positions=True)
+            if len(scales) <= MOST_COLUMNS:
+                parts.append(_fitted(call, model, scales))
+    missing = len(outcomes) - len(parts)
+    note = f"{missing} of {len(outcomes)} outcomes left out: not numeric, too many levels, or nothing else was moved"
+    return Parts(tuple(parts), undefined(note), note if missing else "")
+
+
+def _model(call: Address, model: Model, data: Data) -> Part:
+    scales = model.scales(data)
+    if len(scales) > MOST_COLUMNS:
+        raise InputError(
+            f"The model '{model}' has {len(scales):,} columns, and at most {MOST_COLUMNS} are fitted. "
+            "Leave out variables with many categories, or group the categories."
+        )
+    return _fitted(call, model, scales)
+
+
+def _fitted(call: Address, model: Model, scales: tuple[Scale, ...]) -> Part:
+    return Part((str(model),), Moments(model.variables, call.where, scales, complete=True), {"name": str(model)})
+
+
+def _by_record(
+    call: Address, measure: Measure, data: Data, margin: tuple[str, ...] | None, moved: tuple[str, ...]
+) -> Parts:
+    if margin is None:
+        margin = _coded(data, moved)
+        if measure.ordinal:
+            margin = tuple(name for name in margin if data.codebook[name].kind == "ordinal")
+    elif measure.ordinal:
+        for name in margin:
+            if data.codebook[name].kind != "ordinal":
+                raise InputError(
+                    f"{measure.name} needs an ordinal variable, and {name!r} is {data.codebook[name].kind}. "
+                    "Declare it ordinal in the codebook if its categories have an order."
+                )
+    groups = [(name,) for name in margin] if measure.layout == "each" else [margin] if margin else []
+    what = "ordinal variable" if measure.ordinal else "categorical variable"
+    nothing = undefined(f"no {what} was moved")
+    return Parts(tuple(Part(group, Transition(group, call.where)) for group in groups), nothing)
+
+
+def combine(scores: list[tuple[Part, Score]], call: Address, measure: Measure, parts: Parts) -> Score:
+    """Put the scores of the parts together: one as it is, several as their mean with the parts in the detail."""
+    if not scores:
+        return parts.otherwise
+    several = measure.layout in ("pair", "each", "margins", "models") or call.margin == (ALL_PAIRS,)
+    if not several:
+        score = scores[0][1]
+        return replace(score, note=_joined(score.note, parts.note)) if parts.note else score
+    values = {part.variables: score.value for part, score in scores}
+    if measure.over_changed:
+        return replace(_over_changed(scores), parts=values, scale=max(score.scale for _, score in scores))
+    found = _mean(scores, values)
+    return _of_models(found, [score for _, score in scores], parts.note) if measure.layout == "models" else found
+
+
+def _joined(note: str, left_out: str) -> str:
+    """Say what was left out, unless nothing changed anyway."""
+    return note if note == NOTHING_CHANGED else "; ".join(filter(None, (note, left_out)))
+
+
+def _mean(scores: list[tuple[Part, Score]], parts: Mapping[tuple[str, ...], float | None]) -> Score:
+    """Return the mean over the defined scores."""
+    values = [score.value for _, score in scores if score.value is not None]
+    missing = len(scores) - len(values)
+    if not values:
+        return Score(None, note=scores[0][1].note, parts=parts)
+    if all(score.note == NOTHING_CHANGED for _, score in scores if score.value is not None):
+        return Score(0.0, note=NOTHING_CHANGED, parts=parts)
+    note = f"{missing} of {len(scores)} undefined and left out of the mean" if missing else ""
+    zero = sum(int(score.detail.get("zero_cells", 0)) for _, score in scores)
+    detail: dict[str, float] = {"zero_cells": zero} if zero else {}
+    return Score(sum(values) / len(values), detail, "; ".join(filter(None, (note, _noted(scores)))), parts)
+
+
+def _noted(scores: list[tuple[Part, Score]]) -> str:
+    """Count the tables that come with a note, and give the first of the notes."""
+    notes = [score.note for _, score in scores if score.value is not None and score.note not in ("", NOTHING_CHANGED)]
+    return f"{len(notes)} of {len(scores)} tables come with a note, such as: {notes[0]}" if notes else ""
+
+
+def _of_models(found: Score, scores: list[Score], note: str) -> Score:
+    """Add what the models tell: the rows of their coefficients and, for a single one, its detail."""
+    rows = [score.explain for score in scores if score.explain]
+    return replace(
+        found,
+        note=_joined(found.note, note),
+        detail=scores[0].detail if len(scores) == 1 else found.detail,
+        explain=(lambda: list(chain.from_iterable(explain() for explain in rows))) if rows else None,
+        scale=max(score.scale for score in scores),
+    )
+
+
+def _over_changed(scores: list[tuple[Part, Score]]) -> Score:
+    """Return the mean over the scores that are defined and changed."""
+    values = [score.value for _, score in scores if score.value is not None]
+    notes = [score.note for _, score in scores if score.value is not None]
+    changed = [value for value, note in zip(values, notes, strict=True) if note not in (NOTHING_CHANGED, NO_DIFFERENCE)]
+    missing = len(scores) - len(values)
+    detail = {"changed": len(changed), "unchanged": len(values) - len(changed), "undefined": missing}
+    if changed:
+        note = f"{missing} of {len(scores)} undefined and left out of the mean" if missing else ""
+        return Score(sum(changed) / len(changed), detail, note)
+    reasons = [score.note for _, score in scores if score.value is None]
+    if not values or any(reason != EMPTY for reason in reasons):
+        return Score(None, detail, next((reason for reason in reasons if reason != EMPTY), EMPTY))
+    same = all(note == NOTHING_CHANGED for note in notes)
+    return Score(0.0, detail, NOTHING_CHANGED if same else "no association changed")

@@ -1,0 +1,160 @@
+"""Tables 2 to 5 beside ours: every published number, our number, its standard error and a verdict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import nan, sqrt
+
+import numpy as np
+
+from quadrille.papers.lemons_2014.study import Floats
+from quadrille.papers.reproduction import published
+from quadrille.simulation.design import Design
+from quadrille.simulation.effects import INTERCEPT, Model, Stratum, fit, named, spearman
+from quadrille.simulation.simulate import METRICS
+
+Key = tuple[str, str, str]
+"""Table, row, column."""
+
+CODES: dict[str, str] = dict(zip(("CS", "ESR", "DS", "GD", "HD", "HD3"), METRICS, strict=True))
+BATCHES = 50
+WITHHELD = {("Table 5", row, "effective_swap_rate") for row in ("tract sizes skewed", "level shares skewed")}
+"""Printed as below .00001 in size; compared with 0."""
+MOST_ERRORS = 3.0
+PLAIN = 0.01
+"""What has no target of its own agrees within this share, or within three standard errors."""
+_LEVELS = {"2": "two", "5": "five"}
+_RANGES = {"aa": "within A", "ab": "across", "bb": "within B"}
+TERMS = {
+    "intercept": (INTERCEPT, ""),
+    "perturbation low": ("perturbation", "low"),
+    "perturbation medium": ("perturbation", "medium"),
+    "tracts five": ("tracts", "five"),
+    "tracts eight": ("tracts", "eight"),
+    "levels two": ("levels", "two"),
+    "tract sizes skewed": ("tract sizes", "skewed"),
+    "level shares skewed": ("level shares", "skewed"),
+}
+_PRINTED = {"Tract distribution Skewed": "tract sizes skewed", "Level distribution Skewed": "level shares skewed"}
+CORRECTED = {("perturbation low", "HD3"): "-0.000053", ("perturbation medium", "HD3"): "-0.000027"}
+"""Misprints that the other tables show to be such."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A published number beside ours; `error` is the standard error of the difference of two such studies."""
+
+    key: Key
+    published: float
+    ours: float
+    error: float
+    tolerance: float
+    """The difference that the target allows; without a target 1 % of the published number."""
+
+    @property
+    def z(self) -> float:
+        """The difference in standard errors."""
+        return (self.ours - self.published) / self.error if self.error else nan
+
+    @property
+    def off(self) -> float:
+        """The difference as a share of the published number."""
+        return (self.ours - self.published) / abs(self.published) if self.published else nan
+
+    @property
+    def met(self) -> bool:
+        """Whether the difference is within the tolerance itself."""
+        return abs(self.ours - self.published) <= self.tolerance
+
+    @property
+    def verdict(self) -> str:
+        """ "agrees" within the tolerance, "noise" beyond it but within three standard errors, else "differs"."""
+        return "agrees" if self.met else "noise" if abs(self.z) <= MOST_ERRORS else "differs"
+
+
+def compare(design: Design, values: Floats) -> list[Entry]:
+    """Set all published numbers beside those of a simulation."""
+    ours = statistics(design, values)
+    batches = [statistics(design, part) for part in np.array_split(values, min(BATCHES, values.shape[1] // 10), axis=1)]
+    entries: list[Entry] = []
+    for key, text in numbers().items():
+        printed = 0.0 if key in WITHHELD else float(text)
+        spread = np.std([batch[key] for batch in batches], ddof=1) / sqrt(len(batches))
+        rounding = 10.0 ** -len(text.partition(".")[2]) / sqrt(12)
+        error = sqrt(2 * float(spread) ** 2 + rounding**2)
+        entries.append(Entry(key, printed, ours[key], error, _tolerance(key, printed)))
+    return entries
+
+
+def numbers() -> dict[Key, str]:
+    """Return all published numbers as printed, misprints corrected."""
+    found: dict[Key, str] = {}
+    for row in published("lemons_table2.csv"):
+        for column in ("mean", "sd", "p05", "p95"):
+            found["Table 2", f"{CODES[row['metric']]}, {_LEVELS[row['levels']]}", column] = row[column]
+    for row in published("lemons_table3.csv"):
+        for code, metric in CODES.items():
+            if row.get(code):
+                found["Table 3", CODES[row["metric"]], metric] = row[code]
+    for row in published("lemons_table4.csv"):
+        stratum = ", ".join(row[name].lower() for name in ("perturbation", "tracts", "levels"))
+        for kind, words in _RANGES.items():
+            for end, word in (("low", "least"), ("high", "largest")):
+                found["Table 4", stratum, f"{words}, {word}"] = row[f"{kind}_{end}"]
+    for row in published("lemons_table5.csv"):
+        term = _PRINTED.get(row["term"], row["term"] if row["term"] in ("R2", "RMSE") else row["term"].lower())
+        for code, metric in CODES.items():
+            if text := CORRECTED.get((term, code), row[code]):
+                found["Table 5", term, metric] = text
+    return found
+
+
+def statistics(design: Design, values: Floats) -> dict[Key, float]:
+    """Return all numbers of Tables 2 to 5 for some replicates of every setting."""
+    levels = np.array([trial.levels for trial in design.trials], dtype=np.int64)
+    names = [factor.name for factor in design.factors]
+    found: dict[Key, float] = {}
+    for number, word in enumerate(design.factors[names.index("levels")].levels):
+        inside = values[levels[:, names.index("levels")] == number].reshape(-1, len(METRICS))
+        parts = (inside.mean(axis=0), inside.std(axis=0, ddof=1), *np.quantile(inside, (0.05, 0.95), axis=0))
+        for column, row in zip(("mean", "sd", "p05", "p95"), parts, strict=True):
+            for metric, value in zip(METRICS, row.tolist(), strict=True):
+                found["Table 2", f"{metric}, {word}", column] = value
+    matrix = spearman(values)
+    for i, one in enumerate(METRICS):
+        for j, other in enumerate(METRICS):
+            found["Table 3", one, other] = float(matrix[i, j])
+    positions = [names.index(name) for name in design.strata]
+    for chosen in sorted({tuple(row) for row in levels[:, positions].tolist()}):
+        inside = (levels[:, positions] == np.array(chosen)).all(axis=1)
+        stratum = Stratum(named([design.factors[i] for i in positions], chosen), spearman(values[inside]))
+        for words in _RANGES.values():
+            for end, value in zip(("least", "largest"), stratum.range(words), strict=True):
+                found["Table 4", ", ".join(stratum.levels.values()), f"{words}, {end}"] = value
+    for m, metric in enumerate(METRICS):
+        model = fit(metric, values[:, :, m], levels, design.factors, select=False)
+        found |= {("Table 5", row, metric): value for row, value in _column(model).items()}
+    return found
+
+
+def _column(model: Model | None) -> dict[str, float]:
+    if model is None:
+        return dict.fromkeys((*TERMS, "R2", "RMSE"), nan)
+    effects = {row: model.effect(*term) for row, term in TERMS.items()}
+    return {row: nan if value is None else value for row, value in effects.items()} | {
+        "R2": model.r2,
+        "RMSE": model.rmse,
+    }
+
+
+def _tolerance(key: Key, printed: float) -> float:
+    """Return the difference that the target of a number allows."""
+    table, row, column = key
+    if table in ("Table 3", "Table 4"):
+        return 0.02
+    if table == "Table 5" and row in TERMS and row != "intercept":
+        if column == "effective_swap_rate":
+            return 0.00001
+        if column in ("chi_square", "deviance"):
+            return 0.04 * abs(printed)
+    return PLAIN * abs(printed)

@@ -1,0 +1,1 @@
+"""Every fact worded once."""

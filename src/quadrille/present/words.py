@@ -1,0 +1,172 @@
+"""Numbers and findings as words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import isfinite
+from typing import Literal
+
+from quadrille.measure.axes import measure_of
+
+SHARES = frozenset({"small_cells", "exposed", "confidence"})
+UNDEFINED = "undefined"
+DESIGNED, ALL_KEYS, OF_TABLES = "DesignedSwap", "all key variables", "the variables of its tables"
+_NOTICEABLE = 0.05
+_LITTLE_FALL = 0.1
+
+
+def count(number: float | None) -> str:
+    """Write a number of records.
+
+    >>> from quadrille.present.words import count
+    >>> count(48842), count(None)
+    ('48,842', '–')
+    """
+    return "–" if number is None else f"{number:,.0f}"
+
+
+def share(value: float | None) -> str:
+    """Write a share as per cent with enough decimals to tell candidates apart.
+
+    >>> from quadrille.present.words import share
+    >>> share(0.0150076), share(0.9423), share(1.0), share(0.0000012)
+    ('1.501 %', '94.23 %', '100 %', '0.00012 %')
+    """
+    if value is None:
+        return UNDEFINED
+    if value in (0, 1) or abs(value) < 0.00001:
+        return f"{100 * value:.2g} %" if value != 1 else "100 %"
+    return f"{100 * value:.{3 if abs(value) < 0.1 else 2}f} %"
+
+
+def number(value: float | None) -> str:
+    """Write a number with four digits.
+
+    >>> from quadrille.present.words import number
+    >>> number(0.0228231), number(None), number(-0.5)
+    ('0.02282', 'undefined', '−0.5')
+    """
+    return UNDEFINED if value is None else f"{value:.4g}".replace("-", "−")
+
+
+def signed(value: float, digits: int = 0) -> str:
+    """Write a difference with its sign.
+
+    >>> from quadrille.present.words import signed
+    >>> signed(12), signed(-1204.25, 1), signed(0)
+    ('+12', '−1,204.2', '0')
+    """
+    text = f"{value:+,.{digits}f}".replace("-", "−")
+    return "0" if not any(digit in "123456789" for digit in text) else text
+
+
+def score(address: str, value: float | None) -> str:
+    """Write the value of a measure: shares of records as per cent, others as numbers."""
+    return share(value) if measure_of(address).name in SHARES else number(value)
+
+
+def listed(items: list[str]) -> str:
+    """Join with commas and a last 'and'.
+
+    >>> from quadrille.present.words import listed
+    >>> listed(["Age", "Sex", "Race"])
+    'Age, Sex and Race'
+    """
+    return " and ".join(filter(None, [", ".join(items[:-1]), *items[-1:]]))
+
+
+def design(parameters: Mapping[str, object]) -> str:
+    """Name a design: what is swapped, how much, under which constraints.
+
+    >>> from quadrille.present.words import design
+    >>> design({"swap": "Edu + Race", "pairs": 488, "rate": 0.02, "same": "Sex", "different": "", "other": ""})
+    'Edu + Race, 488 pairs, same Sex'
+    """
+    designed = parameters.get("method") == DESIGNED
+    pairs, rate = parameters.get("pairs"), parameters.get("rate")
+    much = (
+        f"{pairs:,} pairs" if isinstance(pairs, int) else f"rate {100 * rate:.4g} %" if isinstance(rate, float) else ""
+    )
+    kept = [f"{word} {parameters[word]}" for word in ("same", "different") if parameters.get(word)]
+    swapped = parameters.get("swap") or swapped_by_default(parameters)
+    what = swapped if designed else parameters.get("swap") or parameters.get("method")
+    parts = [f"designed swap of {what}" if designed else what, much, *kept, parameters.get("other")]
+    return ", ".join(str(part) for part in parts if part)
+
+
+def swapped_by_default(parameters: Mapping[str, object]) -> str:
+    """Name what a designed swap may move when it is not told."""
+    return OF_TABLES if "tables " in str(parameters.get("other") or "") else ALL_KEYS
+
+
+def method(name: object) -> str:
+    """Name a method in one word.
+
+    >>> from quadrille.present.words import method
+    >>> method("DesignedSwap")
+    'designed'
+    """
+    return str(name).removesuffix("Swap").lower()
+
+
+def axis(address: str) -> str:
+    """Name a measure as an axis on which lower is better."""
+    direction = measure_of(address).direction
+    return f"|{address}|" if direction == "nearer 0" else f"−{address}" if direction == "higher" else address
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What two risk measures say together; `kind` decides how it is shown."""
+
+    kind: Literal["agree", "disagree", "unknown"]
+    text: str
+
+
+def agreement(before: tuple[float | None, float | None], after: tuple[float | None, float | None]) -> Finding:
+    """Compare the n-rule with `exposed`, given as (small_cells, exposed) before and after the swap.
+
+    They disagree when the n-rule fell by more than `exposed` did, and the gap is both above 5 points of per cent and
+    above a third of the fall.
+    """
+    (rule_was, true_was), (rule_is, true_is) = before, after
+    if rule_is is None or true_is is None:
+        return Finding("unknown", _ALL_SWAPPED)
+    if not rule_was or not true_was:
+        return Finding("unknown", _NO_SMALL_CELLS)
+    rule, true = 1 - rule_is / rule_was, 1 - true_is / true_was
+    told = {"rule": _moved(rule), "true": _moved(true), "left": share(true_is / true_was)}
+    if rule - true > max(_NOTICEABLE, rule / 3):
+        return Finding("disagree", _DISAGREE.format(**told))
+    return Finding("agree", _AGREE.format(**told) + (_LITTLE.format(**told) if true < _LITTLE_FALL else ""))
+
+
+def _moved(fall: float) -> str:
+    amount = f"{100 * abs(fall):.1f} %"
+    if amount == "0.0 %":
+        return "did not change"
+    return f"rose by {amount}" if fall < 0 else f"fell by {amount}"
+
+
+_ALL_SWAPPED = (
+    "Every record takes part in the swap, so the n-rule (small_cells), which looks at the others only, says nothing. "
+    "Judge by exposed and confidence."
+)
+_NO_SMALL_CELLS = "The original file has no small cell, so there is no such risk to lower."
+_AGREE = "The two risk measures agree: the n-rule (small_cells) {rule} and exposed {true}."
+_LITTLE = (
+    " That is little: exposed is still at {left} of what it was. If the board finds the risk before the swap too "
+    "high, it is still too high."
+)
+_DISAGREE = (
+    "The two risk measures disagree. The n-rule (small_cells) {rule}, but exposed {true} and is still at {left} of "
+    "what it was: most small cells of the original stand in the release unchanged. The n-rule calls a record safe as "
+    "soon as it takes part in a swap. Here swaps compensate one another: records change places, and the released "
+    "table stays nearly as it was. Do not rely on the n-rule for this candidate; judge it by exposed and confidence."
+)
+
+
+def finite(value: object) -> float | None:
+    """Return a number that can be shown, else None."""
+    return float(value) if isinstance(value, int | float) and isfinite(value) else None

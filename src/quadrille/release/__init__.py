@@ -1,0 +1,1 @@
+"""From a recipe to a public and a confidential folder, under an agency's policy."""

@@ -1,0 +1,384 @@
+"""A release: `public/` for everybody and `confidential/` for those who hold the original, written as one."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from quadrille.codebook import Variable
+from quadrille.data import Column, Data, Rows
+from quadrille.delta import PlanReport
+from quadrille.errors import InputError, ParameterError
+from quadrille.io import file_bytes
+from quadrille.io.atomic import check_free, new_folder, private_folder, write_file
+from quadrille.io.results import as_json
+from quadrille.measure.axes import beside_the_n_rule
+from quadrille.params import one_of
+from quadrille.plan import Details, Plan
+from quadrille.recipe import Recipe, random_order
+from quadrille.release.dossier import Record, dossier, methods_note
+from quadrille.release.judge import Case, PolicyError, Verdict, judge, scored
+from quadrille.release.note import Published, published
+from quadrille.release.policy import VARIABLE, Asked, Policy, asked_policies
+from quadrille.release.warnings import GuessableSeedWarning, ReleaseWarning, cautions
+from quadrille.score.evaluator import Scores, score
+
+__all__ = [
+    "DEFAULT",
+    "FORMATS",
+    "GuessableSeedWarning",
+    "PolicyError",
+    "Release",
+    "ReleaseWarning",
+    "check_policy",
+    "default_measures",
+    "release",
+]
+
+DEFAULT = (
+    "hellinger",
+    "total_variation",
+    "entropy_change",
+    "cramers_v_change",
+    "contingency_change",
+    "ordinal_shift",
+    "conditional_entropy",
+)
+"""The measures of a release unless others are named; those that the data cannot have are left out."""
+
+FORMATS = ("csv", "parquet", "sav", "dta", "xpt")
+_FOLDERS = ("public", "confidential")
+_WEIGHTED = ("hd1", "hd2", "r_ased", "c_ard", "v_ard", "ased_reg")
+"""For weighted files also what swapping does to weighted estimates."""
+
+_NEEDS_PAIRS = frozenset({"cramers_v_change", "contingency_change"})
+_MOST_PAIRED = 100
+"""With more key variables than this, measures of all their pairs are computed only when they are asked for."""
+_BY_RECORD = frozenset({"ordinal_shift", "conditional_entropy"})
+
+Files = Mapping[str, bytes | memoryview]
+
+
+@dataclass(frozen=True)
+class Release:
+    """What was written, and what it did."""
+
+    path: Path
+    files: tuple[Path, ...]
+    scores: Scores
+    account: PlanReport
+    warnings: tuple[str, ...]
+    not_held: tuple[str, ...] = ()
+    """What the format of the public file cannot hold, line by line, as the methods note has it."""
+    verdict: Verdict | None = None
+    """What the policies say, line by line, where one was given or the machine names one."""
+    left_out: tuple[str, ...] = ()
+    """The columns with the role id: identifiers, declared or recognised, that are not in the public file."""
+
+    @property
+    def public(self) -> Path:
+        """The folder to publish."""
+        return self.path / "public"
+
+    @property
+    def confidential(self) -> Path:
+        """The folder to lock away: it can undo the release."""
+        return self.path / "confidential"
+
+    def as_dict(self) -> dict[str, object]:
+        """Return plain values, for JSON."""
+        return {
+            "path": str(self.path),
+            "files": [str(file) for file in self.files],
+            "account": self.account.as_dict(),
+            "scores": self.scores.as_dict(),
+            "warnings": list(self.warnings),
+            "not_held": list(self.not_held),
+            "left_out": list(self.left_out),
+            "policy": None if self.verdict is None else self.verdict.as_dict(),
+        }
+
+
+def default_measures(data: Data) -> tuple[str, ...]:
+    """Return the default measures that these data can have: tables need a key variable, associations two to 100."""
+    keys = len(data.keys)
+    weighted = () if data.weight is None or keys < 2 else _WEIGHTED
+    paired = _NEEDS_PAIRS if 1 < keys <= _MOST_PAIRED else ()
+    possible = [name for name in DEFAULT if name in _BY_RECORD or name in paired or (keys and name not in _NEEDS_PAIRS)]
+    return (*possible, *weighted)
+
+
+def release(
+    data: Data,
+    recipe: Recipe,
+    out: str | Path = "release",
+    *,
+    measures: Sequence[str] = DEFAULT,
+    format: str = "csv",
+    shuffle: bool = True,
+    publish_f: bool = False,
+    overwrite: bool = False,
+    policy: Policy | str | Path | None = None,
+) -> Release:
+    """Swap, score and write `out/public/` and `out/confidential/`; both appear whole or not at all.
+
+    Parameters
+    ----------
+    data, recipe : what to release, and by which recipe.
+    out : the folder to make; it must not exist, or be empty.
+    measures : which scores to keep in the confidential folder.
+    format : of the public file: "csv", "parquet", "sav" (SPSS), "dta" (Stata) or "xpt" (SAS transport). Columns with
+        the role id are left out. What the format cannot hold is refused, or listed in the methods note.
+    shuffle : put the public rows in random order, so that they cannot be matched by position.
+    publish_f : tell users in the methods note by which factor f, and for which variables, they can correct tables.
+    overwrite : replace an earlier release; a folder that holds anything else is never replaced.
+    policy : the agency's policy, or the path of its TOML file; a release that fails it is refused. See `check_policy`.
+        The policy that the variable QUADRILLE_POLICY names is checked as well, whatever is given here.
+
+    Example
+    -------
+    >>> import quadrille as qd
+    >>> data = qd.datasets.cps8d()
+    >>> made = qd.release(data, qd.RandomSwap(["MS"], rate=0.02), "release")
+    >>> sorted(file.name for file in made.public.iterdir())
+    ['codebook.toml', 'data.csv', 'methods.md']
+    """
+    one_of("release", "format", format, FORMATS)
+    folder = Path(out)
+    check_free(folder, overwrite=overwrite, holds=_FOLDERS)
+    asked = asked_policies("release", policy)
+    draft = _draft(data, recipe, measures, asked, format=format, shuffle=shuffle, publish_f=publish_f)
+    if draft.verdict is not None and draft.verdict.outcome == "fail":
+        raise PolicyError(draft.verdict)
+    plan, scores, public, found = draft.plan, draft.scores, draft.public, draft.found
+    stays = data.weight not in plan.columns
+    note = methods_note(public, shuffled=shuffle, published=draft.factor, weight_stays=stays)
+    outside, not_held = _public_files(public, format, note)
+    record = Record(
+        data=data,
+        public=public,
+        recipe=recipe,
+        plan=plan,
+        account=draft.account,
+        scores=scores,
+        rivals=_rival_scores(data, plan, scores),
+        hashes={name: hashlib.sha256(contents).hexdigest() for name, contents in outside.items()},
+        warnings=tuple(map(str, found)),
+        shuffled=shuffle,
+        written=datetime.now(UTC),
+        verdict=draft.verdict,
+    )
+    inside = _confidential_files(record)
+    _write(folder, outside, inside, overwrite=overwrite)
+    for warning in found:
+        warnings.warn(warning, stacklevel=2)
+    files = [folder / "public" / name for name in outside] + [folder / "confidential" / name for name in inside]
+    left_out = tuple(variable.name for variable in data.codebook if variable.role == "id")
+    return Release(folder, tuple(files), scores, record.account, record.warnings, not_held, draft.verdict, left_out)
+
+
+def check_policy(
+    data: Data,
+    recipe: Recipe,
+    policy: Policy | str | Path | None = None,
+    *,
+    format: str = "csv",
+    shuffle: bool = True,
+    publish_f: bool = False,
+) -> Verdict:
+    """Say line by line what a policy says to a release, without writing anything.
+
+    The parameters are those of `release`, and so is what is checked: the policy given, and the one that the variable
+    QUADRILLE_POLICY names. `verdict.policies` has them one by one, `verdict.lines` the lines of all. The verdict of a
+    line is "pass", "fail" or "review": a person must look.
+
+    Example
+    -------
+    >>> from pathlib import Path
+    >>> import quadrille as qd
+    >>> _ = Path("policy.toml").write_text("[measures]\\nhellinger = {most = 0.01}")
+    >>> verdict = qd.check_policy(qd.datasets.cps8d(), qd.RandomSwap(["MS"], rate=0.02), "policy.toml")
+    >>> verdict.outcome, verdict.lines[0].rule, verdict.lines[0].asked
+    ('fail', '[measures] hellinger', 'at most 0.01')
+    """
+    one_of("check_policy", "format", format, FORMATS)
+    asked = asked_policies("check_policy", policy)
+    if not asked:
+        raise ParameterError(f"Name a policy: check_policy(data, recipe, policy), or by the variable {VARIABLE}.")
+    found = _draft(data, recipe, (), asked, format=format, shuffle=shuffle, publish_f=publish_f).verdict
+    assert found is not None
+    return found
+
+
+@dataclass(frozen=True)
+class _Draft:
+    """A release that is worked out and not yet written."""
+
+    plan: Plan
+    public: Data
+    factor: Published | None
+    account: PlanReport
+    scores: Scores
+    found: list[ReleaseWarning]
+    verdict: Verdict | None
+
+
+def _draft(
+    data: Data,
+    recipe: Recipe,
+    measures: Sequence[str],
+    asked: Sequence[Asked],
+    *,
+    format: str,
+    shuffle: bool,
+    publish_f: bool,
+) -> _Draft:
+    plan = recipe.plan(data)
+    if not len(plan.rows):
+        raise InputError(
+            "The recipe swaps nothing in these data, so the public file would be the original. Ask for more, relax the "
+            "boundary or the constraints, or choose other variables."
+        )
+    wanted = beside_the_n_rule(default_measures(data) if measures is DEFAULT else measures)
+    scores, cannot = scored(data, plan, wanted, asked)
+    public = _public(
+        plan.apply(data),
+        random_order(data.n, recipe.stream().sub("public order")) if shuffle else None,
+        recipe.steering_columns,
+    )
+    factor = published(recipe, plan, data, public) if publish_f else None
+    account, found, verdict = plan.report(data), cautions(public, recipe, data, plan), None
+    if asked:
+        told, columns = tuple(map(str, found)), public.columns
+        case = Case(data, recipe, plan, account, scores, cannot, columns, format, shuffle, publish_f, told)
+        verdict = judge(asked, case)
+        found += _to_review(verdict)
+    return _Draft(plan, public, factor, account, scores, found, verdict)
+
+
+def _to_review(verdict: Verdict) -> list[ReleaseWarning]:
+    told = "The policy {!r} wants a person to look at: {}. The dossier says why."
+    return [
+        ReleaseWarning(told.format(each.policy, ", ".join(line.rule for line in lines)))
+        for each in verdict.policies
+        if (lines := each.having("review"))
+    ]
+
+
+def _rival_scores(data: Data, plan: Plan, scores: Scores) -> dict[str, Scores]:
+    """Score the plans that the method decided against by the same measures."""
+    if plan.details is None:
+        return {}
+    return {name: score(data, rival, list(scores)) for name, rival in plan.details.rivals.items()}
+
+
+def _public(swapped: Data, order: Rows | None, secret: Sequence[str] = ()) -> Data:
+    """Return the file as it goes out: no identifiers, nothing that steered the draw, rows in the order given."""
+    columns = [
+        Column(_described(column.variable, swapped), _ordered(column, order), column.dtype, column.nullable)
+        for column in (swapped[name] for name in swapped.columns)
+        if column.variable.role != "id" and column.variable.name not in secret
+    ]
+    if not columns:
+        raise InputError("Every column is an identifier or secret, so nothing can be released. Correct the codebook.")
+    return Data(columns, weight=swapped.weight, remarks=swapped.remarks)
+
+
+def _described(variable: Variable, data: Data) -> Variable:
+    """Let the codebook name the weight, also where it was named outside of it."""
+    return replace(variable, role="weight") if variable.name == data.weight else variable
+
+
+def _ordered(column: Column, order: Rows | None) -> Rows:
+    return column.values if order is None else column.values[order]
+
+
+def _public_files(public: Data, format: str, note: str) -> tuple[Files, tuple[str, ...]]:
+    """Return the public files, and line by line what the format does not hold; the note says so too."""
+    name = f"data.{format}"
+    contents, not_held = file_bytes(public, name)
+    if not_held:
+        note = note.rstrip("\n") + "\n" + _NOT_HELD.format(name=name, lines="\n".join(f"- {each}" for each in not_held))
+    files = {name: contents, "codebook.toml": public.codebook.to_toml().encode(), "methods.md": note.encode()}
+    return files, not_held
+
+
+_NOT_HELD = """
+## What the file does not hold
+
+The format of `{name}` cannot hold everything that the original file held. `codebook.toml` has the
+labels and the missing codes.
+
+{lines}
+"""
+
+
+def _confidential_files(record: Record) -> Files:
+    plan = record.plan
+    moves = [list(move.columns) for move in plan.moves]
+    hashes = {"sha256": dict(record.hashes), "fingerprint": {"before": plan.before, "after": plan.after}}
+    return {
+        "recipe.json": (record.recipe.to_json() + "\n").encode(),
+        "plan.parquet": _plan_bytes(plan),
+        "account.json": _json({**record.account.as_dict(), "moves": moves}),
+        "scores.json": _json(record.scores.as_dict()),
+        "hashes.json": _json(hashes),
+        "dossier.md": dossier(record).encode(),
+        **({} if record.verdict is None else {"policy.json": _json(record.verdict.as_dict())}),
+        **({"targets.parquet": _target_bytes(plan.details)} if plan.details and "targets" in plan.details.rows else {}),
+    }
+
+
+def _plan_bytes(plan: Plan) -> memoryview:
+    """Return the plan as a table: in this move, this row receives its values from that source."""
+    none = np.empty(0, dtype=np.int64)
+    columns = {
+        "move": np.repeat(np.arange(len(plan.moves)), [len(move.rows) for move in plan.moves]),
+        "row": np.concatenate((none, *(move.rows for move in plan.moves))),
+        "source": np.concatenate((none, *(move.source for move in plan.moves))),
+    }
+    return _parquet(columns)
+
+
+def _target_bytes(details: Details) -> memoryview:
+    """Return the targets as a table: row, whether it was certain by size, whether it has a partner.
+
+    Where it has none, `nobody_there` tells that no donor was in another cell of its zone; else all were taken.
+    """
+    targets = details.rows["targets"]
+    columns = {
+        "row": targets,
+        "certain": np.isin(targets, details.rows["certain"]),
+        "partner": ~np.isin(targets, details.rows["without partner"]),
+        "nobody_there": np.isin(targets, details.rows["nobody there"]),
+    }
+    return _parquet(columns)
+
+
+def _parquet(columns: Mapping[str, Rows | NDArray[np.bool_]]) -> memoryview:
+    buffer = io.BytesIO()
+    pl.DataFrame(dict(columns)).write_parquet(buffer)
+    return buffer.getbuffer()
+
+
+def _json(document: object) -> bytes:
+    return (as_json(document) + "\n").encode()
+
+
+def _write(folder: Path, public: Files, confidential: Files, *, overwrite: bool) -> None:
+    with new_folder(folder, overwrite=overwrite, holds=_FOLDERS) as fresh:
+        outside, inside = fresh / "public", private_folder(fresh / "confidential")
+        outside.mkdir()
+        for name, contents in public.items():
+            write_file(outside / name, contents)
+        for name, contents in confidential.items():
+            write_file(inside / name, contents, private=True)

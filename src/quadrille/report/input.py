@@ -1,0 +1,154 @@
+"""What every section looks at: the study, the data, the chosen candidate beside its rivals, all scored afresh."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from quadrille.data import Data
+from quadrille.delta import PlanReport
+from quadrille.errors import InputError
+from quadrille.measure.axes import measure_of
+from quadrille.measure.base import Address
+from quadrille.plan import Plan
+from quadrille.report import frontier_chart
+from quadrille.report.frontier_chart import Ahead, Row, Scored
+from quadrille.score.evaluator import Evaluator, Scores
+from quadrille.study.choose import Choice
+from quadrille.study.study import Study
+
+
+def choose(study: Study, candidate: int | None, axes: tuple[str, str]) -> Choice:
+    """Return the choice of the candidate named, or of the knee."""
+    knee = study.pick("knee", risk=axes[0], loss=axes[1])
+    if candidate is None or candidate == knee.candidate:
+        return knee
+    return study.choice(candidate, risk=axes[0], loss=axes[1])
+
+
+def reasons(study: Study, choice: Choice) -> list[str]:
+    """Say in plain words why this candidate, and what stands against it."""
+    points, _ = study.objectives(choice.axes)
+    here = np.array([choice.risk, choice.loss])
+    better = int(((points <= here).all(axis=1) & (points < here).any(axis=1)).sum())
+    lines = choice.explain().splitlines()
+    if not better:
+        return lines
+    which = "1 candidate is" if better == 1 else f"{better:,} candidates are"
+    against = (
+        f"It is not on the frontier: {which} at least as good on both axes and better on one. "
+        "The board should hear why none of them was chosen."
+    )
+    return [*lines[:3], against]
+
+
+TOGETHER = ("small_cells", "exposed", "confidence")
+"""Risk measures that are always shown together: a swap can fool the first one, not the others."""
+
+TWO_WAY = "hellinger(2-way)"
+_FRESH = ("hellinger", "total_variation", "entropy_change")
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A candidate, drawn again from its recipe and scored."""
+
+    number: int
+    role: str
+    design: Row
+    plan: Plan
+    account: PlanReport
+    scores: Scores
+
+
+@dataclass(frozen=True)
+class ReportInput:
+    """The material of a report. `candidates` are the chosen one and its rivals; `before` scores an unswapped
+    file; `rows` are all candidates of the study."""
+
+    study: Study
+    data: Data
+    choice: Choice
+    n: int
+    measures: tuple[str, ...]
+    candidates: tuple[Candidate, ...]
+    before: Scores
+    rows: list[Row]
+
+    @property
+    def chosen(self) -> Candidate:
+        """The candidate the report is about."""
+        return self.candidates[0]
+
+    @property
+    def axes(self) -> tuple[str, str]:
+        """The measures of risk and of loss."""
+        return self.choice.axes
+
+    @property
+    def together(self) -> tuple[str, str, str]:
+        """The addresses of small_cells, exposed and confidence."""
+        return together(self.n)
+
+    @cached_property
+    def scored(self) -> Scored:
+        """The candidates with a score on both axes: row, risk, loss (lower is better), whether on the frontier."""
+        return frontier_chart.scored(self.study, self.axes, self.rows)
+
+    @cached_property
+    def ahead(self) -> Ahead:
+        """What theory expects of the designs of the study."""
+        return frontier_chart.ahead_of(self.study, self.data, self.axes, self.scored)
+
+    @cached_property
+    def released(self) -> Data:
+        """The file as the chosen candidate would release it, rows in their original order."""
+        return self.chosen.plan.apply(self.data)
+
+    @cached_property
+    def companion(self) -> str | None:
+        """The measure of the study that no swap can fool, unless it is an axis already; that of the n-rule shown."""
+        return frontier_chart.companion_of(self.study, self.axes)
+
+
+def together(n: int) -> tuple[str, str, str]:
+    """Return the three risk measures for cells of fewer than n records."""
+    small, exposed, confidence = (name if n == 3 else f"{name}(n={n})" for name in TOGETHER)
+    return small, exposed, confidence
+
+
+def look(study: Study, data: Data, candidate: int | None, risk: str | None, loss: str | None) -> ReportInput:
+    """Choose, draw and score everything a report tells about single candidates."""
+    axes = (study.axis("risk", risk), study.axis("loss", loss))
+    if not data.keys:
+        raise InputError("The data have no key variable, so there are no cells to report on. Declare some categorical.")
+    choice = choose(study, candidate, axes)
+    n = _small(study)
+    pairs = len(data.keys) > 1
+    fresh = (*_FRESH, *(("cramers_v_change", TWO_WAY) if pairs else ()))
+    measures = tuple(dict.fromkeys((*together(n), *study.measures, *fresh)))
+    judge = Evaluator(data, measures)
+    roles = {choice.candidate: "chosen"}
+    for option, role in ((choice.safer, "next safer"), (choice.gentler, "next gentler")):
+        if option is not None:
+            roles.setdefault(option.candidate, role)
+    rows = frontier_chart.rows_of(study)
+    designs = {row["id"]: row for row in rows if row["id"] in roles}
+    candidates: list[Candidate] = []
+    for number, role in roles.items():
+        plan = study.recipe(number).plan(data)
+        candidates.append(Candidate(number, role, designs[number], plan, plan.report(data), judge.score(plan)))
+    before = judge.score(Plan([], data=data))
+    return ReportInput(study, data, choice, n, measures, tuple(candidates), before, rows)
+
+
+def _small(study: Study) -> int:
+    """Return the n of the study's n-rule, else the default."""
+    calls = [Address.parse(address) for address in study.measures]
+    for name in TOGETHER:
+        for call in calls:
+            if call.name == name:
+                return measure_of(call.text).bound(call).options["n"]
+    return measure_of(TOGETHER[0]).options["n"]

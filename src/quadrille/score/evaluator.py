@@ -1,0 +1,316 @@
+"""Scoring a plan, or a second file, by any measures: one preparation, then a cost per touched row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from quadrille import measure
+from quadrille.codebook import Variable
+from quadrille.data import DENSE_LIMIT, Column, Cross, Data, require_columns, require_data, tidy
+from quadrille.delta import Delta, Fused
+from quadrille.errors import InputError, ParameterError, bad_parameter
+from quadrille.expressions import Condition, Where
+from quadrille.measure.base import Address, Measure, Part, Parts, Score, combine, parts_of, undefined
+from quadrille.plan import Plan
+from quadrille.score.by_area import By, Count, Split, Splitter, check_call, levels_of, needed, usual_measures
+from quadrille.score.matching import changed_columns, matched
+from quadrille.score.scores import Scores, detail_rows
+from quadrille.summary import Change, Counted, Participation, Statistic, Summary, Table, Tally
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["Evaluator", "Scores", "detail_rows", "measures", "score"]
+
+_MASK = "(where)"
+NOT_KNOWN = "needs to know who was swapped: give the plan, or swapped= with the two files"
+NOT_ALIGNED = "needs the plan or aligned rows: no column agrees row by row; give swapped= if the rows are aligned"
+
+
+class Evaluator:
+    """Measures prepared for one file: tables before, and one fused cell number per record.
+
+    With `by`, a list of levels of geography or crosses such as "county*sex", every measure is also taken by area;
+    `measures` may then be None: the six differences of every key variable that is not geography.
+    """
+
+    def __init__(
+        self,
+        data: Data,
+        measures: Sequence[str | Measure] | None,
+        *,
+        where: str | ArrayLike | None = None,
+        by: By | None = None,
+    ) -> None:
+        self._given = require_data(data, "score")
+        self._data, condition = _with_mask(data, where)
+        self.levels = {} if by is None else levels_of(by, data)
+        calls = _calls(usual_measures(data, self.levels) if measures is None and self.levels else measures)
+        for call, kind in calls.items() if self.levels else ():
+            check_call(call, kind, self.levels)
+        self._calls = [_narrowed(call, condition) for call in calls]
+        self._kinds = {call.text: kind.bound(call) for call, kind in calls.items()}
+        self._parts: dict[tuple[tuple[str, ...], tuple[str, ...]], list[Parts]] = {}
+        self._before: dict[Summary, Statistic] = {}
+        self.fused: dict[Cross, Fused] = {}
+        self._tried: set[Summary] = set()
+        self._parts_for(())
+
+    def score(self, plan: Plan) -> Scores:
+        """Score a plan."""
+        plan.check(self._given)
+        wanted = self._parts_for(plan.columns, plan.aside)
+        delta = Delta(self._data, plan, self.fused)
+        changes: dict[int, object] = {}  # by identity: the summaries are those of the evaluator
+        results: dict[str, tuple[Measure, Score]] = {}
+        for call, parts in zip(self._calls, wanted, strict=True):
+            kind = self._kinds[call.text]
+            scores: list[tuple[Part, Score]] = []
+            for part in parts.parts:
+                before = self.before(part.summary)
+                if id(before) not in changes:
+                    changes[id(before)] = before.change(delta)
+                scores.append((part, kind.score(before, changes[id(before)], **part.given)))
+            results[call.text] = kind, combine(scores, call, kind, parts)
+        if not self.levels:
+            return Scores(results)
+
+        def count(summary: Counted) -> tuple[Tally, Change]:
+            before = self._tally(summary)
+            return before, before.change(delta)
+
+        return Scores(results, self._split(wanted, count, {}))
+
+    def _tally(self, summary: Counted) -> Tally:
+        before = self.before(summary)
+        assert isinstance(before, Tally)  # what counts cells makes a tally
+        return before
+
+    def _split(self, wanted: Sequence[Parts], count: Count, reasons: Mapping[str, str]) -> Split:
+        """Take every measure apart by the areas of every level; `reasons` say which are undefined everywhere."""
+        geography = {variable.name for variable in self._data.codebook if variable.role == "geography"}
+        named = {name for level in self.levels.values() for name in level}
+        splitter = Splitter(self.levels, frozenset(geography | named), count)
+        found = [
+            splitter.split(call, self._kinds[call.text], parts, reasons.get(call.text, ""))
+            for call, parts in zip(self._calls, wanted, strict=True)
+        ]
+        return Split(tuple(each for level in zip(*found, strict=True) for each in level))
+
+    def values(self, plan: Plan) -> tuple[tuple[float | None, ...], str]:
+        """Return the bare values of a plan, in the order of the measures, and why any of them is undefined."""
+        scores = self.score(plan)
+        values = tuple(scores.values())
+        missing = [f"{name}: {scores.note(name)}" for name, value in scores.items() if value is None]
+        return values, "; ".join(missing)
+
+    def compare(self, other: Data, swapped: ArrayLike | None = None, moved: tuple[str, ...] | None = None) -> Scores:
+        """Score a second file, summarised by itself; record-by-record measures need aligned rows.
+
+        `moved` are the columns that were swapped; without it, those that differ.
+        """
+        other, _ = _with_mask(other, self._data[_MASK].values == 1 if _MASK in self._data.codebook else None)
+        known = _is_mask(swapped, self._data.n, other.n)
+        changed = changed_columns(self._data, other)
+        aligned = known or changed is not None
+        if moved is None:
+            moved = self._data.keys if changed is None else changed
+        results: dict[str, tuple[Measure, Score]] = {}
+        reasons: dict[str, str] = {}
+        mask = None if swapped is None else np.asarray(swapped, dtype=np.bool_)
+        wanted = self._parts_for(moved)
+        for call, parts in zip(self._calls, wanted, strict=True):
+            kind = self._kinds[call.text]
+            reason = _not_possible(kind, aligned=aligned, known=mask is not None)
+            if reason:
+                reasons[call.text] = reason
+                results[call.text] = kind, undefined(reason)
+                continue
+            scores = [(part, self._compare(part, kind, other, mask)) for part in parts.parts]
+            results[call.text] = kind, combine(scores, call, kind, parts)
+        return Scores(results, self._split_two(other, mask, wanted, reasons) if self.levels else Split())
+
+    def _split_two(
+        self, other: Data, mask: NDArray[np.bool_] | None, wanted: Sequence[Parts], reasons: Mapping[str, str]
+    ) -> Split:
+        """Take the measures of two files apart, their categories matched once for all tables."""
+        names = needed(self.levels, wanted, [call.where for call in self._calls])
+        _check_numbers(self._data, other, names)
+        mine, theirs = matched(self._data, other, names)
+
+        def count(summary: Counted) -> tuple[Tally, Change]:
+            before = summary.of(mine)
+            return before, before.against(summary.of(theirs, None, mask))
+
+        return self._split(wanted, count, reasons)
+
+    def _compare(self, part: Part, kind: Measure, other: Data, swapped: NDArray[np.bool_] | None) -> Score:
+        summary = part.summary
+        _check_numbers(self._data, other, summary.needs)
+        coded = tuple(name for name in summary.needs if self._data.codebook[name].coded)
+        mine, theirs = matched(self._data, other, coded)
+        before = summary.of(mine)
+        after = summary.of(theirs, mine if kind.by_record else None, swapped)
+        return kind.score(before, before.against(after), **part.given)
+
+    def summaries(self, moved: tuple[str, ...]) -> list[Summary]:
+        """Return what the measures are computed from, for plans that move these columns."""
+        return [part.summary for parts in self._parts_for(moved) for part in parts.parts]
+
+    def _parts_for(self, moved: tuple[str, ...], aside: tuple[str, ...] = ()) -> list[Parts]:
+        if (moved, aside) not in self._parts:
+            wanted = [parts_of(call, self._kinds[call.text], self._data, moved, aside) for call in self._calls]
+            self._parts[moved, aside] = wanted
+            self.fused.update(self._fused_for([part.summary for parts in wanted for part in parts.parts]))
+        return self._parts[moved, aside]
+
+    def _fused_for(self, summaries: Sequence[Summary]) -> dict[Cross, Fused]:
+        """Fuse the variables of tables that are met for the first time and that no fused cross contains."""
+        fresh = [summary for summary in summaries if summary not in self._tried]
+        self._tried.update(fresh)
+        fused = self.fused.values()
+        return _fuse(self._data, [s for s in fresh if not any(one.contains(s.needs) for one in fused)])
+
+    def before(self, summary: Summary) -> Statistic:
+        """Return a summary of the file before, worked out once."""
+        if summary not in self._before:
+            self._before[summary] = summary.of(self._data)
+        return self._before[summary]
+
+
+def score(
+    data: Data,
+    released: Plan | Data,
+    measures: Sequence[str | Measure] | None = None,
+    *,
+    swapped: ArrayLike | None = None,
+    moved: Sequence[str] | None = None,
+    where: str | ArrayLike | None = None,
+    by: By | None = None,
+) -> Scores:
+    """Score a plan, or a second file, by some measures.
+
+    Parameters
+    ----------
+    data : the file before.
+    released : the plan, or the released file; the latter is summarised by itself, categories matched by label.
+    measures : addresses such as "hellinger", "total_variation(Age*Sex)", "cramers_v_change(2-way)".
+    swapped : with a second file whose rows are aligned, which records were swapped (true or false per row).
+    moved : with a second file, the columns that were swapped; without it, those that differ.
+    where : which records count: "Sex=Male & Age!=<25", or true or false per row.
+    by : levels of geography, or crosses such as "county*sex": the measures of each area's records, in
+        `scores.by(address)`, `scores.spread()` and `scores.ranking(address)`. Measures may then be left out: the six
+        differences of every key variable that is not geography.
+
+    Example
+    -------
+    >>> import quadrille as qd
+    >>> data = qd.datasets.cps8d()
+    >>> plan = qd.RandomSwap(["MS"], pairs=1221, seed=1).plan(data)
+    >>> round(qd.score(data, plan, ["total_variation(MS*Race)"])["total_variation(MS*Race)"], 4)
+    0.0043
+    """
+    evaluator = Evaluator(data, measures, where=where, by=by)
+    if isinstance(released, Plan):
+        if swapped is not None or moved is not None:
+            raise ParameterError("A plan knows who was swapped and what moved. Leave 'swapped' and 'moved' out.")
+        return evaluator.score(released)
+    require_data(released, "score")
+    return evaluator.compare(released, swapped, None if moved is None else tuple(moved))
+
+
+def measures() -> pl.DataFrame:
+    """Return every measure: name, side, which values are better, range, definition, reference.
+
+    Example
+    -------
+    >>> import quadrille as qd
+    >>> known = qd.measures()
+    >>> known.filter(known["name"] == "hellinger").select("side", "better", "range").rows()
+    [('loss', 'lower', '[0, 1]')]
+    """
+    return tidy(
+        [
+            {
+                "name": kind.name,
+                "side": kind.side,
+                "better": kind.direction,
+                "range": f"[{kind.range[0]:g}, {kind.range[1]:g}]",
+                "definition": kind.definition,
+                "reference": kind.reference,
+            }
+            for kind in measure.MEASURES.values()
+        ]
+    )
+
+
+def _calls(measures: Sequence[str | Measure] | None) -> dict[Address, Measure]:
+    if isinstance(measures, str) or not measures:
+        raise bad_parameter("score", "measures", "a list of measures, at least one", measures)
+    calls: dict[Address, Measure] = {}
+    for given in measures:
+        call = Address.parse(given if isinstance(given, str) else given.name)
+        calls[call] = measure.get(call.name) if isinstance(given, str) else given
+    return calls
+
+
+def _narrowed(call: Address, where: Where | None) -> Address:
+    if where is None:
+        return call
+    return replace(call, where=Where(where.conditions + (call.where.conditions if call.where else ())))
+
+
+def _with_mask(data: Data, where: str | ArrayLike | None) -> tuple[Data, Where | None]:
+    """Turn where= into conditions; true or false per row becomes a column of its own."""
+    if where is None or isinstance(where, str):
+        return data, Where.parse(where) if where else None
+    mask = np.asarray(where)
+    _is_mask(mask, data.n, data.n)
+    column = Column(Variable(_MASK, categories=(0, 1), role="stratum"), mask.astype(np.uint8))
+    columns = [*(data[name] for name in data.columns), column]
+    return Data(columns, weight=data.weight), Where((Condition(_MASK, ("1",)),))
+
+
+def _not_possible(kind: Measure, *, aligned: bool, known: bool) -> str:
+    """Say why a measure cannot be computed from two files, if it cannot."""
+    if kind.by_record and not aligned:
+        return NOT_ALIGNED
+    return NOT_KNOWN if kind.layout == "participation" and not known else ""
+
+
+def _check_numbers(data: Data, other: Data, names: Sequence[str]) -> None:
+    """Refuse a second file that lacks a column, or has categories where the first has numbers."""
+    require_columns(other, names, "the second file")
+    for name in names:
+        if not data.codebook[name].coded and other.codebook[name].coded:
+            raise InputError(
+                f"Column {name!r} is numeric in the first file and categorical in the second. Declare it alike."
+            )
+
+
+def _is_mask(mask: ArrayLike | None, *lengths: int) -> bool:
+    if mask is None:
+        return False
+    array: NDArray[np.generic] = np.asarray(mask)
+    if array.dtype != np.bool_ or any(array.shape != (n,) for n in lengths):
+        raise InputError(f"A mask of records must hold true or false for each of the {lengths[0]:,} rows.")
+    return True
+
+
+def _fuse(data: Data, summaries: Sequence[Summary]) -> dict[Cross, Fused]:
+    """Fuse as many variables as fit a dense cross, those of the largest tables first."""
+    chosen: tuple[str, ...] = ()
+    tables = {summary for summary in summaries if isinstance(summary, Table | Participation)}
+    for table in sorted(tables, key=lambda table: (-len(table.needs), table.needs)):
+        union = tuple(dict.fromkeys(chosen + table.needs))
+        if Cross.of(data, union).possible <= DENSE_LIMIT:
+            chosen = union
+    if not chosen:
+        return {}
+    cross = Cross.of(data, chosen)
+    return {cross: Fused(data, cross)}

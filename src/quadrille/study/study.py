@@ -1,0 +1,444 @@
+"""A study as it is read: candidates, scores, frontiers, choices, and runs that differ by seed only."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quadrille.data import tidy
+from quadrille.errors import InputError, unknown_name
+from quadrille.measure.axes import measure_of, orient
+from quadrille.measure.base import Address, Side
+from quadrille.recipe import Recipe
+from quadrille.study.choose import Choice, choose, described
+from quadrille.study.frontier import Cloud, clouds, dominated_by, linear_winners, non_dominated
+from quadrille.study.store import STATUS, Header, Store, intact
+from quadrille.swap import recipe_from_json
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+Floats = NDArray[np.float64]
+ALL_KEYS, OF_TABLES = "all key variables", "the variables of its tables"
+"""What a method moves that knows it by itself."""
+_STATUSES = (None, *range(len(STATUS)))
+_NEAR = 10
+"""A candidate dominated by at most this many others is next to the frontier."""
+
+
+class Study:
+    """The results of a search. Reads its file; never holds the data.
+
+    Example
+    -------
+    >>> import quadrille as qd
+    >>> recipes = qd.grid(qd.RandomSwap, swap=[["Edu"], ["MS"]], pairs=[244, 488], seed=range(2))
+    >>> study = qd.search(qd.datasets.cps8d(), recipes, ["exposed", "hellinger"], out="example", progress=False)
+    >>> study
+    Study('example', 8 candidates)
+    >>> study.counts()["done"], study.measures
+    (8, ('exposed', 'hellinger'))
+    >>> study.ids.tolist(), study.scores.shape
+    ([1, 2, 3, 4, 5, 6, 7, 8], (8, 2))
+    >>> study.pick("least loss", max_risk=0.02).recipe.swap
+    ('Edu',)
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        with closing(Store.open(self.path)) as store:
+            self.header: Header = store.header
+
+    def __repr__(self) -> str:
+        return f"Study({str(self.path)!r}, {len(self):,} candidates)"
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """The measures of the study, costly ones last."""
+        return self.header.measures + self.header.then
+
+    @cached_property
+    def _loaded(self) -> tuple[list[tuple[Any, ...]], dict[int, str]]:
+        with closing(Store.open(self.path)) as store, intact(self.path):
+            rows, designs = list(cast("Iterator[tuple[Any, ...]]", store.rows())), store.designs()
+            known = {number for number, text in designs.items() if {"method", "version"} <= set(json.loads(text))}
+            for _, design, _, status, _, _, _, *scores in rows:
+                if design not in known or status not in _STATUSES or not all(map(_is_score, scores)):
+                    raise ValueError
+            return rows, designs
+
+    @property
+    def _rows(self) -> list[tuple[Any, ...]]:
+        return self._loaded[0]
+
+    @cached_property
+    def _designs(self) -> dict[int, dict[str, Any]]:
+        return {number: json.loads(text) for number, text in self._loaded[1].items()}
+
+    @cached_property
+    def scores(self) -> Floats:
+        """Scores, one row per candidate and one column per measure; NaN where there is none."""
+        values = [[np.nan if v is None else v for v in row[7:]] for row in self._rows]
+        return np.array(values, dtype=np.float64).reshape(len(self._rows), len(self.measures))
+
+    @cached_property
+    def ids(self) -> NDArray[np.int64]:
+        """The numbers of the candidates."""
+        return np.array([row[0] for row in self._rows], dtype=np.int64)
+
+    def frame(self, rows: Sequence[int] | None = None) -> pl.DataFrame:
+        """Return one row per candidate: number, design, seed_no, status, scores.
+
+        `seed_no` is a running number that tells the seeds of the study apart; it is never the seed. `rows` are the
+        positions of some candidates; without it, all.
+
+        >>> import quadrille as qd
+        >>> recipes = qd.grid(qd.RandomSwap, swap=[["Edu"], ["MS"]], pairs=[244, 488], seed=range(2))
+        >>> study = qd.search(qd.datasets.cps8d(), recipes, ["exposed", "hellinger"], out="example", progress=False)
+        >>> study.frame().select("id", "swap", "pairs", "seed_no", "status").row(0)
+        (1, 'Edu', 244, 1, 'done')
+        """
+        places = range(len(self)) if rows is None else rows
+        shown: list[dict[str, object]] = []
+        for place in places:
+            (number, design, seed_no, status, reason, seconds, note, *_), scores = (
+                self._rows[place],
+                self.scores[place].tolist(),
+            )
+            shown.append(
+                {
+                    "id": number,
+                    **self.design(design),
+                    "seed_no": seed_no,
+                    "status": "pending" if status is None else STATUS[status],
+                    "reason": reason,
+                    **{m: None if s != s else s for m, s in zip(self.measures, scores, strict=True)},  # noqa: PLR0124
+                    "seconds": seconds,
+                    "note": note,
+                }
+            )
+        return tidy(shown)
+
+    def design(self, number: int) -> dict[str, object]:
+        """Return a design as columns of a table: method, swap variables, rate and pairs, constraints.
+
+        >>> import quadrille as qd
+        >>> recipes = qd.grid(qd.RandomSwap, swap=[["Edu"], ["MS"]], pairs=[244, 488], seed=range(2))
+        >>> study = qd.search(qd.datasets.cps8d(), recipes, ["exposed", "hellinger"], out="example", progress=False)
+        >>> design = study.design(1)
+        >>> design["method"], design["swap"], design["pairs"], round(design["rate"], 4)
+        ('RandomSwap', 'Edu', 244, 0.01)
+        """
+        parameters = dict(self._designs[number])
+        shown: dict[str, object] = {"design": number, "method": parameters.pop("method")}
+        parameters.pop("version")
+        for name in ("swap", "same", "different"):
+            shown[name] = _written(parameters.pop(name, []))
+        shown["swap"] = shown["swap"] or (OF_TABLES if "tables" in parameters else ALL_KEYS)
+        shown["rate"] = _rate(parameters, self.header.records)
+        shown["pairs"] = parameters.pop("pairs", None)
+        if isinstance(parameters.get("rate"), float):
+            parameters.pop("rate")
+        shown["other"] = ", ".join(f"{name} {_written(value)}" for name, value in sorted(parameters.items()))
+        return shown
+
+    def designs_of(self, rows: NDArray[np.int64]) -> int:
+        """Return how many designs the candidates at these rows have."""
+        found: set[int] = {self._rows[row][1] for row in rows}
+        return len(found)
+
+    def axis(self, side: Side, given: str | None) -> str:
+        """Return the measure of an axis: the one named, or the first of that side."""
+        if given is not None:
+            if given not in self.measures:
+                raise unknown_name("measure", given, self.measures, where=f"the study {str(self.path)!r}")
+            return given
+        for address in self.measures:
+            if measure_of(address).side == side:
+                return address
+        raise InputError(f"The study {str(self.path)!r} has no {side} measure. Search with one, or name the axes.")
+
+    def objectives(self, addresses: Sequence[str]) -> tuple[Floats, NDArray[np.int64]]:
+        """Return the oriented scores of the candidates that have all of them, and their rows; others are left out."""
+        columns = [self.measures.index(address) for address in addresses]
+        finite = np.flatnonzero(np.isfinite(self.scores[:, columns]).all(axis=1))
+        oriented: list[Floats] = []
+        for address, column in zip(addresses, columns, strict=True):
+            scores: Floats = self.scores[finite, column]
+            oriented.append(orient(address, scores))
+        return np.stack(oriented, axis=1), finite
+
+    def frontier(self, risk: str | None = None, loss: str | None = None, *more: str) -> pl.DataFrame:
+        """Return the candidates that no other dominates, in order of risk; any number of further objectives.
+
+        >>> import quadrille as qd
+        >>> recipes = qd.grid(qd.RandomSwap, swap=[["Edu"], ["MS"]], pairs=[244, 488], seed=range(2))
+        >>> study = qd.search(qd.datasets.cps8d(), recipes, ["exposed", "hellinger"], out="example", progress=False)
+        >>> study.frontier("exposed", "hellinger").select("id", "swap", "pairs").rows()
+        [(8, 'MS', 488), (6, 'MS', 244), (5, 'MS', 244), (1, 'Edu', 244), (2, 'Edu', 244)]
+        """
+        addresses = [self.axis("risk", risk), self.axis("loss", loss), *(self.axis("loss", each) for each in more)]
+        points, rows = self.objectives(addresses)
+        kept = rows[non_dominated(points)] if len(rows) else rows
+        frame = self.frame(kept.tolist())
+        return frame.sort([addresses[0], addresses[1]]) if len(frame) else frame
+
+    def dominated_by(self, risk: str | None = None, loss: str | None = None) -> pl.DataFrame:
+        """Return, for every candidate that has both scores, how many others dominate it; 0 is the frontier.
+
+        >>> import quadrille as qd
+        >>> recipes = qd.grid(qd.RandomSwap, swap=[["Edu"], ["MS"]], pairs=[244, 488], seed=range(2))
+        >>> study = qd.search(qd.datasets.cps8d(), recipes, ["exposed", "hellinger"], out="example", progress=False)
+        >>> study.dominated_by("exposed", "hellinger")["dominated_by"].to_list()
+        [0, 0, 2, 2, 0, 0, 1, 0]
+        """
+        points, rows = self.objectives([self.axis("risk", risk), self.axis("loss", loss)])
+        counts = dominated_by(points).tolist()
+        return tidy([{"id": i, "dominated_by": n} for i, n in zip(self.ids[rows].tolist(), counts, strict=True)])
+
+    def trade_offs(self, risk: str | None = None, loss: str | None = None) -> pl.DataFrame:
+        """Return who wins risk + t * loss for which t: one row per winner, from t = 0 (least risk) upwards.
+
+        >>> import quadrille as qd
+        >>> recipes = qd.grid(qd.RandomSwap, swap=[["Edu"], ["MS"]], pairs=[244, 488], seed=range(2))
+        >>> study = qd.search(qd.datasets.cps8d(), recipes, ["exposed", "hellinger"], out="example", progress=False)
+        >>> study.trade_offs("exposed", "hellinger").select("id", "from", "to").rows()[-1]
+        (2, 0.2356..., inf)
+        """
+        points, rows = self.objectives([self.axis("risk", risk), self.axis("loss", loss)])
+        ids, (x, y) = self.ids[rows].tolist(), points.T
+        winners = linear_winners(x, y) if len(points) else []
+        return tidy(
+            [{"id": ids[w.point], "risk": x[w.point], "loss": y[w.point], "from": w.low, "to": w.high} for w in winners]
+        )
+
+    def near_frontier(self) -> list[int]:
+        """Return the numbers of the candidates on the frontier or dominated by few others."""
+        points, rows = self.objectives([self.axis("risk", None), self.axis("loss", None)])
+        return self.ids[rows[dominated_by(points) <= _NEAR]].tolist()
+
+    def pick(
+        self,
+        rule: str | None = None,
+        *,
+        risk: str | None = None,
+        loss: str | None = None,
+        max_risk: float | None = None,
+        max_loss: float | None = None,
+        trade: float | None = None,
+        weights: tuple[float, float] | None = None,
+        ignore_hd: bool = False,
+    ) -> Choice:
+        """Choose a candidate and say why.
+
+        Parameters
+        ----------
+        rule : "knee" (default), "least loss" (with `max_risk`), "least risk" (with `max_loss`), "linear" (least risk +
+            trade * loss), "ideal" (least weighted distance to the ideal point), "lexicographic" (risk first, then
+            loss), "dohrmann" (of the three runs with the smallest pairwise and regression measures the smallest
+            Hellinger distance; `ignore_hd` leaves the distance out, as advised when many cells are small). That rule
+            alone does without a measure of risk: then the two first measures of loss are the axes.
+        risk, loss : the measures that are the axes; by default the first of either side.
+
+        >>> import quadrille as qd
+        >>> recipes = qd.grid(qd.RandomSwap, swap=[["Edu"], ["MS"]], pairs=[244, 488], seed=range(2))
+        >>> study = qd.search(qd.datasets.cps8d(), recipes, ["exposed", "hellinger"], out="example", progress=False)
+        >>> print(study.pick("knee", risk="exposed", loss="hellinger").explain())
+        Candidate 6: exposed 0.0143524, hellinger 0.0191276.
+        Why: the knee of the frontier, farthest from the line between its two ends after scaling both to 0-1.
+        It dominates 2 of the other 7 candidates; the frontier has 5.
+        The next safer one, 8, lowers exposed by 0.000573 and costs 0.00852 in hellinger.
+        The next gentler one, 5, saves 7.44e-05 in hellinger and raises exposed by 0.000123.
+        It minimises exposed + t * hellinger for every t from 0.0673 to 0.111.
+        """
+        axes = self._axes_without_risk(loss) if rule == "dohrmann" and risk is None else None
+        axes = axes or (self.axis("risk", risk), self.axis("loss", loss))
+        points, rows = self.objectives(axes)
+        return choose(self, axes, points, rows, rule, max_risk, max_loss, trade, weights, ignore_hd)
+
+    def _axes_without_risk(self, loss: str | None) -> tuple[str, str] | None:
+        """Return two axes of loss for a study that has no measure of risk."""
+        if any(measure_of(address).side == "risk" for address in self.measures):
+            return None
+        first = self.axis("loss", loss)
+        return first, next((address for address in self.measures if address != first), first)
+
+    def choice(self, candidate: int, *, risk: str | None = None, loss: str | None = None) -> Choice:
+        """Describe a candidate that was named, in the way of one that a rule has picked.
+
+        >>> import quadrille as qd
+        >>> recipes = qd.grid(qd.RandomSwap, swap=[["Edu"], ["MS"]], pairs=[244, 488], seed=range(2))
+        >>> study = qd.search(qd.datasets.cps8d(), recipes, ["exposed", "hellinger"], out="example", progress=False)
+        >>> choice = study.choice(3)
+        >>> choice.reason, choice.better.candidate
+        ('it was named, not chosen by a rule', 6)
+        """
+        axes = (self.axis("risk", risk), self.axis("loss", loss))
+        points, rows = self.objectives(axes)
+        place = np.flatnonzero(self.ids[rows] == candidate)
+        if not len(place):
+            why = "has no score on both axes" if (self.ids == candidate).any() else "does not exist"
+            raise InputError(f"Candidate {candidate} of the study {str(self.path)!r} {why}. Name another one.")
+        return described(self, axes, points, rows, int(place[0]), "named", "it was named, not chosen by a rule")
+
+    def clouds(self, risk: str | None = None, loss: str | None = None) -> list[Cloud]:
+        """Return, per design, mean and spread over its seeds and the share of seeds on the frontier.
+
+        >>> import quadrille as qd
+        >>> recipes = qd.grid(qd.RandomSwap, swap=[["Edu"], ["MS"]], pairs=[244, 488], seed=range(2))
+        >>> study = qd.search(qd.datasets.cps8d(), recipes, ["exposed", "hellinger"], out="example", progress=False)
+        >>> [(cloud.design, cloud.seeds, cloud.share, cloud.on_frontier) for cloud in study.clouds()]
+        [(1, 2, 1.0, True), (2, 2, 0.0, False), (3, 2, 1.0, True), (4, 2, 1.0, True)]
+        """
+        axes = (self.axis("risk", risk), self.axis("loss", loss))
+        points, rows = self.objectives(axes)
+        designs = np.array([self._rows[row][1] for row in rows], dtype=np.int64)
+        seed_nos = np.array([self._rows[row][2] for row in rows], dtype=np.int64)
+        return clouds(points, designs, seed_nos)
+
+    def recipe(self, candidate: int) -> Recipe:
+        """Return the recipe of a candidate, with its seed.
+
+        >>> import quadrille as qd
+        >>> recipes = qd.grid(qd.RandomSwap, swap=[["Edu"], ["MS"]], pairs=[244, 488], seed=range(2))
+        >>> study = qd.search(qd.datasets.cps8d(), recipes, ["exposed", "hellinger"], out="example", progress=False)
+        >>> recipe = study.recipe(8)
+        >>> recipe.swap, recipe.pairs, recipe.seed
+        (('MS',), 488, 1)
+        """
+        with closing(Store.open(self.path)) as store, intact(self.path):
+            design, seed = store.recipe_parts(candidate)
+        return recipe_from_json(json.dumps({**json.loads(design), "seed": seed}))
+
+    @property
+    def source(self) -> dict[str, str | None]:
+        """The data file, codebook, weight and levels of geography that the study was made with, where it knows."""
+        with closing(Store.open(self.path)) as store:
+            return store.source()
+
+    def remember(self, file: str, codebook: str | None, weight: str | None, geography: Sequence[str] = ()) -> None:
+        """Keep the names of data file, codebook, weight and levels of geography, so that a report finds them."""
+        levels = json.dumps(list(geography)) if geography else None
+        with closing(Store.open(self.path)) as store:
+            store.remember({"file": file, "codebook": codebook, "weight": weight, "geography": levels})
+
+    def note(self, candidate: int, text: str) -> None:
+        """Pin a note to a candidate.
+
+        >>> import quadrille as qd
+        >>> recipes = qd.grid(qd.RandomSwap, swap=[["Edu"], ["MS"]], pairs=[244, 488], seed=range(2))
+        >>> study = qd.search(qd.datasets.cps8d(), recipes, ["exposed", "hellinger"], out="example", progress=False)
+        >>> study.note(1, "for the board")
+        >>> study.frame()["note"][0]
+        'for the board'
+        """
+        with closing(Store.open(self.path)) as store:
+            store.recipe_parts(candidate)
+            store.note(candidate, text)
+        self.__dict__.pop("_loaded", None)
+
+    def counts(self) -> dict[str, int]:
+        """Count the candidates by status."""
+        found = [row[3] for row in self._rows]
+        return {"pending": found.count(None), **{name: found.count(code) for code, name in enumerate(STATUS)}}
+
+    def runs(self, design: int | None = None) -> pl.DataFrame:
+        """Return the scores of the runs of a design: a row per measure, a column "run N" per run, N its candidate.
+
+        Columns `family` ("HD", "pairwise", "regression", "other"), `measure` and `better` come first; rows are in the
+        order of the families. Runs without any score are left out. A study of several designs needs the number of one.
+
+        Example
+        -------
+        >>> import quadrille as qd
+        >>> recipes = qd.grid(qd.RandomSwap, swap=[["Edu"]], pairs=[244], seed=range(3))
+        >>> study = qd.search(qd.datasets.cps8d(), recipes, ["hellinger"], out="three-runs", progress=False)
+        >>> study.runs().columns
+        ['family', 'measure', 'better', 'run 1', 'run 2', 'run 3']
+        """
+        rows = self.frame().to_dicts()
+        known = sorted({int(row["design"]) for row in rows})
+        if design is None and len(known) > 1:
+            raise InputError(
+                f"The study {str(self.path)!r} has {len(known):,} designs, and runs differ by seed only. "
+                "Name one with design=, by its number in study.frame()."
+            )
+        wanted = known[0] if design is None else design
+        if wanted not in known:
+            raise InputError(
+                f"The study {str(self.path)!r} has no design {design!r}. Its designs are in study.frame()."
+            )
+        runs = [row for row in rows if row["design"] == wanted and any(row[m] is not None for m in self.measures)]
+        if not runs:
+            raise InputError(f"No run of this design in the study {str(self.path)!r} has a score. Finish the search.")
+        runs.sort(key=lambda row: int(row["id"]))
+        ordered = sorted(self.measures, key=lambda address: FAMILIES.index(family(address)))
+        return tidy(
+            [
+                {
+                    "family": family(address),
+                    "measure": address,
+                    "better": measure_of(address).direction,
+                    **{f"{RUN}{run['id']}": run[address] for run in runs},
+                }
+                for address in ordered
+            ]
+        )
+
+
+def _is_score(value: object) -> bool:
+    return value is None or isinstance(value, float)
+
+
+def _rate(parameters: Mapping[str, Any], n: int) -> float | None:
+    """Return the share of records that take part, as far as the parameters tell."""
+    if (pairs := parameters.get("pairs")) is not None:
+        return 2 * pairs / n
+    if (records := parameters.get("records")) is not None:
+        return records / n
+    if isinstance(targets := parameters.get("targets"), float):
+        return 2 * targets  # every target with its partner
+    rate = parameters.get("rate")
+    return rate if isinstance(rate, float) else None
+
+
+def _written(value: object) -> str:
+    """Write a value for a table: lists with plus signs, what is linked by its parent."""
+    if isinstance(value, list):
+        listed = cast("list[object]", value)
+        return " + ".join("*".join(cast("list[str]", each)) if isinstance(each, list) else str(each) for each in listed)
+    if isinstance(value, dict):
+        links = cast("dict[str, object]", value)
+        return "; ".join(f"{parent}: {_written(each)}" for parent, each in links.items())
+    return str(value)
+
+
+PAIRWISE = frozenset({"r_ased", "c_ard", "v_ard"})
+REGRESSION = frozenset({"ased_reg"})
+FAMILIES = ("HD", "pairwise", "regression", "other")
+RUN = "run "
+"""How the name of a run's column begins; the candidate's number follows."""
+
+
+def family(address: str) -> str:
+    """Return the family of a measure: "HD", "pairwise", "regression" or "other".
+
+    >>> from quadrille.study.study import family
+    >>> family("hd1_norm"), family("c_ard(A*B)"), family("ased_reg"), family("exposed")
+    ('HD', 'pairwise', 'regression', 'other')
+    """
+    name = Address.parse(address).name
+    if name.startswith("hd") and name[2:3].isdigit():
+        return "HD"
+    return "pairwise" if name in PAIRWISE else "regression" if name in REGRESSION else "other"

@@ -1,0 +1,220 @@
+"""Scoring candidates in this process or in workers, by plans or by the kernel that draws and scores at once."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import numpy as np
+
+from quadrille import kernels
+from quadrille.data import Codes, Cross, Data
+from quadrille.errors import InfeasibleError, QuadrilleError
+from quadrille.measure.axes import measure_of
+from quadrille.measure.base import Address
+from quadrille.randomness import Stream
+from quadrille.recipe import Exchange, Prepared
+from quadrille.score.evaluator import Evaluator
+from quadrille.study.store import DONE, FAILED, INFEASIBLE, Pending, Result, seed_of
+from quadrille.summary import Table
+from quadrille.swap import recipe_from_json
+
+_CODES = {
+    "hellinger": kernels.HELLINGER,
+    "total_variation": kernels.TOTAL_VARIATION,
+    "entropy_change": kernels.ENTROPY_CHANGE,
+    "small_cells": kernels.SMALL_CELLS,
+    "exposed": kernels.EXPOSED,
+    "confidence": kernels.CONFIDENCE,
+}
+_SMALL = (kernels.SMALL_CELLS, kernels.EXPOSED, kernels.CONFIDENCE)
+
+
+class FusedScorer:
+    """The full table of the key variables before, ready for any exchange of random pairs."""
+
+    def __init__(self, data: Data, measures: Sequence[tuple[int, int]]) -> None:
+        self._cross = Cross.of(data, data.keys)
+        self._cells = self._cross.cells(data).astype(np.int32)
+        count = Table(data.keys).of(data).count
+        small = [float(count[count < n].sum()) if code in _SMALL else 0.0 for code, n in measures]
+        cells = np.zeros((self._cross.possible, 4), dtype=np.int32)
+        cells[:, 0] = count
+        self._table = kernels.FullTable(
+            cells=cells,
+            total=float(data.n),
+            roots=np.sqrt(np.arange(data.n + 1)),
+            measures=np.array(measures, dtype=np.int64).T.copy(),
+            start=np.array(small),
+        )
+        self._words = 0  # what the last draw of this exchange needed
+        self._lane: tuple[Exchange, Codes, Codes, Codes] | None = None
+
+    @classmethod
+    def build(cls, data: Data, measures: Sequence[str]) -> FusedScorer | None:
+        """Return the fast lane for these measures, or None if they need the plain path."""
+        calls = [Address.parse(address) for address in measures]
+        plain = any(call.margin or call.where or call.name not in _CODES for call in calls)
+        if plain or data.weight is not None or not Cross.of(data, data.keys).dense:
+            return None
+        kinds = [measure_of(address).bound(call) for address, call in zip(measures, calls, strict=True)]
+        return cls(data, [(_CODES[kind.name], kind.options.get("n", 0)) for kind in kinds])
+
+    def run(self, exchange: Exchange, stream: Stream) -> tuple[float, ...] | None:
+        """Draw and score one candidate; None when it must go the plain way."""
+        log, part, cell_at = self._prepared(exchange)
+        out = np.empty(len(self._table.start))
+        _, pool, pair_uniform, pairs, name = exchange
+        source = stream.sub(name)
+        while True:
+            dice = kernels.dice(source.words(self._words))
+            done = kernels.score_candidate(pairs, pair_uniform, pool, log, dice, self._table, part, cell_at, out)
+            if done >= 0:
+                return tuple(out.tolist()) if done else None
+            self._words *= 2
+
+    def _prepared(self, exchange: Exchange) -> tuple[Codes, Codes, Codes]:
+        """Return a log, the part of each cell's number that moves, and the cell at each place of the pool."""
+        if self._lane is None or self._lane[0] is not exchange:
+            self._words = 64 + 6 * exchange.pairs
+            log = np.zeros(2 * exchange.pairs + 2, dtype=np.int64)
+            self._lane = exchange, log, self._cross.part(exchange.columns), self._cells[exchange.pool.order]
+        return self._lane[1:]
+
+
+Task = TypeVar("Task")
+Done = TypeVar("Done")
+
+Chunk = tuple[Sequence[Pending], dict[int, str]]
+
+
+class Scorer:
+    """The data, prepared for some measures and for the design at hand."""
+
+    def __init__(self, data: Data, measures: Sequence[str]) -> None:
+        self._data = data
+        self._evaluator = Evaluator(data, measures)
+        self._blank = (None,) * len(measures)
+        self._lane = FusedScorer.build(data, measures)
+        self._design = ""
+        self._latest: Prepared | None = None
+
+    def run(self, chunk: Chunk) -> list[Result]:
+        """Score the candidates of a chunk."""
+        candidates, designs = chunk
+        return [self._score(candidate, designs[candidate.design]) for candidate in candidates]
+
+    def _drawer(self, design: str) -> Prepared:
+        if self._latest is None or design != self._design:
+            self._latest = recipe_from_json(design).prepared(self._data)
+            self._design = design
+        return self._latest
+
+    def _score(self, candidate: Pending, design: str) -> Result:
+        started = time.perf_counter()
+        try:
+            drawer, stream = self._drawer(design), Stream.of(seed_of(candidate.seed), design)
+            quick = self._lane.run(drawer.exchange, stream) if self._lane and drawer.exchange else None
+            values, reason = (quick, "") if quick else self._evaluator.values(drawer.draw(stream))
+            status = DONE
+        except QuadrilleError as error:
+            values, reason = self._blank, str(error)
+            status = INFEASIBLE if isinstance(error, InfeasibleError) else FAILED
+        return Result(candidate.id, status, reason, time.perf_counter() - started, values)
+
+
+IN_PROCESS_SECONDS = 2.0
+"""Work that takes less than this is done in the process itself: starting workers costs about 0.7 s."""
+
+
+def cores() -> int:
+    """Count the cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@contextmanager
+def process_pool(
+    workers: int, begin: Callable[..., None], given: tuple[object, ...], run: Callable[[Task], Done]
+) -> Generator[Callable[[Task], Callable[[], Done]]]:
+    """Start workers, each prepared by `begin(parent, *given)`; yield what sends them a task and returns how to get it.
+
+    `begin` and `run` are functions of a module: workers import them.
+    """
+    from loky import ProcessPoolExecutor  # pyright: ignore[reportUnknownVariableType]
+
+    pool: Any = None
+    try:
+        with undisturbed(), _safe_path():
+            pool = ProcessPoolExecutor(workers, initializer=begin, initargs=(os.getpid(), *given))
+            pool.submit(os.getpid)  # the first task starts all workers and the thread that can end them
+        yield lambda task: pool.submit(run, task).result
+    except BaseException:
+        if pool is not None:
+            pool.shutdown(wait=False, kill_workers=True)
+        raise
+    pool.shutdown(wait=True)
+
+
+@contextmanager
+def undisturbed() -> Generator[None]:
+    """Let a signal to stop wait for the end of the block: a half-started worker would wait for ever, and we for it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    heard: list[int] = []
+    usual = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number in usual:
+        signal.signal(number, lambda found, _: heard.append(found))
+    try:
+        yield
+    finally:
+        for number, handler in usual.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+    for number in heard:
+        signal.raise_signal(number)
+
+
+@contextmanager
+def _safe_path() -> Generator[None]:
+    """Keep new processes from taking a script in the current folder, such as json.py, for a module of Python."""
+    before = os.environ.get("PYTHONSAFEPATH")
+    os.environ["PYTHONSAFEPATH"] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["PYTHONSAFEPATH"]
+        else:
+            os.environ["PYTHONSAFEPATH"] = before
+
+
+_bench: Scorer | None = None
+
+
+def begin(parent: int, data: Data, measures: Sequence[str]) -> None:
+    """Prepare a worker."""
+    global _bench  # noqa: PLW0603  # the one object a worker process holds
+    end_with(parent)
+    _bench = Scorer(data, measures)
+
+
+def run(chunk: Chunk) -> list[Result]:
+    """Score a chunk in a worker."""
+    assert _bench is not None
+    return _bench.run(chunk)
+
+
+def end_with(parent: int) -> None:
+    """Let this process end with its parent, however that ends."""
+    threading.Thread(target=_watch, args=(parent,), daemon=True).start()
+
+
+def _watch(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(0.5)
+    os._exit(1)

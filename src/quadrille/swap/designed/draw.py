@@ -1,0 +1,262 @@
+"""How a designed swap is drawn: which small cells are treated, by which moves, and which records take part."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, inf
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quadrille import kernels
+from quadrille.data import Data
+from quadrille.kernels import At, Board, read
+from quadrille.kernels.designed.treat import (
+    BUDGET,
+    CAMOUFLAGE_ONLY,
+    CAMOUFLAGED,
+    CHEAPER,
+    EITHER,
+    EMPTIED,
+    EMPTY_ONLY,
+    NO_NEIGHBOUR,
+    NO_PARTNER,
+    NOT_CHOSEN,
+    TOO_DEAR,
+)
+from quadrille.plan import Details, Move, Pairs, Plan
+from quadrille.randomness import Stream, Words, draw_until_enough
+from quadrille.recipe import carried_fact, random_order
+from quadrille.swap.designed.problem import DesignedProblem
+from quadrille.swap.groups import Ints, sorted_by
+
+if TYPE_CHECKING:
+    from quadrille.swap.designed import DesignedSwap
+
+
+SPOILT = BUDGET + 1
+REASONS = {
+    NOT_CHOSEN: "not chosen",
+    NO_NEIGHBOUR: "no neighbouring cell can give or take a record and stay large enough",
+    NO_PARTNER: "no records can move the other way",
+    TOO_DEAR: "dearer than the price",
+    BUDGET: "no pairs left",
+    SPOILT: "treated, and undone for the sake of a cell of another table",
+}
+_NEAR = 3
+"""Cells of n to n + 2 records are looked at: so many sizes."""
+
+
+def facts(ground: DesignedProblem, drawn: Drawn) -> dict[str, object]:
+    """Account for a draw, in counts only."""
+    board = drawn.board
+    f, g = _counts(ground, drawn)
+    n = ground.task.small
+    status = np.bincount(_outcome(ground, drawn), minlength=max(REASONS) + 1)
+    carried = [
+        name
+        for mover, columns in zip(ground.task.movers, ground.task.columns, strict=True)
+        for name in columns
+        if name not in mover
+    ]
+    return {
+        "small_cells": len(ground.small),
+        "camouflaged": int(status[CAMOUFLAGED]),
+        "emptied": int(status[EMPTIED]),
+        "left": {reason: int(status[code]) for code, reason in REASONS.items() if status[code]},
+        "exposed_before": int(f[f < n].sum()),
+        "exposed_after": int(np.minimum(f, g)[(g > 0) & (g < n)].sum()),
+        "by_size": [_of_size(f, g, size, n) for size in range(1, n)],
+        "just_large": [_just_large(f, g, size) for size in range(n, n + _NEAR)],
+        "design_loss": float(kernels.loss_now(board)),
+        "rounds": drawn.rounds,
+        **carried_fact(carried),
+        **ground.rules,
+    }
+
+
+def _outcome(ground: DesignedProblem, drawn: Drawn) -> Ints:
+    """Return what became of each small cell: with several tables, moves for one cell may also fill or empty another."""
+    board, n = drawn.board, ground.task.small
+    held = read(board, At.COUNT, int(board.at[At.CELLS]))[ground.small]
+    status = read(board, At.STATUS, len(ground.small))
+    left = np.where(np.isin(status, (CAMOUFLAGED, EMPTIED)), SPOILT, status)
+    return np.where(held >= n, CAMOUFLAGED, np.where(held == 0, EMPTIED, left))
+
+
+def _counts(ground: DesignedProblem, drawn: Drawn) -> tuple[Ints, Ints]:
+    """Return the records of the cells of all protected tables, before and after."""
+    board = drawn.board
+    cells, tables = int(board.at[At.CELLS]), int(board.at[At.TABLES])
+    kept: NDArray[np.bool_] = read(board, At.PROTECTED, tables)[read(board, At.OF_TABLE, cells)] > 0
+    return read(board, At.BEFORE, cells)[kept].astype(np.int64), read(board, At.COUNT, cells)[kept]
+
+
+def _of_size(f: Ints, g: Ints, size: int, n: int) -> dict[str, object]:
+    """Tell what became of the cells that held so many records."""
+    held, after = f == size, g[f == size]
+    small = (after > 0) & (after < n)
+    return {
+        "records": size,
+        "cells": int(held.sum()),
+        "camouflaged": int((after >= n).sum()),
+        "emptied": int((after == 0).sum()),
+        "left": int(small.sum()),
+        "exposed": int(np.minimum(size, after)[small].sum()),
+    }
+
+
+def _just_large(f: Ints, g: Ints, size: int) -> dict[str, object]:
+    """Tell how many of the cells that hold so many records in the release are what they seem to be."""
+    shown = g == size
+    records = size * int(shown.sum())
+    genuine = int(np.minimum(f, g)[shown].sum())
+    return {
+        "records": size,
+        "cells_before": int((f == size).sum()),
+        "cells_after": int(shown.sum()),
+        "unchanged": int((shown & (f == size)).sum()),
+        "genuine_share": genuine / records if records else None,
+    }
+
+
+ROUNDS, FEW_ROUNDS, MANY_CELLS = 6, 1, 50_000
+"""How often, at most, every treated cell is treated anew; fewer times where small cells are many."""
+TREATMENTS = {"cheaper": CHEAPER, "camouflage": CAMOUFLAGE_ONLY, "empty": EMPTY_ONLY, "either": EITHER}
+_UNBOUNDED = 1 << 40
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """The board at the end of a draw, and the rounds of improvement."""
+
+    board: Board
+    rounds: int
+
+
+class Design:
+    """A designed swap prepared for one file."""
+
+    def __init__(self, recipe: DesignedSwap, data: Data, ground: DesignedProblem, never: NDArray[np.bool_]) -> None:
+        self._recipe, self._data, self._ground = recipe, data, ground
+        rows = np.flatnonzero(~never)
+        order, self._start = sorted_by(ground.base[rows], int(ground.board.at[At.BASES]))
+        self._order = rows[order]
+
+    def draw(self, stream: Stream) -> Plan:
+        """Draw the plan of a stream."""
+        drawn = draw_until_enough(lambda words: self._treat(words, stream), stream.sub("design"), self._guess())
+        moves = self._moves(drawn, stream)
+        details = Details(facts(self._ground, drawn))
+        return Plan(moves, data=self._data, asked=self._recipe.max_pairs, details=details)
+
+    def _guess(self) -> int:
+        """Guess how many words a draw takes."""
+        steps = self._recipe.n * len(self._ground.small)
+        return 4096 + 4 * steps * (1 + (ROUNDS if self._recipe.improve else 0))
+
+    def _treat(self, words: Words, stream: Stream) -> Drawn | None:
+        """Treat the small cells with these words; None when they run out."""
+        recipe, before, dice = self._recipe, self._ground.board, kernels.dice(words)
+        board = before._replace(now=before.now.copy(), value=before.value.copy())
+        treatment = TREATMENTS[recipe.treatment]
+        chosen = self._chosen(board, treatment, stream, dice)
+        price = inf if recipe.price is None else recipe.price / self._data.n
+        most = _UNBOUNDED if recipe.max_pairs is None else recipe.max_pairs
+        kernels.treat_all(chosen, treatment, price, most, board, dice)
+        rounds = 0
+        if recipe.improve and not dice.cursor[1]:
+            most_rounds = ROUNDS if len(self._ground.small) <= MANY_CELLS else FEW_ROUNDS
+            rounds = kernels.improve(most_rounds, recipe.share == 1, treatment, price, most, board, dice)
+        return None if dice.cursor[1] else Drawn(board, rounds)
+
+    def _chosen(self, board: Board, treatment: int, stream: Stream, dice: kernels.Dice) -> Ints:
+        """Return the small cells to treat: the dearest first, because they have the fewest ways."""
+        size = len(self._ground.small)
+        price = np.empty(size)
+        sharp = board._replace(real=board.real.copy())
+        sharp.real[board.at[At.SPREAD]] = 0
+        kernels.price_cells(price, treatment, sharp, dice)
+        order = random_order(size, stream.sub("cells"))
+        order = order[np.isfinite(price[order])]
+        if self._recipe.choose == "cheapest":
+            order = order[np.argsort(price[order], kind="stable")]
+        chosen = order[: ceil(self._recipe.share * size - 1e-9)]
+        return chosen[np.argsort(-price[chosen], kind="stable")]
+
+    def _moves(self, drawn: Drawn, stream: Stream) -> list[Move]:
+        """Pair the moves that balance each other and draw the records that make them."""
+        mover, one, other = self._paired(drawn.board, stream)
+        bases = np.concatenate((one, other))
+
+        def attempt(words: Words) -> Ints | None:
+            dice, rows = kernels.dice(words), np.empty(len(bases), dtype=np.int64)
+            kernels.draw_rows(bases, self._order.copy(), self._start, np.diff(self._start), rows, dice)
+            return None if dice.cursor[1] else rows
+
+        rows = draw_until_enough(attempt, stream.sub("records"), 2 * len(bases) + 64)
+        pairs: Pairs = rows.reshape(2, -1).T
+        return [
+            Move.exchange(columns, np.ascontiguousarray(pairs[mover == m]))
+            for m, columns in enumerate(self._ground.task.columns)
+        ]
+
+    def _paired(self, board: Board, stream: Stream) -> tuple[Ints, Ints, Ints]:
+        """Return mover and base cells of each pair: at random among the moves that balance each other."""
+        needed = _needed(board)
+        if board.at[At.UNLIKES]:
+            return needed[:, 0], needed[:, 1], needed[:, 3]
+        every = np.concatenate((needed[:, :3], _fillers(board)))
+        mover, base, to = every[random_order(len(every), stream.sub("partners"))].T
+        bases = int(board.at[At.BASES])
+        start = read(board, At.BASE_LEVEL, int(board.at[At.MOVERS]), bases)[mover, base].astype(np.int64)
+        klass = read(board, At.CLASS_OF, bases)[base].astype(np.int64)
+        down, low, high = start > to, np.minimum(start, to), np.maximum(start, to)
+        order = np.lexsort((down, high, low, klass, mover))
+        key, base, down = np.stack((mover, klass, low, high))[:, order], base[order], down[order]
+        key, one, other = key[:, ~down], base[~down], base[down]
+        kept = _without_returns(self._ground.rest, key[0], key, one, other)
+        gone = np.concatenate((one[~kept], other[~kept]))
+        back = np.concatenate((key[3, ~kept], key[2, ~kept]))
+        kernels.take_back(np.tile(key[0, ~kept], 2), gone, back, board)
+        return key[0, kept], one[kept], other[kept]
+
+
+def _needed(board: Board) -> Ints:
+    """List the moves made for small cells: mover, base cell, level, partner."""
+    size, small = int(board.at[At.PATIENTS]), int(board.at[At.SMALL])
+    made = read(board, At.MADE, size)
+    return read(board, At.MOVES, size, small, 4)[np.arange(small)[None, :] < made[:, None]]
+
+
+def _fillers(board: Board) -> Ints:
+    """List the fillers in use: mover, base cell, level."""
+    blocks, slots = int(board.at[At.BLOCKS]), int(board.at[At.BASE] - board.at[At.UNDER])
+    head = read(board, At.HEAD, int(board.at[At.BUCKETS])).copy()
+    first = read(board, At.BUCKET_FROM, blocks + 1).astype(np.int64)
+    key, under, base = read(board, At.BLOCK_KEY, blocks), read(board, At.UNDER, slots), read(board, At.BASE, slots)
+    found: list[Ints] = [np.empty((0, 3), dtype=np.int64)]
+    bucket = np.flatnonzero(head >= 0)
+    while len(bucket):
+        block = np.searchsorted(first, bucket, side="right") - 1
+        mover = key[block] // int(board.at[At.CLASSES] * board.at[At.LEVELS])
+        found.append(np.stack((mover, base[head[bucket]], bucket - first[block]), axis=1))
+        head[bucket] = under[head[bucket]]
+        bucket = bucket[head[bucket] >= 0]
+    return np.concatenate(found)
+
+
+def _without_returns(rest: Ints, mover: Ints, key: Ints, one: Ints, other: Ints) -> NDArray[np.bool_]:
+    """Repair pairs whose records would only change places between two cells; return which pairs do more than that.
+
+    Partners are exchanged with another pair of the same levels.
+    """
+    first = np.flatnonzero(np.concatenate(([True], (np.diff(key, axis=1) != 0).any(axis=0)))[: len(one)])
+    for i in np.flatnonzero(rest[mover, one] == rest[mover, other]):
+        m, group = mover[i], int(np.searchsorted(first, i, side="right"))
+        for j in range(first[group - 1], first[group] if group < len(first) else len(one)):
+            if rest[m, one[i]] != rest[m, other[j]] and rest[m, one[j]] != rest[m, other[i]]:
+                other[i], other[j] = other[j], other[i]
+                break
+    return rest[mover, one] != rest[mover, other]

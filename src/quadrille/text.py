@@ -1,0 +1,118 @@
+"""Text in and out: files read with clear errors, TOML with the place of a fault, names fit to be shown."""
+
+from __future__ import annotations
+
+import re
+import stat
+import tomllib
+from collections.abc import Mapping, Sequence
+from math import log10
+from pathlib import Path
+
+from quadrille.errors import InputError, unknown_name
+
+MOST_BYTES = 100_000_000
+"""No codebook, job, policy, recipe or note is larger; what is larger is another file, named by mistake."""
+
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+
+
+def read_text(path: str | Path, what: str) -> str:
+    """Read a file that a person wrote, UTF-8; the mark that some editors put at its start is no part of it.
+
+    What it is goes into the message, as in "the codebook".
+    """
+    try:
+        text = read_bytes(path, what).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise _unreadable(path, what, "not UTF-8 text") from None
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def read_bytes(path: str | Path, what: str, *, most: int = MOST_BYTES) -> bytes:
+    """Read a file, once; devices and pipes are refused, and one of more than `most` bytes without reading on."""
+    try:
+        mode = Path(path).stat().st_mode
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+            raise _unreadable(path, what, "it is a device or a pipe, not a file")
+        with Path(path).open("rb") as file:
+            contents = file.read(most + 1)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not the name of a file"
+        raise _unreadable(path, what, reason or type(error).__name__) from None
+    if len(contents) > most:
+        raise _unreadable(path, what, f"it has more than {most:,} bytes")
+    return contents
+
+
+def _unreadable(path: str | Path, what: str, reason: str) -> InputError:
+    return InputError(f"Cannot read {what} {str(path)!r}: {reason}. Check the path.")
+
+
+def shown(text: str, *, keep: str = "") -> str:
+    r"""Escape the control characters of a text, but for those in `keep`; names of columns can hold any.
+
+    Signs that turn the direction of writing, and separators of lines, count among them.
+
+    >>> from quadrille.text import shown
+    >>> print(shown("Age\n\x1b[31m"))
+    Age\n\x1b[31m
+    """
+    return _CONTROL.sub(lambda found: found[0] if found[0] in keep else _escaped(found[0]), text)
+
+
+def _escaped(sign: str) -> str:
+    return sign.encode("unicode_escape").decode()
+
+
+def large(value: int) -> str:
+    """Write a count: in full below a million millions, as a power of ten where no float holds it.
+
+    >>> from quadrille.text import large
+    >>> large(2**20), large(2**50), large(2**20_000)
+    ('1,048,576', '1.13e+15', 'about 10^6021')
+    """
+    if value < 10**12:
+        return f"{value:,}"
+    power = log10(value)
+    return f"{float(value):.2e}" if power < 300 else f"about 10^{power:.0f}"
+
+
+MOST_TOML_BYTES = 1_000_000
+"""A larger file is something else: jobs, designs and policies are written by hand."""
+
+_AT = re.compile(r"(.*) \(at (?:(line \d+, column \d+)|end of document)\)", re.DOTALL)
+
+
+def read_toml(path: Path, what: str) -> dict[str, object]:
+    """Read a file of TOML; `what` it is goes into the message, as in "the design"."""
+    return parse_toml(read_toml_bytes(path, what), path, what)
+
+
+def read_toml_bytes(path: Path, what: str) -> bytes:
+    """Read a file, once; one of more than `MOST_BYTES` is refused without reading on."""
+    return read_bytes(path, what, most=MOST_TOML_BYTES)
+
+
+def parse_toml(raw: bytes, path: Path, what: str) -> dict[str, object]:
+    """Turn what was read into its tables; a byte order mark, which Windows editors put first, is skipped."""
+    try:
+        text = raw.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+    except UnicodeDecodeError:
+        raise InputError(f"Cannot read {what} {str(path)!r}: not UTF-8 text. Check the path.") from None
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        found = _AT.fullmatch(str(error))
+        told, line = (found[1], found[2]) if found else (str(error), None)
+        place = line or f"line {len(text.splitlines())}"
+        raise InputError(f"{path}, {place}: this is not valid TOML: {told}.") from None
+    except (ValueError, RecursionError):  # what TOML allows and Python does not
+        raise InputError(f"{path}: this is not valid TOML: it nests too deeply or a number is too long.") from None
+
+
+def know_sections(document: Mapping[str, object], known: Sequence[str], place: str) -> None:
+    """Refuse sections that do not exist."""
+    for name in document:
+        if name not in known:
+            raise InputError(f"{place}: {unknown_name('section', name, known)}")
