@@ -499,9 +499,7 @@ class SeedOf(Param):
 
 
 NOT_INFINITE = "a number of 0 or more, not infinite"
-SEED = SeedOf(
-    "256 secret bits; a whole number only for tests and papers", otherwise="256 secret bits from the operating system"
-)
+SEED = SeedOf("a whole number, for tests and papers only; 256 secret bits otherwise", otherwise="secret")
 _KNOWN: Mapping[str, Param] = {"swap": Columns("the variables to swap", moves=True), "seed": SEED}
 """What a field of these names is when it does not say."""
 
@@ -524,7 +522,7 @@ def declared(owner: type) -> dict[str, Param]:
     return made
 
 
-def object_schema(title: str, params: Iterable[Param], fixed: Mapping[str, object]) -> dict[str, object]:
+def object_schema(title: str, params: Iterable[Param], fixed: Mapping[str, object]) -> dict[str, Any]:
     """Return the JSON Schema of an object with these parameters, and properties whose value is `fixed`."""
     listed = list(params)
     return {

@@ -6,16 +6,16 @@ import json
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
 
 from quadrille import kernels
 from quadrille.data import Data, Rows, require_data
 from quadrille.errors import InputError, ParameterError, infeasible, unknown_name
-from quadrille.params import Param, declared
+from quadrille.params import Param, declared, object_schema
 from quadrille.plan import Plan
 from quadrille.randomness import Stream, Words, draw_until_enough
 
@@ -178,6 +178,15 @@ class Recipe(ABC):
         """
         return {name: getattr(self, name) for name in self.params()}
 
+    def changed(self, **parameters: object) -> Self:
+        """Return the same recipe with other values of some parameters.
+
+        >>> import quadrille as qd
+        >>> qd.RandomSwap(["Edu"], rate=0.02, seed=7).changed(rate=0.05).parameters()["rate"]
+        0.05
+        """
+        return replace(self, **parameters)
+
     def design_json(self) -> str:
         """Return the canonical JSON without the seed: the design."""
         return self._json(without=("seed",))
@@ -219,7 +228,7 @@ class Recipe(ABC):
         document = cast("dict[str, Any]", parsed)
         name = str(document.pop("method"))
         method = find_method(name, where="the recipe")
-        version = document.pop("version", None)
+        version = document.pop("version", method.version)  # one written by hand need not say it
         if version != method.version:
             raise InputError(
                 f"The recipe is for version {version!r} of {name}; this Quadrille draws version {method.version}. "
@@ -242,23 +251,43 @@ def known_methods() -> dict[str, type[Recipe]]:
 
 
 def find_method(name: str, *, where: str = "") -> type[Recipe]:
-    """Return the method of a name: known, of an installed package, or written as module:Class.
+    """Return the method of a name: known, also by its short name, of an installed package, or written as module:Class.
 
     >>> from quadrille.recipe import find_method
-    >>> find_method("RandomSwap") is find_method("quadrille.swap.random:RandomSwap")
+    >>> find_method("RandomSwap") is find_method("random") is find_method("quadrille.swap.random:RandomSwap")
     True
     """
     methods = known_methods()
-    if name not in methods and ":" in name:
+    known = {method.word(): method for method in methods.values()} | methods
+    if name in known:
+        return known[name]
+    if ":" in name:
         return _imported(name)
-    if name not in methods:
-        from importlib.metadata import entry_points
+    from importlib.metadata import entry_points
 
-        for point in entry_points(group=ENTRY_POINTS):
-            if name in (point.name, point.value.rpartition(":")[2]):
-                return _imported(point.value)
-        raise unknown_name("method", name, methods, where=where)
-    return methods[name]
+    for point in entry_points(group=ENTRY_POINTS):
+        if name in (point.name, point.value.rpartition(":")[2]):
+            return _imported(point.value)
+    raise unknown_name("method", name, methods, where=where)
+
+
+def schema(name: str) -> dict[str, Any]:
+    """Return the JSON Schema of a recipe, by the name of its method, or of the options of a measure.
+
+    It is made from the declarations of the parameters, and a form can be built from it: besides the usual keywords,
+    `x-kind` says what a value is (columns, share, count, word, ...) and `x-unit` what a number counts.
+
+    Example
+    -------
+    >>> import quadrille as qd
+    >>> form = qd.schema("RandomSwap")
+    >>> form["required"], form["properties"]["rate"]["maximum"], form["properties"]["differ"]["enum"]
+    (['method', 'swap'], 1.0, ['all', 'any', 'none'])
+    """
+    method = find_method(name)
+    made = object_schema(method.__name__, method.params().values(), {"method": method.__name__})
+    made["properties"]["version"] = {"const": method.version}
+    return made
 
 
 def _imported(place: str) -> type[Recipe]:

@@ -1,253 +1,225 @@
-"""The options that describe a recipe: one list for all commands that take them."""
+"""The options that describe a recipe: made from the parameters that its method declares, whoever wrote the method."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Mapping, Sequence
-from functools import wraps
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import cache
+from inspect import Parameter, Signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
-from quadrille.cli import options as opt
-from quadrille.cli.inputs import names, read_recipe, seed_of
-from quadrille.errors import ParameterError, bad_parameter
+import typer
+from typer.core import TyperCommand
+
+from quadrille.cli.options import RARELY
+from quadrille.errors import ParameterError, QuadrilleError
+from quadrille.text import read_text
 
 if TYPE_CHECKING:
+    from quadrille.params import Param
     from quadrille.recipe import Recipe
 
-_RANDOM: dict[str, object] = {
-    "rate": opt.Rate,
-    "pairs": opt.Pairs,
-    "same": opt.Same,
-    "different": opt.Different,
-    "differ": opt.Differ,
-    "order": opt.Order,
-    "sampler": opt.Sampler,
-}
-_CONTROLLED: dict[str, object] = {
-    "targets": opt.Targets,
-    "size": opt.Size,
-    "must": opt.Must,
-    "never": opt.Never,
-    "stratum": opt.Stratum,
-    "sort": opt.Sort,
-    "boundary": opt.Boundary,
-    "bias": opt.Bias,
-    "linked": opt.Linked,
-    "variant": opt.Variant,
-    "matching": opt.Matching,
-    "on_missing": opt.OnMissing,
-    "strict": opt.Strict,
-}
-_PERMUTATION: dict[str, object] = {
-    "rate": opt.Rate,
-    "records": opt.Records,
-    "kind": opt.PermutationKind,
-    "within": opt.Within,
-    "groups": opt.Groups,
-    "move_weight": opt.MoveWeight,
-}
-_DESIGNED: dict[str, object] = {
-    "n": opt.SmallBelow,
-    "share": opt.Share,
-    "choose": opt.Choose,
-    "treatment": opt.Treatment,
-    "loss": opt.DesignLoss,
-    "spread": opt.Spread,
-    "price": opt.Price,
-    "no_improve": opt.NoImprove,
-    "together": opt.Together,
-    "tables": opt.Tables,
-    "max_pairs": opt.MaxPairs,
-    "same": opt.Same,
-    "different": opt.Different,
-    "never": opt.Never,
-}
-METHODS: dict[str, dict[str, object]] = {
-    "random": _RANDOM,
-    "controlled": _CONTROLLED,
-    "permutation": _PERMUTATION,
-    "designed": _DESIGNED,
-}
-OPTIONS: dict[str, object] = {
-    "swap": opt.Swap,
-    "method": opt.Method,
-    **_RANDOM,
-    **_CONTROLLED,
-    **_PERMUTATION,
-    **_DESIGNED,
-    "rules": opt.Rules,
-    "seed": opt.Seed,
-    "recipe": opt.RecipeFile,
-}
-_LISTS = ("swap", "same", "different", "within", "stratum", "sort", "boundary")
+DEFAULT = "random"
+ROOM = 14
+"""A command with more parameters of its own has no room in its help for those of a method that is not named."""
+_OF_METHOD = "Options of --method "
+_DESIGN = "design"
+"""Where the context of a command keeps what the options of its design were given."""
 
 
-class Design:
-    """The options of a recipe that were given, by name."""
+class Sections(TyperCommand):
+    """A command whose help lists rarely used options apart, and ends with an example."""
 
-    def __init__(self, words: Mapping[str, Any]) -> None:
-        self.given: dict[str, Any] = {
-            name: value for name, value in words.items() if value is not None and value is not False
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """List arguments, then options by their panel: those without one first."""
+        panels: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
+            own = "Arguments" if param.param_type_name == "argument" else "Options"
+            if record is not None and param.name != "help":
+                panels.setdefault(getattr(param, "rich_help_panel", None) or own, []).append(record)
+        for title, records in sorted(panels.items(), key=lambda panel: panel[0] == RARELY):
+            if records and self.shows(title):
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
+    def shows(self, title: str) -> bool:
+        """Tell whether the help shows a section."""
+        return True
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Show the example as it stands: a command is copied, not folded."""
+        if self.epilog:
+            with formatter.section("Example"):
+                formatter.write("".join(f"  {line}\n" for line in self.epilog.splitlines()))
+
+
+class DesignCommand(Sections):
+    """A command that takes the options of the method that --method names.
+
+    Those of the other methods are read too, but not shown, so that a stray one can be explained.
+    """
+
+    _own: list[Any] | None = None
+    _asked: str | None = None
+
+    def shows(self, title: str) -> bool:
+        """Show the options of a method that is named, and nothing else; of the default one only where there is room."""
+        of_method = title.startswith(_OF_METHOD)
+        return of_method == (self._asked is not None) or (of_method and len(self._own or ()) <= ROOM)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Add the options of the method, and put aside what they were given."""
+        self._own = self.params if self._own is None else self._own
+        self._asked = _asked_method(args)
+        options = _command_options(_method(self._asked or DEFAULT))
+        self.params = [*self._own[:1], *options, *self._own[1:]]
+        rest = super().parse_args(ctx, args)
+        words = {option.opts[0].removeprefix("--"): ctx.params.pop(option.name, None) for option in options}
+        ctx.meta[_DESIGN] = {
+            name: value for name, value in words.items() if value is not None and value is not False and value != ()
         }
-
-    def recipe(self) -> Recipe:
-        """Make the recipe, or read it from its file."""
-        given = dict(self.given)
-        file = cast("Path | None", given.pop("recipe", None))
-        if file is not None:
-            if given:
-                raise ParameterError(f"Give --recipe or {_flag(next(iter(given)))}, not both: the recipe says it all.")
-            return read_recipe(file)
-        method = given.pop("method", "random")
-        if method not in METHODS:
-            raise bad_parameter("the command", "--method", "one of " + ", ".join(METHODS), method)
-        if "swap" not in given and method != "designed":
-            raise ParameterError("Name the variables to swap with --swap, or a recipe with --recipe.")
-        self._check_options(method, given)
-        for name in _LISTS:
-            if name in given:
-                given[name] = names(given[name])
-        if "rate" in given:
-            given["rate"] = rate_of(given["rate"], column=method == "permutation")
-        if "seed" in given:
-            given["seed"] = seed_of(given["seed"])
-        return _MAKERS[method](given)
-
-    @staticmethod
-    def _check_options(method: str, given: Mapping[str, object]) -> None:
-        for other, options in METHODS.items():
-            stray = [name for name in given if name in options and name not in METHODS[method]]
-            if stray:
-                raise ParameterError(f"{_flag(stray[0])} belongs to --method {other}, and this is {method} swapping.")
+        return rest
 
 
-def _random(given: dict[str, Any]) -> Recipe:
-    from quadrille.swap.random import RandomSwap
-
-    return RandomSwap(**given)
-
-
-def _permutation(given: dict[str, Any]) -> Recipe:
-    from quadrille.swap.permutation import PermutationSwap
-
-    if given.pop("move_weight", False):
-        given["weight"] = "moves"
-    return PermutationSwap(**given)
+def design_words(ctx: typer.Context) -> dict[str, Any]:
+    """Return what was given to the options of the design, by the names of the options without dashes."""
+    return ctx.meta.get(_DESIGN, {})
 
 
-def _controlled(given: dict[str, Any]) -> Recipe:
-    from quadrille.swap.controlled import ControlledSwap
+def recipe_of(ctx: typer.Context, method: str | None, file: Path | None) -> Recipe:
+    """Make the recipe that the options of a command describe, or read it from its file."""
+    from quadrille.recipe import find_method
 
-    if "targets" not in given:
-        raise ParameterError("Controlled swapping needs --targets: the share of records drawn as targets, or a column.")
-    given["targets"] = _number_or_name(given["targets"])
-    given["linked"] = _links(given.get("linked") or ())
-    if "variant" in given:
-        given["method"] = given.pop("variant")
-    return ControlledSwap(**given)
-
-
-def _designed(given: dict[str, Any]) -> Recipe:
-    from quadrille.swap.designed import DesignedSwap
-
-    if given.pop("no_improve", False):
-        given["improve"] = False
-    for name in ("together", "tables"):
-        if name in given:
-            given[name] = _column_sets(given[name])
-    if "loss" in given:
-        given["loss"] = _losses(given["loss"])
-    return DesignedSwap(**given)
+    words = design_words(ctx)
+    if file is not None:
+        stray = ["method"] * (method is not None) + list(words)
+        if stray:
+            raise ParameterError(f"Give --recipe or --{stray[0]}, not both: the recipe says it all.")
+        return read_recipe(file)
+    made = find_method(method or DEFAULT)
+    params = options_of(made)
+    for option in words:
+        if option not in params:
+            owner = next(each for each in _methods() if option in options_of(each))
+            raise ParameterError(f"--{option} belongs to --method {owner.word()}, and this is {made.word()} swapping.")
+    for option, param in params.items():
+        if param.required and option not in words:
+            raise ParameterError(_needed(made.word(), option, param))
+    return made(**{params[option].name: _value(params[option], value) for option, value in words.items()})
 
 
-_MAKERS: dict[str, Callable[[dict[str, Any]], Recipe]] = {
-    "random": _random,
-    "controlled": _controlled,
-    "permutation": _permutation,
-    "designed": _designed,
-}
+def _value(param: Param, value: Any) -> object:
+    return param.read(value) if param.switch is None else param.switch
 
 
-def _column_sets(texts: Sequence[str]) -> list[list[str]]:
-    """Read sets of columns, A*B,C*D, as often as they are given; quotes keep a name together."""
-    from quadrille.expressions import split_outside_quotes, unquoted
-
-    sets = [part for text in texts for part in split_outside_quotes(text, ",")]
-    return [[unquoted(name) for name in split_outside_quotes(each, "*")] for each in sets]
+def _needed(word: str, option: str, param: Param) -> str:
+    if param.moves:
+        return f"Name {_first_clause(param.help)} with --{option}, or a recipe with --recipe."
+    return f"{word.capitalize()} swapping needs --{option}: {_first_clause(param.help)}."
 
 
-def _losses(texts: Sequence[str]) -> str | dict[str, float]:
-    """Read a loss, or several with weights: hellinger=1,hellinger(Age*Sex)=5; without a weight it is 1."""
-    from quadrille.expressions import split_outside_quotes
+def read_recipe(path: Path) -> Recipe:
+    """Read a recipe from its JSON file."""
+    from quadrille.recipe import Recipe
 
-    listed = [part.strip() for text in texts for part in split_outside_quotes(text, ",")]
-    if len(listed) == 1 and "=" not in listed[0].rpartition(")")[2]:
-        return listed[0]
-    found: dict[str, float] = {}
-    for part in listed:
-        margin, bracket, weight = part.rpartition(")")
-        name, sign, weight = weight.partition("=")
-        address = margin + bracket + name.strip()
-        try:
-            if address in found:
-                raise ValueError
-            found[address] = float(weight) if sign else 1.0
-        except ValueError:
-            must = 'measures with their weights, each once, like "hellinger=1,hellinger(Age*Sex)=5"'
-            raise bad_parameter("the command", "--loss", must, part) from None
-    return found
+    return Recipe.from_json(read_text(path, "the recipe"))
 
 
-def rate_of(text: str, *, column: bool) -> float | str:
-    """Read a rate: a number, or the name of a column with the rate of each class where that is possible."""
-    found = _number_or_name(text)
-    if isinstance(found, str) and not column:
-        raise ParameterError(
-            f"--rate must be a number in (0, 1] here. Got {text!r}. A column with the rate of each class is for "
-            "permutation swapping of a microdata file, with --within."
+def options_of(method: type[Recipe]) -> dict[str, Param]:
+    """Return the parameters of a method by the names of their options.
+
+    >>> from quadrille.cli.designs import options_of
+    >>> import quadrille as qd
+    >>> list(options_of(qd.PermutationSwap))[:6]
+    ['swap', 'rate', 'records', 'kind', 'within', 'groups']
+    """
+    return {param.option: param for param in method.params().values()}
+
+
+def _methods() -> list[type[Recipe]]:
+    from quadrille.recipe import known_methods
+
+    return list(known_methods().values())
+
+
+def _asked_method(args: Sequence[str]) -> str | None:
+    """Return what the words of a command name as its method."""
+    name = None
+    for place, word in enumerate(args):
+        if word == "--method":
+            name = "".join(args[place + 1 : place + 2])
+        elif word.startswith("--method="):
+            name = word.partition("=")[2]
+    return name
+
+
+def _method(name: str) -> type[Recipe]:
+    """Return the method of a name; what cannot be found is refused later, when the recipe is made."""
+    from quadrille.recipe import find_method
+
+    with suppress(QuadrilleError):
+        return find_method(name)
+    return find_method(DEFAULT)
+
+
+def _command_options(method: type[Recipe]) -> list[Any]:
+    """Return the options of a method, and hidden ones of the others that it does not have."""
+    made = [*method_options(method)]
+    for other in _methods():
+        known = {option.name for option in made}
+        made += [option for option in method_options(other, hidden=True) if option.name not in known]
+    return made
+
+
+@cache
+def method_options(method: type[Recipe], *, hidden: bool = False) -> Sequence[Any]:
+    """Return the options of a method, which typer makes from a function that has the method's parameters."""
+
+    def design(**_: object) -> None: ...
+
+    parameters = [
+        Parameter(
+            f"{_DESIGN}_{param.name}",
+            Parameter.KEYWORD_ONLY,
+            default=None,
+            annotation=Annotated[
+                _type_of(param),
+                typer.Option(
+                    f"--{option}",
+                    metavar=param.metavar or None,
+                    help=_help(param),
+                    hidden=hidden,
+                    rich_help_panel=f"{_OF_METHOD}{method.word()}",
+                ),
+            ],
         )
-    return found
-
-
-def _number_or_name(text: str) -> float | str:
-    try:
-        return float(text)
-    except ValueError:
-        return text
-
-
-def _links(texts: Sequence[str]) -> dict[str, list[str]] | None:
-    """Read PARENT=A,B as often as it is given."""
-    links: dict[str, list[str]] = {}
-    for text in texts:
-        parent, sign, followers = text.partition("=")
-        if not sign or not parent.strip() or not followers.strip():
-            raise bad_parameter("the command", "--linked", "like Edu=Degree,Years", text)
-        links.setdefault(names([parent])[0], []).extend(names([followers]))
-    return links or None
-
-
-def _flag(name: str) -> str:
-    return "--rule" if name == "rules" else "--" + name.replace("_", "-")
-
-
-def takes_design(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options that describe a recipe; it receives them together, as `design`."""
-    own = inspect.signature(command, eval_str=True).parameters
-    kept = [parameter for name, parameter in own.items() if name != "design"]
-    added = [
-        inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation=kind)
-        for name, kind in OPTIONS.items()
+        for option, param in options_of(method).items()
     ]
-    # First the file, then the design, then the rest, as the help lists them.
-    listed = [*kept[:1], *added, *kept[1:]]
+    design.__signature__ = Signature(parameters)  # pyright: ignore[reportFunctionMemberAccess]
+    design.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    program = typer.Typer(add_completion=False)
+    program.command()(design)
+    return typer.main.get_command(program).params
 
-    @wraps(command)
-    def run(**words: Any) -> None:
-        design = Design({name: words.pop(name) for name in OPTIONS})
-        command(**words, design=design)
 
-    cast("Any", run).__signature__ = inspect.Signature(listed)
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in listed}
-    return run
+def _type_of(param: Param) -> Any:
+    if param.switch is not None:
+        return bool
+    if param.repeated:
+        return list[str] | None
+    return (param.number or str) | None
+
+
+def _help(param: Param) -> str:
+    """Return in one line what a parameter means, and what holds without it."""
+    default: object = "" if param.required or param.switch is not None else param.otherwise or param.default
+    text = ("do not " if param.switch is False else "") + _first_clause(param.help)
+    shown = f" [default: {default}]" if default not in ("", None, (), {}) else ""
+    return f"{text[:1].upper()}{text[1:]}.{shown}"
+
+
+def _first_clause(text: str) -> str:
+    """Cut a text after its first clause: what follows a full stop or a semicolon and a blank is for the docs."""
+    return text.partition(". ")[0].partition("; ")[0].rstrip(".")

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from quadrille.errors import InputError, OutputError, ParameterError, unknown_name
-from quadrille.text import read_text
+from quadrille.cli.guard import refuse
+from quadrille.errors import InputError, MismatchError, OutputError, ParameterError, unknown_name
 
 if TYPE_CHECKING:
     from quadrille.codebook import Codebook
     from quadrille.data import Data
-    from quadrille.recipe import Recipe
+    from quadrille.study.study import Study
 
 
 BUNDLED = "dataset:"
@@ -52,13 +52,6 @@ def load_after(file: str, codebook: Path | None, own: Path | None, weight: str |
     return load(file, own, weight)
 
 
-def read_recipe(path: Path) -> Recipe:
-    """Read a recipe from its JSON file."""
-    import quadrille as qd
-
-    return qd.recipe_from_json(read_text(path, "the recipe"))
-
-
 def names(values: Sequence[str] | None) -> list[str]:
     """Split lists of column names at commas; quotes keep a name together."""
     from quadrille.expressions import split_outside_quotes, unquoted
@@ -75,14 +68,6 @@ def addresses(values: Sequence[str] | None, data: Data) -> Sequence[str]:
     if not values:
         return default_measures(data)
     return beside_the_n_rule([part.strip() for value in values for part in split_outside_quotes(value, ",")])
-
-
-def seed_of(text: str) -> int | str:
-    """Take up to 63 digits for a number; 64 hexadecimal digits are a secret, whatever they look like."""
-    try:
-        return text if len(text) >= 64 else int(text)
-    except ValueError:
-        return text
 
 
 def check_new(*paths: Path | None, overwrite: bool, source: str) -> None:
@@ -129,34 +114,48 @@ def writing(path: Path | None) -> Generator[None]:
         raise OutputError(f"Cannot write the folder {str(path)!r}: {reason}. Choose another place.") from None
 
 
-RULES = ("knee", "least-loss", "least-risk", "linear", "ideal", "lexicographic", "dohrmann")
+def open_study(path: Path) -> Study:
+    """Open a study."""
+    import quadrille as qd
+
+    return qd.Study(path)
 
 
-def checked_rule(
-    rule: str | None, trade: float | None, weights: str | None
-) -> tuple[str | None, tuple[float, float] | None]:
-    """Check the rule and what goes with it."""
-    if rule is not None and rule not in RULES:
-        raise ParameterError(f"--rule must be one of {', '.join(RULES)}. Got {rule!r}.")
-    for option, value, needs in (("--trade", trade, "linear"), ("--weights", weights, "ideal")):
-        if value is not None and rule not in (None, needs):
-            raise ParameterError(f"{option} goes with --rule {needs}, not with --rule {rule}.")
-    if trade is not None and weights is not None:
-        raise ParameterError("Give --trade or --weights, not both: they are two rules.")
-    if trade is not None and not (isfinite(trade) and trade >= 0):
-        raise ParameterError(f"--trade must be a number of 0 or more. Got {trade}.")
-    return None if rule is None else rule.replace("-", " "), _weights(weights)
+def source_of(
+    study: Study,
+    file: str | None,
+    codebook: Path | None,
+    weight: str | None,
+    *,
+    command: str = "report STUDY FILE",
+) -> tuple[str, Path | None, str | None, list[str]]:
+    """Return the data file of a study: the one given, or the one that its job named; levels are those of the job."""
+    known = study.source
+    levels = written_names(json.loads(known.get("geography") or "[]"))
+    if file is not None:
+        return file, codebook, weight, levels
+    if not known:
+        raise ParameterError(f"The study does not know its data file. Name it: quadrille {command}.")
+    book = known["codebook"]
+    return str(known["file"]), codebook or (Path(book) if book else None), weight or known["weight"], levels
 
 
-def _weights(text: str | None) -> tuple[float, float] | None:
-    if text is None:
-        return None
-    try:
-        risk, loss = map(float, text.split(","))
-        usable = isfinite(risk + loss) and min(risk, loss) >= 0 and max(risk, loss) > 0
-    except ValueError:
-        usable = False
-        risk = loss = 0.0
-    if not usable:
-        raise ParameterError("--weights must be two numbers of 0 or more, not both 0, as in 2,1.")
-    return risk, loss
+def refuse_sources(study: Study, *outputs: Path | None, replaces: bool = False) -> None:
+    """Refuse to write over the data and the codebook of a study, also where they are not named again."""
+    given, known = [path for path in outputs if path is not None], study.source if any(outputs) else {}
+    refuse(given, known.get("file"), "original file of the study", replaces=replaces)
+    refuse(given, known.get("codebook"), "codebook of the study", replaces=replaces)
+
+
+def written_names(names: Sequence[str]) -> list[str]:
+    """Write the names of columns as the command line has them, quoted where they hold a comma or a blank."""
+    return [name if name.isidentifier() else f"`{name}`" for name in names]
+
+
+def require_data(study: Study, data: Data) -> None:
+    """Refuse data other than those of the study: a candidate would be another release there."""
+    if study.header.fingerprint != data.fingerprint:
+        raise MismatchError(
+            f"The study {str(study.path)!r} was made for other data. "
+            "Use the file, codebook and weight that it was made with."
+        )

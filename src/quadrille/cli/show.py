@@ -246,6 +246,13 @@ def written(paths: Iterable[Path]) -> None:
         note(f"\nWrote {', '.join(listed)}.")
 
 
+def not_held(lines: Sequence[str]) -> None:
+    """Print line by line what a file does not hold."""
+    if lines:
+        title("Not in the file")
+        facts([("-", line) for line in lines])
+
+
 def percent(share: float) -> str:
     """Format a share."""
     return f"{share:.2%}".replace("%", " %") if share else "0 %"

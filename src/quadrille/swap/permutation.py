@@ -201,7 +201,7 @@ class PermutationSwap(Recipe):
     rate: Annotated[
         float | str | None,
         Share(
-            "share of the records that move, in (0, 1], or a column with the rate of each class",
+            "share of the records that move, or a column of class rates",
             unit="share of the records",
             or_column=True,
             steers=True,
@@ -209,7 +209,7 @@ class PermutationSwap(Recipe):
     ] = None
     records: Annotated[
         int | None,
-        Count("number of records that move, instead of `rate`; for the whole file only", least=2, unit="records"),
+        Count("number of records that move, instead of a rate; for the whole file only", least=2, unit="records"),
     ] = None
     kind: Annotated[
         Kind,
@@ -230,7 +230,7 @@ class PermutationSwap(Recipe):
     weight: Annotated[
         Literal["stays", "moves"],
         Word(
-            "whether the weight stays with its record or moves with the swap variables",
+            "the weight moves with the swap variables; otherwise it stays with its record",
             option="move-weight",
             switched="moves",
         ),
@@ -238,7 +238,7 @@ class PermutationSwap(Recipe):
     rules: Annotated[
         Sequence[str],
         RuleList(
-            "refused. Every permutation must have the same chance, or the closed forms of its errors would not hold",
+            "none may be given. Every permutation must have the same chance, or its closed forms would not hold",
             option="rule",
         ),
     ] = ()

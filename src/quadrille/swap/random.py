@@ -40,9 +40,9 @@ class RandomSwap(Recipe):
     _: KW_ONLY
     rate: Annotated[
         float | None,
-        Share("share of the records that take part, both partners counted, in (0, 1]", unit="share of the records"),
+        Share("share of the records that take part; both partners are counted", unit="share of the records"),
     ] = None
-    pairs: Annotated[int | None, Count("number of pairs, instead of `rate`", unit="pairs")] = None
+    pairs: Annotated[int | None, Count("number of pairs, instead of a rate", unit="pairs")] = None
     same: Annotated[Sequence[str], Columns("columns that must agree within a pair; never swap variables")] = ()
     different: Annotated[Sequence[str], Columns("columns that must differ within a pair; never swap variables")] = ()
     differ: Annotated[

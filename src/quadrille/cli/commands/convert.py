@@ -1,4 +1,4 @@
-"""From one file format to another, and what does not fit on the way."""
+"""`quadrille convert`: from one file format to another, and what does not fit on the way."""
 
 from __future__ import annotations
 
@@ -61,11 +61,4 @@ def convert(
         return
     written = f"{out}" if write_codebook is None else f"{out} and {write_codebook}"
     show.note(f"Wrote {written}: {data.n:,} records, {len(data.columns):,} columns.")
-    show_not_held(not_held)
-
-
-def show_not_held(lines: Sequence[str]) -> None:
-    """Print line by line what a file does not hold."""
-    if lines:
-        show.title("Not in the file")
-        show.facts([("-", line) for line in lines])
+    show.not_held(not_held)

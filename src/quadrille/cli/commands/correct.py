@@ -1,4 +1,4 @@
-"""The command that removes the bias of swapping from a published table, for data users."""
+"""`quadrille correct`: the bias of swapping removed from a published table, for data users."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 
 from quadrille.cli import options as opt
 from quadrille.cli import show
-from quadrille.cli.commands.error import MOST_ROWS, NoTotals, read_table
+from quadrille.cli.commands.error import MOST_ROWS, read_table
 from quadrille.cli.inputs import check_new
 from quadrille.errors import InputError, ParameterError, unknown_name
 from quadrille.text import read_text
@@ -19,34 +19,27 @@ if TYPE_CHECKING:
 
     from quadrille.release.note import Published
 
-Table = Annotated[Path, typer.Argument(metavar="TABLE", help="A table of counts, CSV; labels in the first column.")]
-Factor = Annotated[float | None, typer.Option(metavar="NUMBER", help="The factor that the publisher gives.")]
-Note = Annotated[Path | None, typer.Option(metavar="FILE", help="Read f from this methods note instead.")]
-OfClass = Annotated[
-    str | None,
-    typer.Option("--class", metavar="LABEL", help="The class that TABLE counts, where the note gives f by class."),
-]
-ClassColumn = Annotated[
-    str | None,
-    typer.Option(metavar="COLUMN", help="The column of TABLE that holds the classes; the result is their sum."),
-]
-Where = Annotated[str, typer.Option(metavar="WORD", help="Where the swapped variable is: column or row.")]
-OwnKind = Annotated[
-    str | None, typer.Option(metavar="WORD", help="pairs or cycles. [default: what the note says, or pairs]")
-]
-Out = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the corrected table to this CSV file.")]
-
 
 def correct(
-    table: Table,
-    f: Factor = None,
-    note: Note = None,
-    of_class: OfClass = None,
-    class_column: ClassColumn = None,
-    swapped: Where = "column",
-    kind: OwnKind = None,
-    no_totals: NoTotals = False,
-    out: Out = None,
+    table: Annotated[Path, typer.Argument(metavar="TABLE", help="A table of counts, CSV; labels in the first column.")],
+    f: Annotated[float | None, typer.Option(metavar="NUMBER", help="The factor that the publisher gives.")] = None,
+    methods_note: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Read f from this methods note instead.")
+    ] = None,
+    of_class: Annotated[
+        str | None,
+        typer.Option("--class", metavar="LABEL", help="The class that TABLE counts, where the note gives f by class."),
+    ] = None,
+    class_column: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="The column of TABLE that holds the classes; the result is their sum."),
+    ] = None,
+    swapped: opt.Swapped = None,
+    kind: Annotated[
+        str | None, typer.Option(metavar="WORD", help="pairs or cycles. [default: what the note says, or pairs]")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the corrected table to this CSV.")] = None,
+    no_totals: opt.NoTotals = False,
     overwrite: opt.Overwrite = False,
     as_json: opt.Json = False,
 ) -> None:
@@ -54,6 +47,7 @@ def correct(
     import quadrille as qd
 
     check_new(out, overwrite=overwrite, source=str(table))
+    note = methods_note
     said = _said(f, note, of_class, class_column)
     given = read_table(str(table))
     if said is None:
@@ -65,7 +59,8 @@ def correct(
         label = _class_of(of_class, said, note)
         _check_total(given, said, label)
         tables, factor, how = given, said.f[label], said.kind
-    found = qd.theory.correct(tables, factor, swapped=swapped, kind=cast("Any", kind or how), no_totals=no_totals)
+    place = swapped or "column"
+    found = qd.theory.correct(tables, factor, swapped=place, kind=cast("Any", kind or how), no_totals=no_totals)
     unchecked = _unchecked(said, class_column or of_class)
     if out is not None:
         qd.write(qd.from_frame(found.frame()), out)
@@ -91,13 +86,15 @@ def _show(rows: list[dict[str, Any]], notes: list[str]) -> None:
 def _said(f: float | None, note: Path | None, of_class: str | None, class_column: str | None) -> Published | None:
     """Return what the note says, None where f is given by itself."""
     if (f is None) == (note is None):
-        raise ParameterError("Give the factor with --f, or the methods note that publishes it with --note.")
+        raise ParameterError("Give the factor with --f, or the methods note that publishes it with --methods-note.")
     if of_class is not None and class_column is not None:
         raise ParameterError("Give --class for a table of one class, or --class-column for one of all of them.")
     if note is None:
         if of_class is not None or class_column is not None:
             option = "--class" if class_column is None else "--class-column"
-            raise ParameterError(f"{option} needs --note: the note gives each class its own f. With --f leave it out.")
+            raise ParameterError(
+                f"{option} needs --methods-note, which gives each class its own f. With --f leave it out."
+            )
         return None
     from quadrille.release.note import read_published
 

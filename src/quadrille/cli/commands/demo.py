@@ -7,8 +7,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+import typer
+
+from quadrille.cli import options as opt
 from quadrille.cli import show
 from quadrille.cli.guard import warnings_told
 from quadrille.errors import OutputError
@@ -110,8 +113,12 @@ PAIRS = (244, 488, 2442)
 SEEDS = 5
 
 
-def run(out: Path, seed: int | None, *, as_json: bool) -> None:
-    """Inspect CPS-8d, search random and designed swaps, choose, report and release."""
+def demo(
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="The folder to write to.")] = Path("demo"),
+    seed: opt.Seed = None,
+    as_json: opt.Json = False,
+) -> None:
+    """Walk the whole path on a bundled file: inspect, search, choose, report, release."""
     from quadrille.io.atomic import check_free
 
     check_free(out / "release", overwrite=True, holds=("public", "confidential"))
@@ -138,7 +145,7 @@ def _tidy(out: Path, names: Sequence[str]) -> Generator[None]:
 def _walk(out: Path, seed: int | None, *, as_json: bool) -> None:
     import quadrille as qd
     from quadrille.cli import study_show
-    from quadrille.cli.commands.policy import verdict_shown
+    from quadrille.cli.commands.release import verdict_shown
     from quadrille.cli.study_show import choice_document, overview, search_document
 
     data = qd.datasets.cps8d()

@@ -1,4 +1,4 @@
-"""The command that says what error a swap would put into each cell of a table."""
+"""`quadrille error`: the error that a swap would put into each cell of a table."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import typer
 
 from quadrille.cli import options as opt
 from quadrille.cli import show
-from quadrille.cli.designs import rate_of
-from quadrille.cli.inputs import check_new, load, names
+from quadrille.cli.designs import read_recipe
+from quadrille.cli.inputs import check_new, load
 from quadrille.errors import InputError, OutputError, ParameterError, bad_parameter
 
 if TYPE_CHECKING:
@@ -24,10 +24,6 @@ if TYPE_CHECKING:
 
 
 Cell = dict[str, Any]
-
-NoTotals = Annotated[
-    bool, typer.Option("--no-totals", help="No row or column is a total, even if one equals the sum of the others.")
-]
 
 MOST_ROWS = 60
 NUMBERS = ("before", "bias", "sd", "rmse", "relative_rmse", "rounding_rmse", "records", "sampling")
@@ -165,87 +161,60 @@ def show_cells(label_heads: list[str], number_heads: list[str], lines: list[list
 
 _SUFFIXES = (".png", ".svg", ".html", ".json")
 
-TableOrFile = Annotated[
-    str, typer.Argument(metavar="FILE", help="A microdata file or dataset:NAME; with --swapped a table of counts.")
-]
-Margin = Annotated[str | None, typer.Option(metavar="A*B", help="The table whose cells to look at.")]
-Records = Annotated[int | None, typer.Option(metavar="NUMBER", help="Number of records moved, instead of --rate.")]
-Kind = Annotated[str, typer.Option(metavar="WORD", help="pairs or cycles; with a file also across (--groups).")]
-Within = Annotated[list[str] | None, typer.Option(metavar="COLUMNS", help="Classes within which to swap.")]
-Groups = Annotated[str | None, typer.Option(metavar="COLUMN", help="The two groups of --kind across.")]
-Swapped = Annotated[
-    str | None, typer.Option(metavar="WORD", help="FILE is a table: the swapped variable is in its row or column.")
-]
-Rate = Annotated[
-    str | None,
-    typer.Option(
-        metavar="SHARE", help="Share of the records that move, in (0, 1]; of a file also a column of class rates."
-    ),
-]
-Realised = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="Draw predicted against realised change into this .png, .svg or .html."),
-]
-Draws = Annotated[
-    int | None, typer.Option(metavar="NUMBER", help="Draws for --realised; their mean change is shown. [default: 1]")
-]
-DrawSeed = Annotated[
-    int | None, typer.Option("--seed", metavar="NUMBER", help="Seed of the first draw for --realised. [default: 1]")
-]
-Sampling = Annotated[
-    float | None,
-    typer.Option(metavar="SHARE", help="The file is a random sample of this share of a population: its error, too."),
-]
-Base = Annotated[int, typer.Option(metavar="NUMBER", help="Base of random rounding, to compare with.")]
-Chart = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Draw error against cell size into this .png, .svg or .html.")
-]
-
 
 def error(
-    file: TableOrFile,
-    swap: opt.Swap = None,
-    margin: Margin = None,
-    rate: Rate = None,
-    records: Records = None,
-    kind: Kind = "pairs",
-    within: Within = None,
-    groups: Groups = None,
-    move_weight: opt.MoveWeight = False,
-    swapped: Swapped = None,
-    no_totals: NoTotals = False,
-    base: Base = 5,
-    chart: Chart = None,
-    realised: Realised = None,
-    draws: Draws = None,
-    seed: DrawSeed = None,
-    sampling: Sampling = None,
-    overwrite: opt.Overwrite = False,
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="A microdata file or dataset:NAME; with --swapped a table of counts.")
+    ],
+    recipe: Annotated[
+        Path, typer.Option("--recipe", metavar="FILE", help="A recipe of permutation swapping, JSON: see swap.")
+    ],
+    margin: Annotated[str | None, typer.Option(metavar="A*B", help="The table of a file to look at.")] = None,
+    swapped: opt.Swapped = None,
+    chart: opt.Chart = None,
+    base: Annotated[int, typer.Option(metavar="NUMBER", help="Base of random rounding, to compare with.")] = 5,
+    sampling: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE", help="The file is a random sample of this share of a population: its error, too."
+        ),
+    ] = None,
+    realised: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Draw predicted against realised change into this .png, .svg or .html."),
+    ] = None,
+    draws: opt.Draws = None,
+    seed: opt.Seed = None,
+    no_totals: opt.NoTotals = False,
     codebook: opt.Codebook = None,
     weight: opt.Weight = None,
+    overwrite: opt.Overwrite = False,
     as_json: opt.Json = False,
 ) -> None:
     """Predict the error of each cell of a table, before any swap."""
     check_new(chart, realised, overwrite=overwrite, source=file)
     _check_suffixes(chart, realised)
-    _check_numbers(records, base, sampling, kind)
+    _check_numbers(base, sampling)
     asked = _drawn(realised, draws, seed)
-    given: dict[str, Any] = {"rate": rate, "records": records, "kind": kind}
     with show.working("Reading and working out the error"):
+        made = _permutation(recipe)
         if swapped is not None:
-            _refuse_file_options(swap, margin, within, groups, weight, codebook, move_weight=move_weight)
+            if margin or codebook or weight:
+                raise ParameterError(
+                    "--swapped says that FILE is a table of counts. --margin, --weight and --codebook are for a "
+                    "microdata file."
+                )
             if swapped not in ("row", "column"):
                 raise bad_parameter("the command", "--swapped", "one of 'row', 'column'", swapped)
-            given["rate"] = None if rate is None else rate_of(rate, column=False)
-            found, made = _of_table(file, given, (base, sampling), asked, no_totals=no_totals)
+            found, figure = _of_table(file, made, (base, sampling), asked, no_totals=no_totals)
         else:
             if no_totals:
                 raise ParameterError("--no-totals is for a table of counts, with --swapped.")
-            given |= {"rate": None if rate is None else rate_of(rate, column=True), "within": names(within)}
-            given |= {"groups": groups, "weight": "moves" if move_weight else "stays"}
-            found, made = _of_file(file, (codebook, weight), (swap, margin), given, (base, sampling), asked)
-        sizes = None if chart is None else sizes_chart(found, _named(given))
-        _save([(chart, sizes), (realised, made)])
+            if margin is None:
+                raise ParameterError("Name the table with --margin, as in Age*MS.")
+            found, figure = _of_file(load(file, codebook, weight), made, margin, (base, sampling), asked)
+        sizes = None if chart is None else sizes_chart(found, _named(made))
+        _save([(chart, sizes), (realised, figure)])
     if as_json:
         drawn = {"chart": chart and str(chart), "realised_chart": realised and str(realised)}
         show.emit({"file": file, "cells": found.cells, "not_given": found.not_given, **drawn})
@@ -253,6 +222,18 @@ def error(
     _show_errors(found, base, sampling)
     for path in filter(None, (chart, realised)):
         show.note(f"\nDrew {path}.")
+
+
+def _permutation(path: Path) -> PermutationSwap:
+    from quadrille.swap.permutation import PermutationSwap
+
+    recipe = read_recipe(path)
+    if not isinstance(recipe, PermutationSwap):
+        raise ParameterError(
+            f"The error is known in closed form for permutation swapping, and the recipe {str(path)!r} is of "
+            f"{type(recipe).__name__}. Keep one with: quadrille swap FILE --method permutation --save-recipe FILE."
+        )
+    return recipe
 
 
 def _check_suffixes(*paths: Path | None) -> None:
@@ -264,14 +245,10 @@ def _check_suffixes(*paths: Path | None) -> None:
             )
 
 
-def _check_numbers(records: int | None, base: int, sampling: float | None, kind: str) -> None:
+def _check_numbers(base: int, sampling: float | None) -> None:
     """Check numbers by the names of their options."""
     from quadrille.theory.equivalent import MOST_BASE
 
-    if records is not None and records < 2:
-        raise ParameterError(f"--records must be a whole number of 2 or more. Got {records}.")
-    if records is not None and kind != "cycles" and records % 2:
-        raise ParameterError(f"--records must be even, because pairs move two records each. Got {records}.")
     if not 1 <= base <= MOST_BASE:
         raise ParameterError(f"--base must be a whole number from 1 to {MOST_BASE:,}. Got {base}.")
     if sampling is not None and not 0 < sampling <= 1:
@@ -288,11 +265,11 @@ def _save(figures: Sequence[tuple[Path | None, Figure | None]]) -> None:
             chart.save(figure, path)
 
 
-def _named(given: Mapping[str, Any]) -> str:
+def _named(recipe: PermutationSwap) -> str:
     """Name a swap in few words, for a legend."""
-    rate, records = given["rate"], given["records"]
+    rate, records = recipe.rate, recipe.records
     much = f"{records:,} records" if rate is None else f"{100 * rate:.4g} %" if isinstance(rate, float) else "by class"
-    return f"{given['kind']}, {much}"
+    return f"{recipe.kind}, {much}"
 
 
 @dataclass(frozen=True)
@@ -313,30 +290,11 @@ def _drawn(path: Path | None, draws: int | None, seed: int | None) -> _Drawn:
     return _Drawn(path, 1 if draws is None else draws, 1 if seed is None else seed)
 
 
-def _refuse_file_options(*given: object, move_weight: bool) -> None:
-    """Refuse what a bare table cannot have."""
-    if move_weight or any(value for value in given):
-        raise ParameterError(
-            "--swapped says that FILE is a table of counts. --swap, --margin, --within, --groups, --weight, --codebook "
-            "and --move-weight are for a microdata file."
-        )
-
-
 def _of_file(
-    file: str,
-    how: tuple[Path | None, str | None],
-    what: tuple[Sequence[str] | None, str | None],
-    given: Mapping[str, Any],
-    beside: tuple[int, float | None],
-    asked: _Drawn,
+    data: Data, recipe: PermutationSwap, margin: str, beside: tuple[int, float | None], asked: _Drawn
 ) -> tuple[Errors, Figure | None]:
     import quadrille as qd
 
-    swap, margin = what
-    if not swap or margin is None:
-        raise ParameterError("Name the variables to swap with --swap and the table with --margin, as in Age*MS.")
-    recipe = qd.PermutationSwap(names(swap), **given)
-    data = load(file, *how)
     found = errors_of_file(data, recipe, margin, *beside)
     if asked.path is None:
         return found, None
@@ -345,10 +303,13 @@ def _of_file(
 
 
 def _of_table(
-    file: str, given: Mapping[str, Any], beside: tuple[int, float | None], asked: _Drawn, *, no_totals: bool
+    file: str, recipe: PermutationSwap, beside: tuple[int, float | None], asked: _Drawn, *, no_totals: bool
 ) -> tuple[Errors, Figure | None]:
     import quadrille as qd
 
+    given: dict[str, Any] = {"rate": recipe.rate, "records": recipe.records, "kind": recipe.kind}
+    if isinstance(recipe.rate, str):
+        raise ParameterError("A table of counts has no column of class rates: the rate of the recipe must be a number.")
     table = read_table(file)
     found = errors_of_table(table, given, *beside, no_totals=no_totals)
     if asked.path is None:

@@ -1,4 +1,4 @@
-"""The commands that look at a file and write down what was understood."""
+"""`quadrille inspect`: what is in a file, and what each column is taken for."""
 
 from __future__ import annotations
 
@@ -30,13 +30,17 @@ def inspect(
     """Show what is in a file, without its values."""
     import quadrille as qd
 
-    check_new(write_codebook, overwrite=overwrite, source=file)
+    printed = write_codebook == Path("-")
+    check_new(None if printed else write_codebook, overwrite=overwrite, source=file)
     with show.working("Reading"):
         data = load_with(file, codebook, weight, geography, catalog)
         declared = () if codebook is None else qd.Codebook.read(codebook).names
         found = qd.inspect(data, labels=categories, declared=declared)
-        if write_codebook is not None:
+        if write_codebook is not None and not printed:
             data.codebook.write(write_codebook)
+    if printed:
+        typer.echo(data.codebook.to_toml(), nl=False)
+        return
     if as_json:
         show.emit(
             {"file": file, **found.as_dict(), "codebook": None if write_codebook is None else str(write_codebook)}
@@ -52,30 +56,3 @@ def inspect(
 
 def _words(reason: str, label: str) -> str:
     return f"{reason} ({label})" if label else reason
-
-
-def codebook(
-    file: opt.File,
-    codebook: opt.Codebook = None,
-    weight: opt.Weight = None,
-    geography: opt.Geography = None,
-    catalog: opt.Catalog = None,
-    out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write to this file instead of the terminal.")
-    ] = None,
-    overwrite: opt.Overwrite = False,
-    as_json: opt.Json = False,
-) -> None:
-    """Guess the codebook of a file, to be corrected."""
-    import tomllib
-
-    check_new(out, overwrite=overwrite, source=file)
-    book = load_with(file, codebook, weight, geography, catalog).codebook
-    if out is not None:
-        book.write(out)
-    if as_json:
-        show.emit({**tomllib.loads(book.to_toml()), "out": None if out is None else str(out)})
-    elif out is None:
-        typer.echo(book.to_toml(), nl=False)
-    else:
-        show.note(f"Wrote {out}. Check kinds, the order of categories and roles before you use it.")

@@ -1,8 +1,8 @@
-"""The command that scores a second file against the original, as a whole or by area."""
+"""`quadrille score`: a second file, or what recipes would make of the original, against the original."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,9 +10,10 @@ import typer
 
 from quadrille.cli import options as opt
 from quadrille.cli import show
-from quadrille.cli.inputs import addresses, check_new, load, load_after, names, read_recipe
-from quadrille.cli.show import show_ranking, show_spread
-from quadrille.errors import ParameterError, unknown_name
+from quadrille.cli.designs import read_recipe
+from quadrille.cli.inputs import addresses, check_new, load, load_after, names
+from quadrille.cli.show import number_of_any_size, show_ranking, show_spread
+from quadrille.errors import ParameterError, bad_parameter, unknown_name
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,80 +27,140 @@ if TYPE_CHECKING:
     Compared = tuple[Data, Data, NDArray[np.bool_] | None]
 
 TOP = 10
-
-By = Annotated[
-    list[str] | None,
-    typer.Option(metavar="LEVELS", help="Also by area: county,tract or crosses such as county*sex."),
-]
-Rank = Annotated[
-    str | None,
-    typer.Option(metavar="MEASURE", help="By area: the measure to rank by. [default: effective_swap_rate]"),
-]
-Top = Annotated[
-    int | None, typer.Option(metavar="NUMBER", help=f"By area: so many most and least affected. [default: {TOP}]")
-]
-MinRecords = Annotated[
-    int | None, typer.Option(metavar="NUMBER", help="By area: rank areas of so many records or more. [default: 0]")
-]
-Out = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="By area: write every area and measure to this .csv or .parquet.")
-]
-ChartRanking = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="By area: draw the ranking into this .png, .svg or .html.")
-]
-ChartFlows = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="By area: draw the flows between the areas of the first level. See --recipe."),
-]
+MOST_RECIPES = 5
+"""How many recipes fit a terminal side by side."""
 
 
 def score(
-    before: opt.Before,
-    after: opt.After,
+    before: Annotated[str, typer.Argument(metavar="BEFORE", help="The original file, or dataset:NAME.")],
+    after: Annotated[
+        str | None,
+        typer.Argument(metavar="[AFTER]", help="The file to compare; else recipes are drawn.", show_default=False),
+    ] = None,
+    recipe: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE", help="Of AFTER: the recipe that made it, rows in order. Without AFTER: recipes to compare."
+        ),
+    ] = None,
+    draws: opt.Draws = None,
+    vary: Annotated[
+        str | None,
+        typer.Option(metavar="NAME=VALUES", help="Compare values of a parameter of the recipe: rate=0.01,0.05."),
+    ] = None,
+    without: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Compare the recipe with itself without a parameter: rules."),
+    ] = None,
     measures: opt.Measures = None,
     where: opt.Where = None,
-    by: By = None,
-    rank: Rank = None,
-    top: Top = None,
-    min_records: MinRecords = None,
-    out: Out = None,
-    chart_ranking: ChartRanking = None,
-    chart_flows: ChartFlows = None,
-    recipe: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="The recipe that made AFTER, rows in order: tells who was swapped."),
+    by: Annotated[
+        list[str] | None,
+        typer.Option(metavar="LEVELS", help="By area: county,tract or crosses such as county*sex."),
     ] = None,
-    overwrite: opt.Overwrite = False,
+    rank: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MEASURE",
+            help="By area: the measure to rank by. [default: effective_swap_rate]",
+            rich_help_panel=opt.RARELY,
+        ),
+    ] = None,
+    top: Annotated[
+        int | None,
+        typer.Option(
+            metavar="NUMBER",
+            help=f"By area: how many most and least affected. [default: {TOP}]",
+            rich_help_panel=opt.RARELY,
+        ),
+    ] = None,
+    min_records: Annotated[
+        int | None,
+        typer.Option(
+            metavar="NUMBER", help="By area: the least records of an area that is ranked.", rich_help_panel=opt.RARELY
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write every area, or every draw, to this .csv or .parquet.")
+    ] = None,
+    chart: opt.Chart = None,
+    chart_flows: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="By area: draw the flows between areas.",
+            rich_help_panel=opt.RARELY,
+        ),
+    ] = None,
     codebook: opt.Codebook = None,
-    codebook_after: opt.CodebookAfter = None,
+    codebook_after: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Codebook of the second file, where it differs.",
+            rich_help_panel=opt.ABOUT_THE_FILE,
+        ),
+    ] = None,
     weight: opt.Weight = None,
     geography: opt.Geography = None,
+    overwrite: opt.Overwrite = False,
     as_json: opt.Json = False,
 ) -> None:
-    """Score a second file against the original."""
-    import quadrille as qd
-
-    words = {"rank": rank, "top": top, "min-records": min_records}
-    _check_words(by, {**words, "out": out, "chart-ranking": chart_ranking, "chart-flows": chart_flows})
-    files = {"out": out, "chart_ranking": chart_ranking, "chart_flows": chart_flows}
-    for source in (before, after):
+    """Score a second file, or recipes drawn several times, against the original."""
+    areas = {"rank": rank, "top": top, "min-records": min_records, "chart-flows": chart_flows}
+    several = {"draws": draws, "vary": vary, "without": without}
+    files = {"out": out, "chart": chart, "chart_flows": chart_flows}
+    for source in filter(None, (before, after)):
         check_new(*files.values(), overwrite=overwrite, source=source)
+    if after is None:
+        _refuse({**areas, "where": where, "codebook-after": codebook_after}, "compares two files. Name the second one.")
+        data = load(before, codebook, weight, geography)
+        _score_recipes(data, _compared(recipe or (), vary, without), measures, by, draws, files, as_json=as_json)
+        return
+    _refuse(several, "is about recipes that are drawn. Leave AFTER out.")
+    if not by:
+        _refuse(
+            {**areas, "out": out, "chart": chart},
+            "is about areas. Name their level with --by, as in --by county,tract.",
+        )
+    if len(recipe or ()) > 1:
+        raise ParameterError("One recipe made the second file. Name that one.")
     with show.working("Reading and scoring"):
         data = load(before, codebook, weight, geography)
         other = _second(after, codebook, codebook_after, weight, geography)
-        swapped = None if recipe is None else _swapped_records(read_recipe(recipe), data, other)
-        levels = names(by) if by else None
-        wanted = addresses(measures, data) if levels is None else _by_area(measures, data, levels)
-        scores = qd.score(data, other, wanted, swapped=swapped, where=where, by=levels)
-        ranking = _ranking(scores, rank, top, min_records) if levels else None
-        if ranking is not None:
-            _write(scores, (data, other, swapped), ranking, files)
+        swapped = _swapped_records(read_recipe(recipe[0]), data, other) if recipe else None
+        _score_file((data, other, swapped), measures, where, by, (rank, top, min_records), files, as_json=as_json)
+
+
+def _refuse(options: Mapping[str, object], why: str) -> None:
+    for name, value in options.items():
+        if value is not None:
+            raise ParameterError(f"--{name} {why}")
+
+
+def _score_file(
+    compared: Compared,
+    measures: Sequence[str] | None,
+    where: str | None,
+    by: Sequence[str] | None,
+    ranked: tuple[str | None, int | None, int | None],
+    files: Mapping[str, Path | None],
+    *,
+    as_json: bool,
+) -> None:
+    import quadrille as qd
+
+    data, other, swapped = compared
+    levels = names(by) if by else None
+    wanted = addresses(measures, data) if levels is None else _by_area(measures, data, levels)
+    scores = qd.score(data, other, wanted, swapped=swapped, where=where, by=levels)
+    ranking = _ranking(scores, *ranked) if levels else None
+    if ranking is not None:
+        _write(scores, compared, ranking, files)
     written = {name: path and str(path) for name, path in files.items()}
     if as_json:
-        more = (
-            {"spread": scores.spread().to_dicts(), "ranking": ranking.to_dicts(), **written}
-            if ranking is not None
-            else {}
+        more: dict[str, object] = (
+            {} if ranking is None else {"spread": scores.spread().to_dicts(), "ranking": ranking.to_dicts(), **written}
         )
         show.emit({"scores": scores.as_dict(), **more})
     elif ranking is not None:
@@ -110,6 +171,102 @@ def score(
         show.show_scores(scores)
 
 
+def _compared(recipes: Sequence[Path], vary: str | None, without: str | None) -> dict[str, Recipe]:
+    """Return the recipes to compare, by name: those of the files, or one of them changed in a parameter."""
+    if not recipes:
+        raise ParameterError("Name a second file, or recipes to be drawn with --recipe FILE.")
+    read = [read_recipe(path) for path in recipes]
+    if vary is None and without is None:
+        return {str(path): recipe for path, recipe in zip(recipes, read, strict=True)}
+    if len(read) > 1 or (vary is not None and without is not None):
+        raise ParameterError(
+            "--vary or --without changes one parameter of one recipe. Give one --recipe and one of them."
+        )
+    (recipe,) = read
+    if vary is None:
+        name = _parameter(recipe, str(without), "--without")
+        free = recipe.changed(**{name: recipe.params()[name].default})
+        return {f"without {without}": free, f"with {without}": recipe}
+    from quadrille.expressions import split_outside_quotes
+
+    option, _, values = vary.partition("=")
+    name = _parameter(recipe, option, "--vary")
+    param = recipe.params()[name]
+    listed = [part for part in split_outside_quotes(values, ",") if part]
+    if not listed:
+        raise bad_parameter("the command", "--vary", "a parameter and its values, like rate=0.01,0.05", vary)
+    return {
+        f"{option} {part}": recipe.changed(**{name: param.read([part] if param.repeated else part)}) for part in listed
+    }
+
+
+def _parameter(recipe: Recipe, option: str, given_by: str) -> str:
+    """Return the name of a parameter that an option names, of a method that has it."""
+    params = {param.option: name for name, param in recipe.params().items()} | {name: name for name in recipe.params()}
+    if option not in params:
+        raise unknown_name("parameter", option, params, where=f"{type(recipe).__name__} ({given_by})")
+    if recipe.params()[params[option]].required and given_by == "--without":
+        raise ParameterError(f"{type(recipe).__name__} cannot do without '{option}'.")
+    return params[option]
+
+
+def _score_recipes(
+    data: Data,
+    recipes: Mapping[str, Recipe],
+    measures: Sequence[str] | None,
+    by: Sequence[str] | None,
+    draws: int | None,
+    files: Mapping[str, Path | None],
+    *,
+    as_json: bool,
+) -> None:
+    """Draw recipes several times each, and compare the means of the measures."""
+    import quadrille as qd
+    from quadrille.io.results import check_table, write_table
+
+    out, chart, _ = files.values()
+    if out is not None:
+        check_table(out)
+    wanted = ["pairs", *_wanted(data, measures, names(by), recipes.values())]
+    with show.progress_bar("Swapping and scoring") as progress:
+        scores = qd.score_recipes(data, recipes, wanted, draws=draws or 1, progress=progress)
+    if chart is not None:
+        from quadrille import chart as charts
+
+        charts.save(charts.metrics_by_rate(scores.runs.filter(scores.runs["measure"] != "pairs")), chart)
+    if out is not None:
+        write_table(scores.runs, out)
+    rows = scores.frame().to_dicts()
+    rules = {name: _rule_facts(recipe, data) for name, recipe in recipes.items()}
+    if as_json:
+        listed = {name: facts for name, facts in rules.items() if facts}
+        written = {"out": out and str(out), "chart": chart and str(chart)}
+        show.emit({"draws": draws or 1, "measures": rows, "rules": listed, **written})
+        return
+    show_recipes(rows, rules)
+    show.written(path for path in (out, chart) if path is not None)
+
+
+def _rule_facts(recipe: Recipe, data: Data) -> dict[str, object]:
+    """Return what the rules of a recipe exclude."""
+    details = recipe.plan(data).details if recipe.parameters().get("rules") else None
+    kept = ("rules", "pairs_excluded", "pairs_without_rules")
+    return {} if details is None else {name: details.facts[name] for name in kept if name in details.facts}
+
+
+def _wanted(
+    data: Data, measures: Sequence[str] | None, levels: Sequence[str], recipes: Iterable[Recipe]
+) -> Sequence[str]:
+    """Return the measures; what is swapped travels with the area and is not measured against it."""
+    from quadrille.score.by_area import joint_measures
+
+    if not levels:
+        return addresses(measures, data)
+    swapped = list(dict.fromkeys(name for recipe in recipes for name in recipe.moved(recipe.parameters())))
+    by_level = [address for level in levels for address in joint_measures(data, level, swapped)]
+    return list(dict.fromkeys([*(addresses(measures, data) if measures else []), *by_level]))
+
+
 def _second(
     after: str, codebook: Path | None, own: Path | None, weight: str | None, geography: Sequence[str] | None
 ) -> Data:
@@ -117,12 +274,6 @@ def _second(
     if geography and codebook is None and own is None:
         return load(after, None, weight, geography)
     return load_after(after, codebook, own, weight)
-
-
-def _check_words(by: Sequence[str] | None, given: dict[str, object]) -> None:
-    for name, value in given.items():
-        if value is not None and not by:
-            raise ParameterError(f"--{name} is about areas. Name their level with --by, as in --by county,tract.")
 
 
 def _by_area(measures: Sequence[str] | None, data: Data, levels: Sequence[str]) -> Sequence[str]:
@@ -157,7 +308,7 @@ def _chosen(scores: Scores, rank: str | None) -> str:
     return next(iter(scores))
 
 
-def _write(scores: Scores, compared: Compared, ranked: pl.DataFrame, files: dict[str, Path | None]) -> None:
+def _write(scores: Scores, compared: Compared, ranked: pl.DataFrame, files: Mapping[str, Path | None]) -> None:
     """Write the table of all areas and draw the charts that were asked for."""
     from quadrille.io.results import check_table, write_table
 
@@ -196,3 +347,34 @@ def _swapped_records(recipe: Recipe, data: Data, other: Data) -> NDArray[np.bool
     swapped = np.zeros(data.n, dtype=bool)
     swapped[plan.rows] = True
     return swapped
+
+
+def show_recipes(rows: Sequence[Mapping[str, Any]], rules: Mapping[str, Mapping[str, object]]) -> None:
+    """Print the means of several recipes side by side, and how they differ from the first one."""
+    from quadrille.expressions import rules_told
+    from quadrille.measure.difference import DIVERSITIES, NOT_MONOTONE
+
+    for name, facts in rules.items():
+        if facts:
+            show.title(f"What the rules exclude, {name}")
+            show.facts(rules_told(facts))
+    recipes = list(dict.fromkeys(row["recipe"] for row in rows))
+    draws = max(row["draws"] for row in rows)
+    cells = {(row["measure"], row["recipe"]): row for row in rows}
+    measures = list(dict.fromkeys(row["measure"] for row in rows))
+    show.title(f"Means over {draws:,} {'draw' if draws == 1 else 'draws'} of each recipe")
+    for start in range(0, len(recipes), MOST_RECIPES):
+        some = recipes[start : start + MOST_RECIPES]
+        lines = [[name, *(number_of_any_size(cells[name, each]["mean"], 4) for each in some)] for name in measures]
+        show.grid(("measure", *some), lines, numbers=range(1, len(some) + 1))
+    if len(recipes) == 2 and draws > 1:
+        named = ("difference", "difference_error")
+        lines = [
+            [row["measure"], row["better"], *(number_of_any_size(row[key], 4) for key in named)]
+            for row in (cells[name, recipes[1]] for name in measures)
+        ]
+        show.title(f"{recipes[1]}, minus {recipes[0]}")
+        show.grid(("measure", "better", "difference", "its s.e."), lines, numbers=(2, 3))
+        show.note("\nA difference within two of its standard errors (s.e.) may be chance: more --draws tell.")
+    if any(name.split("(")[0] in DIVERSITIES for name in measures):
+        show.note("\n" + NOT_MONOTONE)

@@ -1,8 +1,7 @@
-"""The commands on studies: search, frontier, pick; and the recipe of a candidate, to be released."""
+"""`quadrille search`: score every candidate of a job; with --dry-run say what to expect."""
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,17 +12,13 @@ import typer
 
 from quadrille.cli import options as opt
 from quadrille.cli import show
-from quadrille.cli.designs import Design
 from quadrille.cli.guard import refuse, tell
-from quadrille.cli.inputs import RULES, check_new, checked_rule, load
+from quadrille.cli.inputs import load, open_study, require_data, written_names
 from quadrille.cli.study_show import DOMINATED, FRONTIER, evenly, scatter, show_reasons
 from quadrille.errors import InputError, MismatchError, ParameterError, QuadrilleError
 
 if TYPE_CHECKING:
-    from quadrille.cli.study_show import Overview
     from quadrille.data import Data
-    from quadrille.recipe import Recipe
-    from quadrille.report.frontier_chart import Ahead
     from quadrille.study.forecast import Forecast, PredictedDesign, Predictions
     from quadrille.study.grid import Grid
     from quadrille.study.job import Job
@@ -35,9 +30,7 @@ def search(
     out: Annotated[
         Path | None, typer.Option(metavar="STUDY", help="The study to write or go on with, instead of the job's.")
     ] = None,
-    workers: Annotated[
-        int | None, typer.Option(metavar="NUMBER", help="Processes to use. [default: all cores]")
-    ] = None,
+    workers: opt.Workers = None,
     seeds: Annotated[
         int | None, typer.Option(metavar="NUMBER", help="Secret seeds per design, instead of the job's seeds.")
     ] = None,
@@ -92,7 +85,7 @@ def _count(option: str, value: int | None) -> int | None:
 def _data(job: Job) -> Data:
     """Read the data of a job, and say where the job names what cannot be read."""
     try:
-        return load(job.file, job.codebook, job.weight, _levels(job.geography))
+        return load(job.file, job.codebook, job.weight, written_names(job.geography))
     except QuadrilleError as error:
         raise InputError(f"{job.path}, [data]: {error}") from None
 
@@ -110,11 +103,6 @@ def _run(job: Job, data: Data, grids: list[Grid], path: Path, workers: int | Non
     return found
 
 
-def _levels(names: Sequence[str]) -> list[str]:
-    """Write the names of columns as the command line has them, quoted where they hold a comma or a blank."""
-    return [name if name.isidentifier() else f"`{name}`" for name in names]
-
-
 def _absolute(file: str) -> str:
     return file if file.startswith("dataset:") else str(Path(file).absolute())
 
@@ -123,7 +111,6 @@ def _foretell(job: Job, data: Data, grids: list[Grid], path: Path, workers: int 
     import os
 
     import quadrille as qd
-    from quadrille.cli.study_show import open_study
     from quadrille.study.run import with_exposed
 
     known = open_study(path) if path.exists() else None
@@ -250,245 +237,10 @@ def _predicted_table(front: Sequence[PredictedDesign], measures: Sequence[str]) 
     show.grid(("design", *known), rows, numbers=range(1, len(known) + 1))
 
 
-def frontier(
-    study: opt.StudyFile,
-    risk: opt.Risk = None,
-    loss: opt.Loss = None,
-    chart: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Draw the candidates, with the frontier that theory predicts: .png, .svg or .html."
-        ),
-    ] = None,
-    file: Annotated[
-        str | None,
-        typer.Option("--data", metavar="FILE", help="The data of the study, for the prediction. [default: its job's]"),
-    ] = None,
-    codebook: opt.Codebook = None,
-    weight: opt.Weight = None,
-    overwrite: opt.Overwrite = False,
-    as_json: opt.Json = False,
-) -> None:
-    """Show the candidates that no other one dominates."""
-    from quadrille.cli import study_show
-    from quadrille.cli.study_show import choice_document, open_study, overview
-
-    if chart is None and (file or codebook or weight):
-        raise ParameterError("--data, --codebook and --weight serve the prediction in a chart: add --chart FILE.")
-    check_new(chart, overwrite=overwrite, source=str(study))
-    with show.working("Reading"):
-        known = open_study(study)
-        _refuse_sources(known, chart)
-        seen = overview(known, risk, loss)
-        rows = seen.rows()
-        ahead = None if chart is None else _draw(seen, (file, codebook, weight), chart)
-    if not as_json:
-        study_show.show_frontier(seen, rows)
-        if ahead is not None:
-            show.note(f"\nDrew {chart}. {ahead.told}")
-        return
-    show.emit(
-        {
-            "study": str(study),
-            "axes": seen.axes,
-            "candidates": len(seen.points),
-            "left_out": len(seen.study) - len(seen.points),
-            "frontier": rows,
-            "knee": None if seen.knee is None else choice_document(seen.knee),
-            "warnings": list(seen.warnings),
-            "chart": chart and str(chart),
-            "predicted": None if ahead is None else ahead.as_dict(),
-        }
-    )
-
-
-def _draw(seen: Overview, given: tuple[str | None, Path | None, str | None], path: Path) -> Ahead:
-    """Draw the frontier of a study, with what theory predicts where data and recipes allow."""
-    from quadrille import chart
-    from quadrille.report.frontier_chart import Ahead, ahead_of, draw_frontier, rows_of, scored
-
-    study = seen.study
-    if not len(seen.points):
-        raise InputError("No candidate has a score on both axes, so there is nothing to draw.")
-    found = scored(study, seen.axes, rows_of(study))
-    try:
-        data = load(*_source(study, *given, command="frontier STUDY --chart FILE --data FILE"))
-        require_data(study, data)
-        ahead = ahead_of(study, data, seen.axes, found)
-    except QuadrilleError as error:
-        if given[0] is not None:
-            raise
-        ahead = Ahead(why_none=str(error).rstrip("."))
-    knee = None if seen.knee is None else seen.knee.candidate
-    chart.save(draw_frontier(study, seen.axes, found, knee, ahead), path)
-    return ahead
-
-
-def pick(
-    study: opt.StudyFile,
-    rule: Annotated[
-        str | None, typer.Option(metavar="WORD", help=f"{', '.join(RULES)}. [default: knee, or what a limit implies]")
-    ] = None,
-    max_risk: Annotated[float | None, typer.Option(metavar="NUMBER", help="Least loss with at most this risk.")] = None,
-    max_loss: Annotated[float | None, typer.Option(metavar="NUMBER", help="Least risk with at most this loss.")] = None,
-    trade: Annotated[float | None, typer.Option(metavar="NUMBER", help="Least risk + NUMBER * loss.")] = None,
-    weights: Annotated[
-        str | None, typer.Option(metavar="A,B", help="Nearest to the ideal point, risk weighted A and loss B.")
-    ] = None,
-    ignore_hd: Annotated[
-        bool, typer.Option("--ignore-hd", help="With --rule dohrmann: many cells are small, leave HD out.")
-    ] = False,
-    risk: opt.Risk = None,
-    loss: opt.Loss = None,
-    note: Annotated[str | None, typer.Option(metavar="TEXT", help="Pin this note to the candidate.")] = None,
-    save_recipe: opt.SaveRecipe = None,
-    overwrite: opt.Overwrite = False,
-    as_json: opt.Json = False,
-) -> None:
-    """Choose a candidate and say why."""
-    from quadrille.cli import study_show
-    from quadrille.cli.study_show import candidate_row, choice_document, open_study, overview
-    from quadrille.io.atomic import new_file
-
-    check_new(save_recipe, overwrite=overwrite, source=str(study))
-    rule, pair = checked_rule(rule, trade, weights)
-    known = open_study(study)
-    _refuse_sources(known, save_recipe)
-    if ignore_hd and rule != "dohrmann":
-        raise ParameterError("--ignore-hd goes with --rule dohrmann.")
-    limits = {"max_risk": max_risk, "max_loss": max_loss}
-    chosen = known.pick(rule, risk=risk, loss=loss, **limits, trade=trade, weights=pair, ignore_hd=ignore_hd)
-    if save_recipe is not None:
-        with new_file(save_recipe, (chosen.recipe.to_json() + "\n").encode(), private=True):
-            pass
-    if note is not None:
-        known.note(chosen.candidate, note)
-    row, warnings = candidate_row(known, chosen.candidate), overview(known, *chosen.axes).warnings
-    if as_json:
-        saved = save_recipe and str(save_recipe)
-        written = {"note": row["note"], "save_recipe": saved, "warnings": list(warnings)}
-        show.emit({"study": str(study), **choice_document(chosen), "scores": row["scores"], **written})
-    else:
-        study_show.show_choice(chosen, row, warnings, f"quadrille release FILE --study {quote(str(study))}")
-
-
-def report(
-    study: opt.StudyFile,
-    file: opt.ReportFile = None,
-    candidate: opt.Candidate = None,
-    risk: opt.Risk = None,
-    loss: opt.Loss = None,
-    out: Annotated[Path, typer.Option(metavar="FILE", help="The HTML file to write.")] = Path("report.html"),
-    readers: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="Also write the reports for analyst, chair and board into this folder."),
-    ] = None,
-    var_stratum: opt.VarStratum = None,
-    var_unit: opt.VarUnit = None,
-    overwrite: opt.Overwrite = False,
-    codebook: opt.Codebook = None,
-    weight: opt.Weight = None,
-    as_json: opt.Json = False,
-) -> None:
-    """Write the report for the review board, as one HTML file."""
-    from quadrille.cli.study_show import open_study
-    from quadrille.report import write_report
-
-    known = open_study(study)
-    source = _source(known, file, codebook, weight)
-    check_new(out, overwrite=overwrite, source=source[0])
-    _refuse_sources(known, out, readers, replaces=overwrite)
-    with show.working("Reading and writing the report"):
-        data = load(*source)
-        if readers is not None:  # first, because a folder can fail in more ways than a file whose place was checked
-            chosen = known.pick("knee", risk=risk, loss=loss).recipe if candidate is None else known.recipe(candidate)
-            write_readers(data, chosen, readers, var_stratum, var_unit, overwrite=overwrite)
-        path = write_report(known, data, out, candidate=candidate, risk=risk, loss=loss, overwrite=overwrite)
-    if as_json:
-        show.emit({"study": str(study), "report": str(path), "readers": readers and str(readers)})
-    else:
-        also = "" if readers is None else f" and {readers}/"
-        show.note(f"Wrote {path}{also}. It is confidential; open it in a browser, no network is needed.")
-
-
-def write_readers(
-    data: Data,
-    recipe: Recipe,
-    folder: Path,
-    var_stratum: Sequence[str] | None,
-    var_unit: str | None,
-    *,
-    overwrite: bool = False,
-) -> None:
-    """Write the reports of the three readers."""
-    from quadrille import report
-    from quadrille.cli.inputs import names
-
-    report.write_readers(data, recipe, folder, stratum=names(var_stratum), psu=var_unit, overwrite=overwrite)
-
-
-def _source(
-    study: Study,
-    file: str | None,
-    codebook: Path | None,
-    weight: str | None,
-    *,
-    command: str = "report STUDY FILE",
-) -> tuple[str, Path | None, str | None, list[str]]:
-    """Return the data file of a study: the one given, or the one that its job named; levels are those of the job."""
-    known = study.source
-    levels = _levels(json.loads(known.get("geography") or "[]"))
-    if file is not None:
-        return file, codebook, weight, levels
-    if not known:
-        raise ParameterError(f"The study does not know its data file. Name it: quadrille {command}.")
-    book = known["codebook"]
-    return str(known["file"]), codebook or (Path(book) if book else None), weight or known["weight"], levels
-
-
-def _refuse_sources(study: Study, *outputs: Path | None, replaces: bool = False) -> None:
-    """Refuse to write over the data and the codebook of a study, also where they are not named again."""
-    given, known = [path for path in outputs if path is not None], study.source if any(outputs) else {}
-    refuse(given, known.get("file"), "original file of the study", replaces=replaces)
-    refuse(given, known.get("codebook"), "codebook of the study", replaces=replaces)
-
-
 def _release_command(job: Job) -> str:
     """Return the command that releases a candidate of a job's study, without the study and the candidate."""
     words = ["quadrille release", quote(job.file)]
     words += [] if job.codebook is None else ["--codebook", quote(str(job.codebook))]
     words += [] if job.weight is None else ["--weight", quote(job.weight)]
-    words += [part for name in _levels(job.geography) for part in ("--geography", quote(name))]
+    words += [part for name in written_names(job.geography) for part in ("--geography", quote(name))]
     return " ".join(words)
-
-
-def candidate_of(path: Path | None, candidate: int | None, pick: bool, design: Design) -> tuple[Study, Recipe] | None:
-    """Return the study and the recipe of the candidate to release; None when no study is named."""
-    from quadrille.cli.study_show import open_study
-
-    if path is None:
-        if candidate is not None or pick:
-            option = "--pick" if pick else "--candidate"
-            raise ParameterError(f"{option} chooses from a study: name it with --study.")
-        return None
-    if given := list(design.given):
-        raise ParameterError(f"Give --study or --{given[0]}, not both: a candidate has its recipe.")
-    if (candidate is None) == (not pick):
-        raise ParameterError("Say which candidate of the study to release: --candidate ID, or --pick for the knee.")
-    study = open_study(path)
-    if candidate is None:
-        return study, study.pick("knee").recipe
-    if not (study.ids == candidate).any():
-        raise InputError(
-            f"The study {str(path)!r} has no candidate {candidate}. Its candidates are 1 to {len(study):,}."
-        )
-    return study, study.recipe(candidate)
-
-
-def require_data(study: Study, data: Data) -> None:
-    """Refuse data other than those of the study: a candidate would be another release there."""
-    if study.header.fingerprint != data.fingerprint:
-        raise MismatchError(
-            f"The study {str(study.path)!r} was made for other data. "
-            "Use the file, codebook and weight that it was made with."
-        )

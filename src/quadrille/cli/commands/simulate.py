@@ -1,4 +1,4 @@
-"""The command that simulates a design: every setting, replicated, with its analysis and charts."""
+"""`quadrille simulate`: every setting of a design, replicated, with its analysis and charts."""
 
 from __future__ import annotations
 
@@ -26,12 +26,8 @@ DesignFile = Annotated[
 def simulate(
     design: DesignFile,
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="The folder to write or go on with.")],
-    charts: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Also draw the charts, as PNG, into this folder.")
-    ] = None,
-    workers: Annotated[
-        int | None, typer.Option(metavar="NUMBER", help="Processes to use. [default: all cores]")
-    ] = None,
+    charts: opt.Charts = None,
+    workers: opt.Workers = None,
     as_json: opt.Json = False,
 ) -> None:
     """Simulate swaps between areas in every setting of a design; resumes."""

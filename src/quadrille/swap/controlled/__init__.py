@@ -42,7 +42,7 @@ class ControlledSwap(Recipe):
     targets: Annotated[
         float | str,
         Share(
-            "the share of records drawn as targets, in [0, 0.5), or a column. Up to twice that share of records "
+            "share of records drawn as targets, or a column of it. Up to twice that share of records "
             "changes; a column is constant within stratum",
             within="[0, 0.5)",
             must="a number in [0, 0.5) or the name of a column",
@@ -54,29 +54,27 @@ class ControlledSwap(Recipe):
     size: Annotated[
         str | Literal[1],
         ColumnName(
-            "measure of size for the draw, a column of numbers above 0; records at risk get more",
+            "measure of size for the draw; a column of numbers above 0, records at risk get more",
             instead=1,
             must="the name of a column, or 1 for equal sizes",
             otherwise="equal sizes",
         ),
     ] = 1
-    must: Annotated[str | None, ColumnName("a boolean column: records that must be targets", steers=True)] = None
-    never: Annotated[str | None, ColumnName("a boolean column: records that must not be touched", steers=True)] = None
+    must: Annotated[str | None, ColumnName("column that is true for records that must be targets", steers=True)] = None
+    never: Annotated[
+        str | None, ColumnName("column that is true for records that must not be touched", steers=True)
+    ] = None
     stratum: Annotated[Sequence[str], Columns("strata of the draw of targets. Donors may come from any stratum")] = ()
-    sort: Annotated[
-        Sequence[str], Columns("columns to sort by within stratum before the systematic draw", otherwise="the cells")
-    ] = ()
+    sort: Annotated[Sequence[str], Columns("order of the systematic draw within strata", otherwise="the cells")] = ()
     boundary: Annotated[Sequence[str], Columns("columns on which partners agree; never swapped")] = ()
     bias: Annotated[
         str | None,
-        ColumnName(
-            "the variable x of the bias. The balanced method ignores it", otherwise="the right-most swap variable"
-        ),
+        ColumnName("the variable x of the bias. The balanced method ignores it", otherwise="the last of swap"),
     ] = None
     linked: Annotated[
         Mapping[str, Sequence[str]] | None,
         Links(
-            "columns that travel with a swap variable, {variable: [columns]}. They are exchanged in pairs that differ "
+            "columns that travel with a variable: Edu=Degree,Years. They are exchanged in pairs that differ "
             "on the swap variable",
             moves=True,
         ),

@@ -59,7 +59,7 @@ class DesignedSwap(Recipe):
     share: Annotated[float, Share("share of the small cells to treat", unit="share of the small cells")] = 1.0
     choose: Annotated[
         Literal["random", "cheapest"],
-        Word("which ones, random (an intruder cannot tell) or cheapest (closest to the bound)"),
+        Word("which ones: random or cheapest. Random: an intruder cannot tell; cheapest: closest to the bound"),
     ] = "random"
     treatment: Annotated[
         Literal["cheaper", "camouflage", "empty", "either"],
@@ -73,13 +73,14 @@ class DesignedSwap(Recipe):
         str | Mapping[str, float],
         Losses(
             'what to keep low, as in "hellinger=1,hellinger(Age*Sex)=5". A loss of a table, such as "hellinger", '
-            '"total_variation(Age*Sex)" or "chi_square", or several with their weights'
+            '"total_variation(Age*Sex)" or "chi_square", or several with their weights',
+            option="keep-low",
         ),
     ] = field(default="hellinger", hash=False)
     spread: Annotated[
         float,
         Share(
-            "choose at random among ways that cost up to this share more than the cheapest; 0 for always the cheapest",
+            "how much dearer than the cheapest a way may be; one of these is drawn, with 0 always the cheapest",
             within="[0, 1]",
             must="a number from 0 to 1",
             unit="share of the cost",
@@ -88,18 +89,18 @@ class DesignedSwap(Recipe):
     price: Annotated[
         float | None,
         Number(
-            "treat a cell only where loss + price * exposed falls, with Hellinger distances squared",
+            "treat where loss + price * exposed falls; Hellinger distances are squared in it",
             must=NOT_INFINITE,
             otherwise="at any cost",
         ),
     ] = None
-    improve: Annotated[bool, Flag("treat cells anew, round by round, while that lowers the loss")] = True
-    together: Annotated[
-        Sequence[Sequence[str]], ColumnSets('sets of swap variables that move as one, [["Age", "MS"]]')
-    ] = ()
+    improve: Annotated[bool, Flag("treat cells anew; round by round, while that lowers the loss")] = True
+    together: Annotated[Sequence[Sequence[str]], ColumnSets("sets of swap variables that move as one: Age*MS")] = ()
     same: Annotated[Sequence[str], Columns("columns that must agree within a pair; never swap variables")] = ()
     different: Annotated[Sequence[str], Columns("columns that must differ within a pair; never swap variables")] = ()
-    never: Annotated[str | None, ColumnName("a boolean column: records that must not be touched", steers=True)] = None
+    never: Annotated[
+        str | None, ColumnName("column that is true for records that must not be touched", steers=True)
+    ] = None
     rules: Annotated[
         Sequence[str],
         RuleList('no pair may make a record meet it: "Age<16 & MS=Widowed"', option="rule"),

@@ -1,0 +1,100 @@
+"""`quadrille pick`: choose a candidate of a study, and say why."""
+
+from __future__ import annotations
+
+from math import isfinite
+from shlex import quote
+from typing import Annotated
+
+import typer
+
+from quadrille.cli import options as opt
+from quadrille.cli import show
+from quadrille.cli.inputs import check_new, open_study, refuse_sources
+from quadrille.errors import ParameterError
+
+CRITERIA = ("knee", "least-loss", "least-risk", "linear", "ideal", "lexicographic", "dohrmann")
+
+
+def pick(
+    study: opt.StudyFile,
+    criterion: Annotated[
+        str | None,
+        typer.Option(metavar="WORD", help=f"{', '.join(CRITERIA)}. [default: knee, or what a limit implies]"),
+    ] = None,
+    max_risk: Annotated[float | None, typer.Option(metavar="NUMBER", help="Least loss with at most this risk.")] = None,
+    max_loss: Annotated[float | None, typer.Option(metavar="NUMBER", help="Least risk with at most this loss.")] = None,
+    trade: Annotated[float | None, typer.Option(metavar="NUMBER", help="Least risk + NUMBER * loss.")] = None,
+    weights: Annotated[
+        str | None, typer.Option(metavar="A,B", help="Nearest to the ideal point, risk weighted A and loss B.")
+    ] = None,
+    ignore_hd: Annotated[
+        bool,
+        typer.Option(
+            "--ignore-hd",
+            help="With --criterion dohrmann: many cells are small, leave HD out.",
+            rich_help_panel=opt.RARELY,
+        ),
+    ] = False,
+    risk: opt.Risk = None,
+    loss: opt.Loss = None,
+    note: Annotated[str | None, typer.Option(metavar="TEXT", help="Pin this note to the candidate.")] = None,
+    save_recipe: opt.SaveRecipe = None,
+    overwrite: opt.Overwrite = False,
+    as_json: opt.Json = False,
+) -> None:
+    """Choose a candidate and say why."""
+    from quadrille.cli import study_show
+    from quadrille.cli.study_show import candidate_row, choice_document, overview
+    from quadrille.io.atomic import new_file
+
+    check_new(save_recipe, overwrite=overwrite, source=str(study))
+    rule, pair = _checked(criterion, trade, weights)
+    known = open_study(study)
+    refuse_sources(known, save_recipe)
+    if ignore_hd and rule != "dohrmann":
+        raise ParameterError("--ignore-hd goes with --criterion dohrmann.")
+    limits = {"max_risk": max_risk, "max_loss": max_loss}
+    chosen = known.pick(rule, risk=risk, loss=loss, **limits, trade=trade, weights=pair, ignore_hd=ignore_hd)
+    if save_recipe is not None:
+        with new_file(save_recipe, (chosen.recipe.to_json() + "\n").encode(), private=True):
+            pass
+    if note is not None:
+        known.note(chosen.candidate, note)
+    row, warnings = candidate_row(known, chosen.candidate), overview(known, *chosen.axes).warnings
+    if as_json:
+        saved = save_recipe and str(save_recipe)
+        written = {"note": row["note"], "save_recipe": saved, "warnings": list(warnings)}
+        show.emit({"study": str(study), **choice_document(chosen), "scores": row["scores"], **written})
+    else:
+        study_show.show_choice(chosen, row, warnings, f"quadrille release FILE --study {quote(str(study))}")
+
+
+def _checked(
+    criterion: str | None, trade: float | None, weights: str | None
+) -> tuple[str | None, tuple[float, float] | None]:
+    """Check the criterion and what goes with it."""
+    if criterion is not None and criterion not in CRITERIA:
+        raise ParameterError(f"--criterion must be one of {', '.join(CRITERIA)}. Got {criterion!r}.")
+    for option, value, needs in (("--trade", trade, "linear"), ("--weights", weights, "ideal")):
+        if value is not None and criterion not in (None, needs):
+            raise ParameterError(f"{option} goes with --criterion {needs}, not with --criterion {criterion}.")
+    if trade is not None and weights is not None:
+        raise ParameterError("Give --trade or --weights, not both: they are two criteria.")
+    if trade is not None and not (isfinite(trade) and trade >= 0):
+        raise ParameterError(f"--trade must be a number of 0 or more. Got {trade}.")
+    return None if criterion is None else criterion.replace("-", " "), _weights(weights)
+
+
+def _weights(text: str | None) -> tuple[float, float] | None:
+    if text is None:
+        return None
+    try:
+        risk, loss = map(float, text.split(","))
+        usable = isfinite(risk + loss) and min(risk, loss) >= 0 and max(risk, loss) > 0
+    except ValueError:
+        usable = False
+        risk = loss = 0.0
+    if not usable:
+        raise ParameterError("--weights must be two numbers of 0 or more, not both 0, as in 2,1.")
+    return risk, loss

@@ -1,0 +1,245 @@
+"""`quadrille release`: what to publish and what to keep; with --check only what the policies say to it."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+
+import typer
+
+from quadrille.cli import options as opt
+from quadrille.cli import show
+from quadrille.cli.designs import design_words, recipe_of
+from quadrille.cli.guard import BAD_INPUT, tell, warnings_told
+from quadrille.cli.inputs import load, names, open_study, require_data
+from quadrille.cli.show import measured
+from quadrille.errors import InputError, ParameterError
+
+if TYPE_CHECKING:
+    from quadrille.data import Data
+    from quadrille.recipe import Recipe
+    from quadrille.release.judge import Judged, Verdict
+    from quadrille.release.release import Release
+    from quadrille.study.study import Study
+
+
+class PublicFile(TypedDict):
+    """How the public file is to be written."""
+
+    format: str
+    shuffle: bool
+    publish_f: bool
+
+
+def release(
+    ctx: typer.Context,
+    file: opt.File,
+    study: Annotated[
+        Path | None,
+        typer.Option(metavar="STUDY", help="Release --candidate ID of this study, or --pick."),
+    ] = None,
+    candidate: opt.Candidate = None,
+    pick: Annotated[bool, typer.Option("--pick", help="The candidate at the knee of the frontier.")] = False,
+    method: opt.Method = None,
+    recipe: opt.RecipeFile = None,
+    measures: opt.Measures = None,
+    policy: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="A policy, TOML; QUADRILLE_POLICY is checked as well."),
+    ] = None,
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="Write nothing, only judge; of a study: its frontier."),
+    ] = False,
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="The folder to make.")] = Path("release"),
+    format: Annotated[
+        str,
+        typer.Option(metavar="WORD", help="Public file: csv, parquet, sav, dta or xpt."),
+    ] = "csv",
+    keep_order: Annotated[
+        bool, typer.Option("--keep-order", help="Do not shuffle the public rows.", rich_help_panel=opt.RARELY)
+    ] = False,
+    publish_f: Annotated[
+        bool,
+        typer.Option("--publish-f", help="Publish how users can correct tables.", rich_help_panel=opt.RARELY),
+    ] = False,
+    readers: opt.Readers = False,
+    var_stratum: opt.VarStratum = None,
+    var_unit: opt.VarUnit = None,
+    codebook: opt.Codebook = None,
+    weight: opt.Weight = None,
+    geography: opt.Geography = None,
+    overwrite: opt.Overwrite = False,
+    as_json: opt.Json = False,
+) -> None:
+    """Swap a file and write what to publish and to keep."""
+    import quadrille as qd
+
+    public: PublicFile = {"format": format, "shuffle": not keep_order, "publish_f": publish_f}
+    stray = ["recipe"] * (recipe is not None) + ["method"] * (method is not None) + list(design_words(ctx))
+    if study is not None and stray:
+        raise ParameterError(f"Give --study or --{stray[0]}, not both: a candidate has its recipe.")
+    if check and study is not None and candidate is None and not pick:
+        _check_frontier(open_study(study), load(file, codebook, weight, geography), policy, public, as_json=as_json)
+        return
+    with verdict_shown(as_json=as_json), warnings_told(), show.working("Reading, swapping, scoring and writing"):
+        known = None if study is None else open_study(study)
+        if known is None and (candidate is not None or pick):
+            raise ParameterError(f"--{'pick' if pick else 'candidate'} chooses from a study: name it with --study.")
+        made = recipe_of(ctx, method, recipe) if known is None else _candidate(known, candidate, pick=pick)
+        data = load(file, codebook, weight, geography)
+        if known is not None:
+            require_data(known, data)
+        if check:
+            _check(data, made, policy, public, as_json=as_json)
+            return
+        wanted = measured(made, measures, data)
+        if known is not None and not measures:
+            wanted = list(dict.fromkeys((*known.measures, *wanted)))
+        done = qd.release(data, made, out, measures=wanted, overwrite=overwrite, policy=policy, **public)
+        if readers:
+            qd.report.write_readers(data, made, done.confidential / "readers", stratum=names(var_stratum), psu=var_unit)
+    if as_json:
+        show.emit(done.as_dict())
+    else:
+        _show_release(done)
+
+
+def _candidate(study: Study, candidate: int | None, *, pick: bool) -> Recipe:
+    """Return the recipe of the candidate to release."""
+    if (candidate is None) == (not pick):
+        raise ParameterError("Say which candidate of the study to release: --candidate ID, or --pick for the knee.")
+    if candidate is None:
+        return study.pick("knee").recipe
+    if not (study.ids == candidate).any():
+        raise InputError(
+            f"The study {str(study.path)!r} has no candidate {candidate}. Its candidates are 1 to {len(study):,}."
+        )
+    return study.recipe(candidate)
+
+
+def _show_release(done: Release) -> None:
+    show.show_account(done.account)
+    show.show_scores(done.scores)
+    if done.verdict is not None:
+        show_verdict(done.verdict)
+    show.title("Written")
+    show.facts(
+        [
+            ("to publish", f"{done.public}/"),
+            ("to lock away", f"{done.confidential}/ (it can undo the release)"),
+        ]
+    )
+    if done.left_out:
+        show.note(
+            f"\nLeft out as identifiers: {', '.join(done.left_out)}. "
+            "To release one on purpose, give it another role in the codebook."
+        )
+    show.not_held(done.not_held)
+
+
+def _check(data: Data, recipe: Recipe, policy: Path | None, public: PublicFile, *, as_json: bool) -> None:
+    """Say what the policies say to a release, and write nothing."""
+    import quadrille as qd
+
+    verdict = qd.check_policy(data, recipe, _policy(policy), **public)
+    if as_json:
+        show.emit(verdict.as_dict())
+    else:
+        show_verdict(verdict)
+    if verdict.outcome == "fail":
+        failed = [judged for judged in verdict.policies if judged.outcome == "fail"]
+        lines = " and ".join(f"the policy {each.policy!r} in {_lines(len(each.having('fail')))}" for each in failed)
+        tell(f"the release would fail {lines}.")
+        raise typer.Exit(BAD_INPUT)
+
+
+def _policy(policy: Path | None) -> Path | None:
+    from quadrille.release.policy import asked_policies
+
+    if not asked_policies("release", policy):
+        raise ParameterError("Name the policy to check: --policy FILE.")
+    return policy
+
+
+def _check_frontier(study: Study, data: Data, policy: Path | None, public: PublicFile, *, as_json: bool) -> None:
+    """Say which candidates of a frontier keep the policies; an error when none does."""
+    import quadrille as qd
+    from quadrille.cli.study_show import overview
+
+    require_data(study, data)
+    policy, seen = _policy(policy), overview(study)
+    rows, verdicts = seen.rows(), list[Any]()
+    with show.progress_bar("Checking the frontier") as progress:
+        for row in rows:
+            verdicts.append(qd.check_policy(data, study.recipe(row["id"]), policy, **public))
+            if progress is not None:
+                progress(len(verdicts), len(rows))
+    if as_json:
+        listed = [{"candidate": row["id"], **verdict.as_dict()} for row, verdict in zip(rows, verdicts, strict=True)]
+        show.emit({"study": str(study.path), "axes": seen.axes, "frontier": listed})
+    else:
+        _show_frontier(seen.axes, rows, verdicts)
+    if all(verdict.outcome == "fail" for verdict in verdicts):
+        policies = [judged.policy for judged in verdicts[0].policies]
+        what = "policy" if len(policies) == 1 else "policies"
+        tell(f"no candidate on the frontier keeps the {what} {' and '.join(map(repr, policies))}.")
+        raise typer.Exit(BAD_INPUT)
+
+
+def _show_frontier(axes: tuple[str, str], rows: Sequence[Mapping[str, Any]], verdicts: Sequence[Verdict]) -> None:
+    show.title("The frontier, judged by the policy")
+    lines = [
+        (str(row["id"]), verdict.outcome, *(show.number(row["scores"][axis]) for axis in axes), _trouble(verdict))
+        for row, verdict in zip(rows, verdicts, strict=True)
+    ]
+    show.grid(("candidate", "verdict", *axes, "why"), lines, numbers=(0, 2, 3), whole=(0, 1))
+
+
+def _trouble(verdict: Verdict) -> str:
+    """Name the rules that fail, or those that a person must look at."""
+    rules = dict.fromkeys(line.rule for line in verdict.having(verdict.outcome))
+    return ", ".join(rules) if verdict.outcome != "pass" else ""
+
+
+@contextmanager
+def verdict_shown(*, as_json: bool) -> Generator[None]:
+    """Show the verdict of a release that is refused, before the error is told."""
+    from quadrille.release.judge import PolicyError
+
+    try:
+        yield
+    except PolicyError as error:
+        if as_json:
+            show.emit({"path": None, "files": [], "policy": error.verdict.as_dict()})
+        else:
+            show_verdict(error.verdict)
+        raise
+
+
+def show_verdict(verdict: Verdict) -> None:
+    """Print what each policy says, and, of several, the verdict of all."""
+    for judged in verdict.policies:
+        _show_judged(judged)
+    if len(verdict.policies) > 1:
+        show.note("")
+        show.facts([("both policies", verdict.outcome)])
+
+
+def _show_judged(judged: Judged) -> None:
+    """Print line by line what a policy says, and below it why."""
+    show.title(f"Policy: {judged.policy}")
+    rows = [(line.verdict, line.rule, line.asked, line.found) for line in judged.lines]
+    show.grid(("verdict", "rule", "asked", "found"), rows, whole=(0,))
+    why = [(f"{line.verdict}:", f"{line.rule}: {line.why}") for line in judged.lines if line.why]
+    if why:
+        show.note("")
+        show.facts(why)
+    show.note("")
+    show.facts([("verdict", judged.summary()), ("policy file", judged.source())])
+
+
+def _lines(count: int) -> str:
+    return "1 line" if count == 1 else f"{count} lines"

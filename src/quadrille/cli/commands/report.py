@@ -1,0 +1,52 @@
+"""`quadrille report`: the report for the review board."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from quadrille.cli import options as opt
+from quadrille.cli import show
+from quadrille.cli.inputs import check_new, load, names, open_study, refuse_sources, source_of
+
+
+def report(
+    study: opt.StudyFile,
+    file: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[FILE]", help="The data of the study. [default: what its job named]", show_default=False
+        ),
+    ] = None,
+    candidate: opt.Candidate = None,
+    risk: opt.Risk = None,
+    loss: opt.Loss = None,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The HTML file to write.")] = Path("report.html"),
+    readers: opt.Readers = False,
+    var_stratum: opt.VarStratum = None,
+    var_unit: opt.VarUnit = None,
+    codebook: opt.Codebook = None,
+    weight: opt.Weight = None,
+    overwrite: opt.Overwrite = False,
+    as_json: opt.Json = False,
+) -> None:
+    """Write the report for the review board, as one HTML file."""
+    from quadrille.report import write_readers, write_report
+
+    known, folder = open_study(study), out.with_name(f"{out.stem}-readers") if readers else None
+    source = source_of(known, file, codebook, weight)
+    check_new(out, overwrite=overwrite, source=source[0])
+    refuse_sources(known, out, folder, replaces=overwrite)
+    with show.working("Reading and writing the report"):
+        data = load(*source)
+        if folder is not None:  # first, because a folder can fail in more ways than a file whose place was checked
+            chosen = known.pick("knee", risk=risk, loss=loss).recipe if candidate is None else known.recipe(candidate)
+            write_readers(data, chosen, folder, stratum=names(var_stratum), psu=var_unit, overwrite=overwrite)
+        path = write_report(known, data, out, candidate=candidate, risk=risk, loss=loss, overwrite=overwrite)
+    if as_json:
+        show.emit({"study": str(study), "report": str(path), "readers": folder and str(folder)})
+    else:
+        also = "" if folder is None else f" and {folder}/"
+        show.note(f"Wrote {path}{also}. It is confidential; open it in a browser, no network is needed.")

@@ -1,0 +1,80 @@
+"""`quadrille swap`: try a swap and score it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from quadrille.cli import options as opt
+from quadrille.cli import show
+from quadrille.cli.designs import design_words, recipe_of
+from quadrille.cli.guard import tell
+from quadrille.cli.inputs import check_new, load
+from quadrille.cli.show import measured
+
+if TYPE_CHECKING:
+    from quadrille.data import Data
+    from quadrille.recipe import Recipe
+
+
+def swap(
+    ctx: typer.Context,
+    file: opt.File,
+    method: opt.Method = None,
+    recipe: opt.RecipeFile = None,
+    save_recipe: opt.SaveRecipe = None,
+    measures: opt.Measures = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the swapped file as it is: not a release."),
+    ] = None,
+    codebook: opt.Codebook = None,
+    weight: opt.Weight = None,
+    geography: opt.Geography = None,
+    overwrite: opt.Overwrite = False,
+    as_json: opt.Json = False,
+) -> None:
+    """Try a swap and score it. Writes nothing without --out."""
+    import quadrille as qd
+
+    check_new(out, save_recipe, overwrite=overwrite, source=file)
+    with show.working("Reading, swapping and scoring"):
+        made = recipe_of(ctx, method, recipe)
+        data = load(file, codebook, weight, geography)
+        plan = made.plan(data)
+        account = plan.report(data)
+        scores = qd.score(data, plan, measured(made, measures, data))
+        _save(out, save_recipe, made, lambda: plan.apply(data))
+    for warning in account.warnings:
+        tell(f"warning: {warning}")
+    if out is not None:
+        _warn_not_a_release(seed_lost=save_recipe is None and recipe is None and "seed" not in design_words(ctx))
+    if as_json:
+        chosen = json.loads(made.design_json())  # the seed stays out: it is a secret
+        written = {"out": out and str(out), "save_recipe": save_recipe and str(save_recipe)}
+        show.emit({"recipe": chosen, "account": account.as_dict(), "scores": scores.as_dict(), **written})
+    else:
+        show.show_account(account)
+        show.show_scores(scores)
+
+
+def _save(out: Path | None, save_recipe: Path | None, recipe: Recipe, swapped: Callable[[], Data]) -> None:
+    """Write both files or neither."""
+    import quadrille as qd
+    from quadrille.io.atomic import new_file
+
+    text = (recipe.to_json() + "\n").encode()
+    with nullcontext() if save_recipe is None else new_file(save_recipe, text, private=True):
+        for line in () if out is None else qd.write(swapped(), out, private=True):
+            tell(f"not in the file: {line}")
+
+
+def _warn_not_a_release(*, seed_lost: bool) -> None:
+    tell("warning: this file keeps row order and identifiers. It is not a release; use `quadrille release`.")
+    if seed_lost:
+        tell("warning: the secret seed is not kept, so this swap cannot be repeated. Add --save-recipe FILE.")
