@@ -22,23 +22,19 @@ if TYPE_CHECKING:
 
 def correct(
     table: Annotated[Path, typer.Argument(metavar="TABLE", help="A table of counts, CSV; labels in the first column.")],
-    f: Annotated[float | None, typer.Option(metavar="NUMBER", help="The factor that the publisher gives.")] = None,
-    methods_note: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Read f from this methods note instead.")
-    ] = None,
+    f: Annotated[float | None, opt.value("NUMBER", "The factor that the publisher gives.")] = None,
+    methods_note: Annotated[Path | None, opt.value("FILE", "Read f from this methods note instead.")] = None,
     of_class: Annotated[
         str | None,
-        typer.Option("--class", metavar="LABEL", help="The class that TABLE counts, where the note gives f by class."),
+        opt.value("LABEL", "The class that TABLE counts, where the note gives f by class.", "--class"),
     ] = None,
     class_column: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="The column of TABLE that holds the classes; the result is their sum."),
+        opt.value("COLUMN", "The column of TABLE that holds the classes; the result is their sum."),
     ] = None,
     swapped: opt.Swapped = None,
-    kind: Annotated[
-        str | None, typer.Option(metavar="WORD", help="pairs or cycles. [default: what the note says, or pairs]")
-    ] = None,
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the corrected table to this CSV.")] = None,
+    kind: Annotated[str | None, opt.value("WORD", "pairs or cycles. [default: what the note says, or pairs]")] = None,
+    out: Annotated[Path | None, opt.value("FILE", "Write the corrected table to this CSV.")] = None,
     no_totals: opt.NoTotals = False,
     overwrite: opt.Overwrite = False,
     as_json: opt.Json = False,

@@ -9,8 +9,6 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from quadrille.cli import options as opt
 from quadrille.cli import show
 from quadrille.cli.guard import warnings_told
@@ -114,7 +112,7 @@ SEEDS = 5
 
 
 def demo(
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="The folder to write to.")] = Path("demo"),
+    out: Annotated[Path, opt.value("FOLDER", "The folder to write to.")] = Path("demo"),
     seed: opt.Seed = None,
     as_json: opt.Json = False,
 ) -> None:

@@ -166,22 +166,18 @@ def error(
     file: Annotated[
         str, typer.Argument(metavar="FILE", help="A microdata file or dataset:NAME; with --swapped a table of counts.")
     ],
-    recipe: Annotated[
-        Path, typer.Option("--recipe", metavar="FILE", help="A recipe of permutation swapping, JSON: see swap.")
-    ],
-    margin: Annotated[str | None, typer.Option(metavar="A*B", help="The table of a file to look at.")] = None,
+    recipe: Annotated[Path, opt.value("FILE", "A recipe of permutation swapping, JSON: see swap.", "--recipe")],
+    margin: Annotated[str | None, opt.value("A*B", "The table of a file to look at.")] = None,
     swapped: opt.Swapped = None,
     chart: opt.Chart = None,
-    base: Annotated[int, typer.Option(metavar="NUMBER", help="Base of random rounding, to compare with.")] = 5,
+    base: Annotated[int, opt.value("NUMBER", "Base of random rounding, to compare with.")] = 5,
     sampling: Annotated[
         float | None,
-        typer.Option(
-            metavar="SHARE", help="The file is a random sample of this share of a population: its error, too."
-        ),
+        opt.value("SHARE", "The file is a random sample of this share of a population: its error, too."),
     ] = None,
     realised: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Draw predicted against realised change into this .png, .svg or .html."),
+        opt.value("FILE", "Draw predicted against realised change into this .png, .svg or .html."),
     ] = None,
     draws: opt.Draws = None,
     seed: opt.Seed = None,

@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from quadrille.cli import options as opt
 from quadrille.cli import show
 from quadrille.cli.inputs import check_new, load, open_study, refuse_sources, require_data, source_of
@@ -27,18 +25,16 @@ def frontier(
     loss: opt.Loss = None,
     chart: opt.Chart = None,
     runs: Annotated[
-        bool, typer.Option("--runs", help="Compare the runs of one design instead, which differ by seed only.")
+        bool, opt.flag("--runs", "Compare the runs of one design instead, which differ by seed only.")
     ] = False,
-    design: Annotated[
-        int | None, typer.Option(metavar="NUMBER", help="The design of --runs, where there are several: --json.")
-    ] = None,
+    design: Annotated[int | None, opt.value("NUMBER", "The design of --runs, where there are several: --json.")] = None,
     file: Annotated[
         str | None,
-        typer.Option(
+        opt.value(
+            "FILE",
+            "The data of the study, to predict its frontier in the chart. [default: its job's]",
             "--data",
-            metavar="FILE",
-            help="The data of the study, to predict its frontier in the chart. [default: its job's]",
-            rich_help_panel=opt.ABOUT_THE_FILE,
+            panel=opt.ABOUT_THE_FILE,
         ),
     ] = None,
     codebook: opt.Codebook = None,

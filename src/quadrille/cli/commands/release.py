@@ -38,32 +38,30 @@ def release(
     file: opt.File,
     study: Annotated[
         Path | None,
-        typer.Option(metavar="STUDY", help="Release --candidate ID of this study, or --pick."),
+        opt.value("STUDY", "Release --candidate ID of this study, or --pick."),
     ] = None,
     candidate: opt.Candidate = None,
-    pick: Annotated[bool, typer.Option("--pick", help="The candidate at the knee of the frontier.")] = False,
+    pick: Annotated[bool, opt.flag("--pick", "The candidate at the knee of the frontier.")] = False,
     method: opt.Method = None,
     recipe: opt.RecipeFile = None,
     measures: opt.Measures = None,
     policy: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="A policy, TOML; QUADRILLE_POLICY is checked as well."),
+        opt.value("FILE", "A policy, TOML; QUADRILLE_POLICY is checked as well."),
     ] = None,
     check: Annotated[
         bool,
-        typer.Option("--check", help="Write nothing, only judge; of a study: its frontier."),
+        opt.flag("--check", "Write nothing, only judge; of a study: its frontier."),
     ] = False,
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="The folder to make.")] = Path("release"),
+    out: Annotated[Path, opt.value("FOLDER", "The folder to make.")] = Path("release"),
     format: Annotated[
         str,
-        typer.Option(metavar="WORD", help="Public file: csv, parquet, sav, dta or xpt."),
+        opt.value("WORD", "Public file: csv, parquet, sav, dta or xpt."),
     ] = "csv",
-    keep_order: Annotated[
-        bool, typer.Option("--keep-order", help="Do not shuffle the public rows.", rich_help_panel=opt.RARELY)
-    ] = False,
+    keep_order: Annotated[bool, opt.flag("--keep-order", "Do not shuffle the public rows.", panel=opt.RARELY)] = False,
     publish_f: Annotated[
         bool,
-        typer.Option("--publish-f", help="Publish how users can correct tables.", rich_help_panel=opt.RARELY),
+        opt.flag("--publish-f", "Publish how users can correct tables.", panel=opt.RARELY),
     ] = False,
     readers: opt.Readers = False,
     var_stratum: opt.VarStratum = None,

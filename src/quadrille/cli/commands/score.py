@@ -35,71 +35,49 @@ def score(
     before: Annotated[str, typer.Argument(metavar="BEFORE", help="The original file, or dataset:NAME.")],
     after: Annotated[
         str | None,
-        typer.Argument(metavar="[AFTER]", help="The file to compare; else recipes are drawn.", show_default=False),
+        typer.Argument(metavar="AFTER", help="The file to compare; else recipes are drawn.", show_default=False),
     ] = None,
     recipe: Annotated[
         list[Path] | None,
-        typer.Option(
-            metavar="FILE", help="Of AFTER: the recipe that made it, rows in order. Without AFTER: recipes to compare."
-        ),
+        opt.value("FILE", "Of AFTER: the recipe that made it, rows in order. Without AFTER: recipes to compare."),
     ] = None,
     draws: opt.Draws = None,
     vary: Annotated[
         str | None,
-        typer.Option(metavar="NAME=VALUES", help="Compare values of a parameter of the recipe: rate=0.01,0.05."),
+        opt.value("NAME=VALUES", "Compare values of a parameter of the recipe: rate=0.01,0.05."),
     ] = None,
     without: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Compare the recipe with itself without a parameter: rules."),
+        opt.value("NAME", "Compare the recipe with itself without a parameter: rules."),
     ] = None,
     measures: opt.Measures = None,
     where: opt.Where = None,
     by: Annotated[
         list[str] | None,
-        typer.Option(metavar="LEVELS", help="By area: county,tract or crosses such as county*sex."),
+        opt.value("LEVELS", "By area: county,tract or crosses such as county*sex."),
     ] = None,
     rank: Annotated[
         str | None,
-        typer.Option(
-            metavar="MEASURE",
-            help="By area: the measure to rank by. [default: effective_swap_rate]",
-            rich_help_panel=opt.RARELY,
-        ),
+        opt.value("MEASURE", "By area: the measure to rank by. [default: effective_swap_rate]", panel=opt.RARELY),
     ] = None,
     top: Annotated[
         int | None,
-        typer.Option(
-            metavar="NUMBER",
-            help=f"By area: how many most and least affected. [default: {TOP}]",
-            rich_help_panel=opt.RARELY,
-        ),
+        opt.value("NUMBER", f"By area: how many most and least affected. [default: {TOP}]", panel=opt.RARELY),
     ] = None,
     min_records: Annotated[
         int | None,
-        typer.Option(
-            metavar="NUMBER", help="By area: the least records of an area that is ranked.", rich_help_panel=opt.RARELY
-        ),
+        opt.value("NUMBER", "By area: the least records of an area that is ranked.", panel=opt.RARELY),
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write every area, or every draw, to this .csv or .parquet.")
-    ] = None,
+    out: Annotated[Path | None, opt.value("FILE", "Write every area, or every draw, to this .csv or .parquet.")] = None,
     chart: opt.Chart = None,
     chart_flows: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="By area: draw the flows between areas.",
-            rich_help_panel=opt.RARELY,
-        ),
+        opt.value("FILE", "By area: draw the flows between areas.", panel=opt.RARELY),
     ] = None,
     codebook: opt.Codebook = None,
     codebook_after: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Codebook of the second file, where it differs.",
-            rich_help_panel=opt.ABOUT_THE_FILE,
-        ),
+        opt.value("FILE", "Codebook of the second file, where it differs.", panel=opt.ABOUT_THE_FILE),
     ] = None,
     weight: opt.Weight = None,
     geography: opt.Geography = None,

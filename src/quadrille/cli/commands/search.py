@@ -8,8 +8,6 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
-import typer
-
 from quadrille.cli import options as opt
 from quadrille.cli import show
 from quadrille.cli.guard import refuse, tell
@@ -27,16 +25,12 @@ if TYPE_CHECKING:
 
 def search(
     job: opt.JobFile,
-    out: Annotated[
-        Path | None, typer.Option(metavar="STUDY", help="The study to write or go on with, instead of the job's.")
-    ] = None,
+    out: Annotated[Path | None, opt.value("STUDY", "The study to write or go on with, instead of the job's.")] = None,
     workers: opt.Workers = None,
-    seeds: Annotated[
-        int | None, typer.Option(metavar="NUMBER", help="Secret seeds per design, instead of the job's seeds.")
-    ] = None,
+    seeds: Annotated[int | None, opt.value("NUMBER", "Secret seeds per design, instead of the job's seeds.")] = None,
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="Say how many candidates, how long, what is infeasible and what to expect."),
+        opt.flag("--dry-run", "Say how many candidates, how long, what is infeasible and what to expect."),
     ] = False,
     as_json: opt.Json = False,
 ) -> None:

@@ -25,7 +25,7 @@ DesignFile = Annotated[
 
 def simulate(
     design: DesignFile,
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="The folder to write or go on with.")],
+    out: Annotated[Path, opt.value("FOLDER", "The folder to write or go on with.")],
     charts: opt.Charts = None,
     workers: opt.Workers = None,
     as_json: opt.Json = False,
