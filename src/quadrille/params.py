@@ -218,7 +218,7 @@ class ColumnSets(Param):
 
     def shape(self) -> dict[str, object]:
         one = {"type": "array", "items": {"type": "string"}, "uniqueItems": True, "minItems": 1}
-        return {"type": "array", "items": one}
+        return {"type": "array", "items": {"anyOf": [one, {"type": "string", "minLength": 1}]}}
 
 
 @dataclass(frozen=True)
@@ -433,7 +433,8 @@ class Weights(Param):
 
     def shape(self) -> dict[str, object]:
         number = {"type": "number", "minimum": 0}
-        return {"type": "object", "properties": dict.fromkeys(self.names, number), "additionalProperties": False}
+        named: dict[str, object] = dict.fromkeys(self.names, number)
+        return {"type": "object", "properties": named, "additionalProperties": False, "minProperties": 1}
 
 
 @dataclass(frozen=True)
