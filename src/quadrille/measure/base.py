@@ -29,6 +29,9 @@ Side = Literal["risk", "loss"]
 Direction = Literal["lower", "higher", "nearer 0"]
 Layout = Literal["table", "pair", "each", "joint", "participation", "moved", "margins", "columns", "models"]
 
+NISS_131 = "Gomatam & Karr (2003), NISS Technical Report 131"
+DOHRMANN_2009 = "Dohrmann, Krenzke, Roey & Russell (2009)"
+
 ALL_PAIRS = "2-way"
 NOTHING_CHANGED = "nothing changed"
 NO_DIFFERENCE = "no difference"
@@ -90,7 +93,7 @@ class Measure:
     over_changed: bool = False
     grouped: Callable[..., Grouped] | None = None
 
-    def bound(self, call: Address) -> Measure:
+    def with_options(self, call: Address) -> Measure:
         """Return the measure with the options of a call filled in."""
         for name, value in call.options:
             if name not in self.options:

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quadrille.expressions import Floats
-from quadrille.measure.base import NOTHING_CHANGED, Measure, Score, undefined
+from quadrille.measure.base import DOHRMANN_2009, NOTHING_CHANGED, Measure, Score, undefined
 from quadrille.measure.moments import Ints, Sums, SumsChange
-from quadrille.measure.utility import REFERENCE
 
 CHANGED = 1e-9
 """A correlation that moves less has not changed."""
@@ -147,7 +146,7 @@ MEASURES = (
         range=(0.0, inf),
         definition="mean of |r before − r after| / SE, r the weighted correlation, SE = (1 − r before²) / √n, over the "
         "pairs of columns with a moved one whose r changed by more than 1e-9",
-        reference=REFERENCE,
+        reference=DOHRMANN_2009,
         layout="columns",
         score=_r_ased,
         options={"max_levels": 16},

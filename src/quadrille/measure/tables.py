@@ -1,20 +1,19 @@
-"""Distances between the distributions of a table before and after: Hellinger, total variation, entropy."""
+"""Distances between a table before and after: Hellinger, total variation, entropy; HD1 to HD4, which keep the weights."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from math import inf, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
 from quadrille.measure.areas import Areas, Grouped
-from quadrille.measure.base import EMPTY, NOTHING_CHANGED, Measure, Score, undefined
+from quadrille.measure.base import DOHRMANN_2009, EMPTY, NISS_131, NOTHING_CHANGED, Layout, Measure, Score, undefined
 from quadrille.summary import Change, Tally
 
 Shares = NDArray[np.float64]
-_REPORT = "Gomatam & Karr (2003), NISS Technical Report 131"
 
 
 def over_shares(formula: Callable[[Shares, Shares], float]) -> Callable[[Tally, Change], Score]:
@@ -73,6 +72,55 @@ def _entropy_change(f: Shares, g: Shares) -> float:
     return float((_entropy_terms(g) - _entropy_terms(f)).sum())
 
 
+def _distance(before: Tally, change: Change, *, normal: bool, min_cell: int = 0) -> Score:
+    """(1/√2) √( Σ (√W before − √W after)² ) over the cells with more than `min_cell` records before."""
+    if not change.total_old or not change.total_new:
+        return undefined(EMPTY)
+    if min_cell and before.known("largest", lambda: int(before.count.max(initial=0))) <= min_cell:
+        return undefined(f"no cell has more than {min_cell} records")
+    kept = change.old_count > min_cell if min_cell else slice(None)
+    old, new = change.old[kept], change.new[kept]
+    detail = {"cells_changed": int((old != new).sum())}
+    if change.nothing_changed:
+        return Score(0.0, detail, NOTHING_CHANGED)
+    unit, unit_after = change.per_unit, change.per_unit_after or change.per_unit
+    total = change.total_old / unit / 2 + change.total_new / unit_after / 2
+    value = hellinger(old, new) / sqrt(unit) if unit == unit_after else hellinger(old / unit, new / unit_after)
+    note = "" if detail["cells_changed"] or not min_cell else f"only cells of up to {min_cell} records changed"
+    return Score(value / sqrt(total) if normal else value, detail, note)
+
+
+def hellinger(before: np.ndarray, after: np.ndarray) -> float:
+    """Return (1/√2) √( Σ (√before − √after)² ) of two arrays of cell weights."""
+    # √a − √b = (a − b) / (√a + √b): whole numbers are subtracted, so that nothing cancels.
+    old, new = np.asarray(before), np.asarray(after)
+    bottom = np.sqrt(old) + np.sqrt(new)
+    step = np.divide(old - new, bottom, out=np.zeros(len(bottom)), where=bottom > 0)
+    return sqrt(float((step**2).sum()) / 2)
+
+
+def _measure(number: int, normal: bool) -> Measure:
+    layout: Layout = "moved" if number <= 2 else "margins"
+    limited = number in (2, 4)
+    cells = "cells c of the cross of the moved variables" if number <= 2 else "categories c of a moved variable"
+    which = f"{cells} with more than min_cell records before" if limited else cells
+    which += "; mean over the variables" if number > 2 else ""
+    bottom = " / √(total weight)" if normal else ""
+    score: Callable[..., Score] = partial(_distance, normal=normal)
+    return Measure(
+        name=f"hd{number}_norm" if normal else f"hd{number}",
+        side="loss",
+        direction="lower",
+        range=(0.0, 1.0 if normal else inf),
+        definition=f"(1/√2) √( Σ (√W before(c) − √W after(c))² ){bottom}, W sums of weights, {which}",
+        reference=DOHRMANN_2009,
+        layout=layout,
+        score=score,
+        options={"min_cell": 45} if limited else {},
+        weight_linear=not limited,
+    )
+
+
 MEASURES = (
     Measure(
         name="hellinger",
@@ -80,7 +128,7 @@ MEASURES = (
         direction="lower",
         range=(0.0, 1.0),
         definition="(1/√2) √( Σ (√f − √g)² ), f and g the shares of the cells before and after",
-        reference=_REPORT,
+        reference=NISS_131,
         layout="table",
         score=over_shares(_hellinger),
         grouped=by_area(lambda f, g: (np.sqrt(f) - np.sqrt(g)) ** 2, lambda sums: np.sqrt(sums / 2)),
@@ -91,7 +139,7 @@ MEASURES = (
         direction="lower",
         range=(0.0, 1.0),
         definition="½ Σ |f − g|, f and g the shares of the cells before and after",
-        reference=_REPORT,
+        reference=NISS_131,
         layout="table",
         score=over_shares(_total_variation),
         grouped=by_area(lambda f, g: np.abs(f - g) / 2),
@@ -102,9 +150,10 @@ MEASURES = (
         direction="nearer 0",
         range=(-inf, inf),
         definition="H(g) − H(f), H(p) = −Σ p ln p in nats; positive: more uncertainty after",
-        reference=_REPORT + ", with the sign of its Table 5",
+        reference=NISS_131 + ", with the sign of its Table 5",
         layout="table",
         score=over_shares(_entropy_change),
         grouped=by_area(lambda f, g: _entropy_terms(g) - _entropy_terms(f)),
     ),
+    *(_measure(number, normal) for normal in (False, True) for number in (1, 2, 3, 4)),
 )

@@ -12,7 +12,7 @@ from typing import Any, Literal, cast
 
 from quadrille import swap
 from quadrille.errors import InputError, QuadrilleError, bad_parameter, unknown_name
-from quadrille.measure.axes import measure_of
+from quadrille.measure import measure_of
 from quadrille.measure.base import Address, Measure
 from quadrille.params import Table, frozen
 from quadrille.text import know_sections, parse_toml
@@ -330,7 +330,7 @@ def _known(table: Table, address: str, key: str, index: int | None = None) -> Me
     """Return the measure of an address; one that is not understood is refused where it stands."""
     try:
         call = Address.parse(address)
-        kind = measure_of(address).bound(call)
+        kind = measure_of(address).with_options(call)
     except QuadrilleError as error:
         return table.refuse(str(error), key, index)
     if fault := _fault(call, kind):

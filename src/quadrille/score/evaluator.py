@@ -54,7 +54,7 @@ class Evaluator:
         for call, kind in calls.items() if self.levels else ():
             check_call(call, kind, self.levels)
         self._calls = [_narrowed(call, condition) for call in calls]
-        self._kinds = {call.text: kind.bound(call) for call, kind in calls.items()}
+        self._kinds = {call.text: kind.with_options(call) for call, kind in calls.items()}
         self._parts: dict[tuple[tuple[str, ...], tuple[str, ...]], list[Parts]] = {}
         self._before: dict[Summary, Statistic] = {}
         self.fused: dict[Cross, Fused] = {}
