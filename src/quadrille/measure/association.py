@@ -179,7 +179,6 @@ def _measure(name: str, coefficient: str, coefficients: Coefficients) -> Measure
     return Measure(
         name=name,
         side="loss",
-        direction="lower",
         range=(0.0, inf),
         definition=coefficient,
         reference=DOHRMANN_2009,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import KW_ONLY, dataclass, field, replace
+from functools import cached_property, partial
 from itertools import chain, combinations
-from typing import Literal
+from typing import Literal, cast
 
 from quadrille.data import Data, require_columns
 from quadrille.errors import InputError, bad_parameter, unknown_name
@@ -23,6 +23,7 @@ from quadrille.expressions import (
 )
 from quadrille.measure.areas import Grouped
 from quadrille.measure.moments import Moments
+from quadrille.params import Columns, ConditionText, Digits, Models, Param, object_schema
 from quadrille.summary import Participation, Summary, Table, Transition
 
 Side = Literal["risk", "loss"]
@@ -35,7 +36,6 @@ DOHRMANN_2009 = "Dohrmann, Krenzke, Roey & Russell (2009)"
 ALL_PAIRS = "2-way"
 NOTHING_CHANGED = "nothing changed"
 NO_DIFFERENCE = "no difference"
-_DIGITS = 9
 EMPTY = "no record, or no weight, in the table"
 MOST_COLUMNS = 500
 """A model of more columns is not fitted."""
@@ -63,6 +63,35 @@ def undefined(reason: str) -> Score:
     return Score(None, note=reason)
 
 
+def option(name: str, default: int, text: str) -> Param:
+    """Declare an option of a measure: a whole number of 1 or more, or a switch, which is off at 0 and on at 1."""
+    declared = Digits(text) if default else Digits(text, least=0, most=1)
+    return declared.of_field(name, int, default)
+
+
+def _named(text: str, otherwise: str) -> Param:
+    return Columns(text, otherwise=otherwise).of_field("variables", tuple, ())
+
+
+WHERE = ConditionText("only records that meet it count, as in where=Sex=Male & Age!=<25").of_field("where", str, None)
+_TABLE = "the variables of the table, A*B; 2-way for every pair of key variables"
+_KEYS, _MOVED = "the cross of the key variables", "the columns that the plan moves"
+_NAMED: Mapping[Layout, Param] = {
+    "table": _named(_TABLE, _KEYS),
+    "participation": _named(_TABLE, _KEYS),
+    "pair": _named("the variables that are paired up, A*B*C", "the key variables"),
+    "each": _named("the variables, each by itself", _MOVED),
+    "joint": _named("the variables, taken together", _MOVED),
+    "moved": _named(_TABLE, f"the cross of {_MOVED}"),
+    "margins": _named("the variables, each by itself", _MOVED),
+    "columns": _named("the variables that are correlated", f"the key variables, the outcomes and {_MOVED}"),
+    "models": Models(f"models, joined by ';', as in {EXAMPLE}", otherwise=f"each outcome on {_MOVED}").of_field(
+        "models", tuple, ()
+    ),
+}
+"""What an address names before its options, by layout."""
+
+
 @dataclass(frozen=True)
 class Measure:
     """One measure: `score(before, change)` for one summary.
@@ -73,41 +102,66 @@ class Measure:
     (one table; without a margin the cross of the columns that the plan moves), "margins" (one table per variable;
     else those that the plan moves), "columns" (correlations of several variables) or "models" (regressions).
     `over_changed`: pairs are averaged over those that changed; without a margin the moved columns join the keys.
-    `direction` says which values are better: "lower", "higher" or "nearer 0". `options` are whole numbers of 1 or
-    more that `score` takes by name, with their defaults; one whose default is 0 is a switch, which 1 turns on.
-    `weight_linear`: a record of weight 2 counts as the record twice. `grouped` gives the values of all areas of a table
-    at once, where there is a quick way.
+    `direction` says which values are better: "lower", "higher" or "nearer 0". `declares` are the options that `score`
+    takes by name, each declared once with its help, limits and default. `weight_linear`: a record of weight 2 counts
+    as the record twice. `grouped` gives the values of all areas of a table at once, where there is a quick way.
     """
 
     name: str
     side: Side
-    direction: Direction
-    range: tuple[float, float]
     definition: str
     reference: str
-    layout: Layout
     score: Callable[..., Score]
-    options: Mapping[str, int] = field(default_factory=dict[str, int], hash=False)
+    _: KW_ONLY
+    direction: Direction = "lower"
+    range: tuple[float, float] = (0.0, 1.0)
+    layout: Layout = "table"
+    declares: tuple[Param, ...] = ()
     weight_linear: bool = True
     ordinal: bool = False
     over_changed: bool = False
     grouped: Callable[..., Grouped] | None = None
 
-    def with_options(self, call: Address) -> Measure:
-        """Return the measure with the options of a call filled in."""
-        for name, value in call.options:
-            if name not in self.options:
-                raise unknown_name("option", name, ["where", *self.options], where=f"the measure {call.text!r}")
-            if not value.isdecimal() or len(value) > _DIGITS or int(value) < 1:
-                must = f"a whole number of 1 or more, with at most {_DIGITS} digits"
-                raise bad_parameter(f"the measure {self.name}", name, must, value)
-            if self.options[name] == 0 and int(value) != 1:
-                raise bad_parameter(f"the measure {self.name}", name, "1, or left out", value)
-        options = {**self.options, **{name: int(value) for name, value in call.options}}
-        if not options:
+    @cached_property
+    def options(self) -> dict[str, int]:
+        """The options and their values: the defaults, or those of an address."""
+        return {param.name: cast("int", param.default) for param in self.declares}
+
+    def params(self) -> dict[str, Param]:
+        """Return what an address of the measure can hold: variables or models, a condition, and the options.
+
+        >>> from quadrille import measure
+        >>> list(measure.get("small_cells").params()), measure.get("small_cells").params()["n"].default
+        (['variables', 'where', 'n'], 3)
+        """
+        return {param.name: param for param in (_NAMED[self.layout], WHERE, *self.declares)}
+
+    @property
+    def options_text(self) -> str:
+        """The options with their defaults and what they mean, as a list of measures shows them."""
+        return "; ".join(f"{param.name}={param.default}: {param.help}" for param in self.declares)
+
+    def schema(self) -> dict[str, object]:
+        """Return the JSON Schema of an address, taken apart.
+
+        >>> from quadrille import measure
+        >>> measure.get("chi_square").schema()["properties"]["infinite"]["maximum"]
+        1
+        """
+        return object_schema(self.name, self.params().values(), {"measure": self.name})
+
+    def with_options(self, address: Address) -> Measure:
+        """Return the measure with the options of an address filled in."""
+        declared, values = {param.name: param for param in self.declares}, dict(self.options)
+        for name, text in address.options:
+            if name not in declared:
+                raise unknown_name("option", name, ["where", *declared], where=f"the measure {address.text!r}")
+            values[name] = cast("int", declared[name].check(f"the measure {self.name}", name, text))
+        if not values:
             return self
-        grouped = None if self.grouped is None else partial(self.grouped, **options)
-        return replace(self, score=partial(self.score, **options), grouped=grouped, options=options)
+        grouped = None if self.grouped is None else partial(self.grouped, **values)
+        declares = tuple(replace(param, default=values[param.name]) for param in self.declares)
+        return replace(self, score=partial(self.score, **values), grouped=grouped, declares=declares)
 
     @property
     def by_record(self) -> bool:

@@ -6,14 +6,15 @@ the changed cells only; the diversities look at every cell of the areas that the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from math import inf, ldexp, log1p
 
 import numpy as np
 
 from quadrille.data import Cells
 from quadrille.measure.areas import Areas, Floats, Grouped, Ints, steps
-from quadrille.measure.base import EMPTY, NOTHING_CHANGED, Direction, Measure, Score, undefined
+from quadrille.measure.base import EMPTY, NOTHING_CHANGED, Direction, Measure, Score, option, undefined
+from quadrille.params import Param
 from quadrille.summary import Change, Tally
 
 Terms = Callable[[Floats], Floats]
@@ -208,6 +209,10 @@ _SHARES = (
 )
 _ZERO = "cells with f = 0 < f′ are left out and counted; infinite=1: ∞ if there are any"
 
+_INFINITE = option(
+    "infinite", 0, "1: ∞ where a cell was empty before and is not after; such cells are left out otherwise"
+)
+
 
 def _measure(
     name: str,
@@ -215,7 +220,7 @@ def _measure(
     score: Callable[..., Score],
     grouped: Callable[..., Grouped],
     direction: Direction = "nearer 0",
-    options: Mapping[str, int] | None = None,
+    declares: tuple[Param, ...] = (),
 ) -> Measure:
     return Measure(
         name=name,
@@ -224,10 +229,9 @@ def _measure(
         range=(0.0 if direction == "lower" else -inf, inf),
         definition=definition,
         reference=REFERENCE,
-        layout="table",
         score=score,
         grouped=grouped,
-        options=options or {},
+        declares=declares,
     )
 
 
@@ -238,7 +242,7 @@ MEASURES = (
         _over_cells(_chi_square),
         _cells_by_area(_chi_square),
         "lower",
-        {"infinite": 0},
+        (_INFINITE,),
     ),
     _measure(
         "effective_swap_rate",
@@ -253,7 +257,7 @@ MEASURES = (
         f"2 Σ f′ ln(f′/f), {_COUNTS}; {_ZERO}; negative at times where cells are left out or totals differ",
         _over_cells(_deviance),
         _cells_by_area(_deviance),
-        options={"infinite": 0},
+        declares=(_INFINITE,),
     ),
     _measure("gini_difference", f"Σ (r′² − r²), {_SHARES}", _over_shares(_sum_of(_squares)), _sum_by_area(_squares)),
     _measure(

@@ -56,8 +56,6 @@ MEASURES = (
     Measure(
         name="ordinal_shift",
         side="loss",
-        direction="lower",
-        range=(0.0, 1.0),
         definition="mean over records of |category position after − before| / (m − 1), m the categories of the scale",
         reference=f"asked for in the discussion of {NISS_131}",
         layout="each",

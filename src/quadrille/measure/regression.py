@@ -128,7 +128,6 @@ MEASURES = (
     Measure(
         name="ased_reg",
         side="loss",
-        direction="lower",
         range=(0.0, inf),
         definition="mean over models of the mean over coefficients b, intercept included, of |b before − b after| / SE "
         "before; weighted least squares, s² = Σ w e² / (n − p), Var b = s² (X'WX)⁻¹",

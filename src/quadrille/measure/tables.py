@@ -1,4 +1,4 @@
-"""Distances between a table before and after: Hellinger, total variation, entropy; HD1 to HD4, which keep the weights."""
+"""Distances between a table before and after: Hellinger, total variation, entropy; HD1 to HD4 keep the weights."""
 
 from __future__ import annotations
 
@@ -10,7 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quadrille.measure.areas import Areas, Grouped
-from quadrille.measure.base import DOHRMANN_2009, EMPTY, NISS_131, NOTHING_CHANGED, Layout, Measure, Score, undefined
+from quadrille.measure.base import (
+    DOHRMANN_2009,
+    EMPTY,
+    NISS_131,
+    NOTHING_CHANGED,
+    Layout,
+    Measure,
+    Score,
+    option,
+    undefined,
+)
 from quadrille.summary import Change, Tally
 
 Shares = NDArray[np.float64]
@@ -99,6 +109,9 @@ def hellinger(before: np.ndarray, after: np.ndarray) -> float:
     return sqrt(float((step**2).sum()) / 2)
 
 
+_MIN_CELL = option("min_cell", 45, "only cells with more records before count")
+
+
 def _measure(number: int, normal: bool) -> Measure:
     layout: Layout = "moved" if number <= 2 else "margins"
     limited = number in (2, 4)
@@ -110,13 +123,12 @@ def _measure(number: int, normal: bool) -> Measure:
     return Measure(
         name=f"hd{number}_norm" if normal else f"hd{number}",
         side="loss",
-        direction="lower",
         range=(0.0, 1.0 if normal else inf),
         definition=f"(1/√2) √( Σ (√W before(c) − √W after(c))² ){bottom}, W sums of weights, {which}",
         reference=DOHRMANN_2009,
         layout=layout,
         score=score,
-        options={"min_cell": 45} if limited else {},
+        declares=(_MIN_CELL,) if limited else (),
         weight_linear=not limited,
     )
 
@@ -125,22 +137,16 @@ MEASURES = (
     Measure(
         name="hellinger",
         side="loss",
-        direction="lower",
-        range=(0.0, 1.0),
         definition="(1/√2) √( Σ (√f − √g)² ), f and g the shares of the cells before and after",
         reference=NISS_131,
-        layout="table",
         score=over_shares(_hellinger),
         grouped=by_area(lambda f, g: (np.sqrt(f) - np.sqrt(g)) ** 2, lambda sums: np.sqrt(sums / 2)),
     ),
     Measure(
         name="total_variation",
         side="loss",
-        direction="lower",
-        range=(0.0, 1.0),
         definition="½ Σ |f − g|, f and g the shares of the cells before and after",
         reference=NISS_131,
-        layout="table",
         score=over_shares(_total_variation),
         grouped=by_area(lambda f, g: np.abs(f - g) / 2),
     ),
@@ -151,7 +157,6 @@ MEASURES = (
         range=(-inf, inf),
         definition="H(g) − H(f), H(p) = −Σ p ln p in nats; positive: more uncertainty after",
         reference=NISS_131 + ", with the sign of its Table 5",
-        layout="table",
         score=over_shares(_entropy_change),
         grouped=by_area(lambda f, g: _entropy_terms(g) - _entropy_terms(f)),
     ),

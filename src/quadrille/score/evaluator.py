@@ -225,7 +225,7 @@ def score(
 
 
 def measures() -> pl.DataFrame:
-    """Return every measure: name, side, which values are better, range, definition, reference.
+    """Return every measure: name, side, which values are better, range, definition, options, reference.
 
     Example
     -------
@@ -242,6 +242,7 @@ def measures() -> pl.DataFrame:
                 "better": kind.direction,
                 "range": f"[{kind.range[0]:g}, {kind.range[1]:g}]",
                 "definition": kind.definition,
+                "options": kind.options_text,
                 "reference": kind.reference,
             }
             for kind in measure.MEASURES.values()
