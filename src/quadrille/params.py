@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, MISSING, dataclass, fields, replace
 from functools import cached_property
 from math import inf, isfinite, nan
@@ -714,6 +714,8 @@ class UpTo(Count):
 
     most: int = 999_999_999
 
+    example = "3"
+
     def check(self, owner: str, parameter: str, value: object) -> object:
         if isinstance(value, bool) or not isinstance(value, int) or not self.least <= value <= self.most:
             must = self.must or f"a whole number from {self.least:,} to {self.most:,}"
@@ -790,24 +792,26 @@ class Text(Setting):
 
 @dataclass(frozen=True)
 class Texts(Setting):
-    """A list of distinct texts, of the `known` ones where there are such: `one` of them is called so, or `what`."""
+    """A list of `what`, each once; where only some are `known`, an unknown one is reported as no such `one`."""
 
     what: str = "texts"
     one: str = "text"
-    known: tuple[str, ...] = ()
+    known: Callable[[], Sequence[str]] = tuple
 
     kind = "texts"
 
     def of_table(self, table: Table) -> object:
         """An empty list that is written would be a rule about nothing."""
         listed = table.texts(self.written, self.what, least=1)
+        known = self.known()
         for index, text in enumerate(listed):
-            if self.known and text not in self.known:
-                table.refuse(str(unknown_name(self.one, text, self.known)), self.written, index)
+            if known and text not in known:
+                table.refuse(str(unknown_name(self.one, text, known)), self.written, index)
         return listed
 
     def shape(self) -> dict[str, object]:
-        one = {"type": "string", "enum": list(self.known)} if self.known else {"type": "string"}
+        known = list(self.known())
+        one = {"type": "string", "enum": known} if known else {"type": "string"}
         return {"type": "array", "items": one, "uniqueItems": True, "minItems": 1}
 
 
