@@ -208,10 +208,7 @@ _SHARES = (
     "differ in composition a swap makes them more alike and the value negative: larger is not more perturbed"
 )
 _ZERO = "cells with f = 0 < f′ are left out and counted; infinite=1: ∞ if there are any"
-
-_INFINITE = option(
-    "infinite", 0, "1: ∞ where a cell was empty before and is not after; such cells are left out otherwise"
-)
+_INFINITE = option("infinite", 0, "1: the value is ∞ where a cell was empty before and is not after")
 
 
 def _measure(

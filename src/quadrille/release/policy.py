@@ -334,7 +334,7 @@ class ReleaseRules:
         Texts("formats that the public file may have", what="formats", one="format", known=_formats),
     ] = ()
     warnings: Annotated[
-        Literal["review", "fail", "pass"], Word("what becomes of a release that comes with a warning")
+        Literal["review", "fail", "pass"], Word("the outcome of a release that comes with a warning")
     ] = "review"
 
 
