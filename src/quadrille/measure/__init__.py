@@ -1,4 +1,4 @@
-"""All measures, by name, and as objectives of which lower is better."""
+"""What a swap does, as numbers: one file per family of measures, and here all of them, by name and as objectives."""
 
 from __future__ import annotations
 
