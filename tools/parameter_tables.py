@@ -15,7 +15,7 @@ from pathlib import Path
 
 from quadrille import params
 from quadrille.measure import MEASURES
-from quadrille.params import Param, declared
+from quadrille.params import Param
 from quadrille.release.policy import SECTIONS, Limits
 from quadrille.swap import Recipe
 
@@ -57,8 +57,8 @@ def table(name: str) -> str:
 
 
 def _policy() -> Iterator[tuple[str, ...]]:
-    for section, kind in SECTIONS.items():
-        for param in declared(kind).values():
+    for section, settings in SECTIONS.items():
+        for param in settings:
             yield (f"`[{section}]` `{param.written}`", *_cells(param))
     any_measure = "any address of a measure, as in `quadrille measures`, with its limits"
     yield "`[measures]` an address", _values(Limits(margin=0.0)), "none", any_measure

@@ -740,35 +740,6 @@ class Digits(UpTo):
 
 
 @dataclass(frozen=True)
-class ConditionText(Param):
-    """A condition on records, such as Sex=Male & Hours>=40."""
-
-    kind = "condition"
-    metavar = "CONDITION"
-
-    def columns(self, value: object) -> tuple[str, ...]:
-        from quadrille.expressions import Where
-
-        return Where.parse(value).variables if isinstance(value, str) else ()
-
-    def shape(self) -> dict[str, object]:
-        return {"type": "string", "minLength": 1}
-
-
-@dataclass(frozen=True)
-class Models(Columns):
-    """Regressions, such as score ~ age + C(race)."""
-
-    kind = "models"
-    metavar = "MODEL"
-
-    def columns(self, value: object) -> tuple[str, ...]:
-        from quadrille.expressions import Model
-
-        return tuple(name for text in super().columns(value) for name in Model.parse(text).variables)
-
-
-@dataclass(frozen=True)
 class Setting(Param):
     """A parameter that only files have: it reads itself from its table, and says where a fault is."""
 
@@ -813,6 +784,20 @@ class Texts(Setting):
         known = list(self.known())
         one = {"type": "string", "enum": known} if known else {"type": "string"}
         return {"type": "array", "items": one, "uniqueItems": True, "minItems": 1}
+
+
+@dataclass(frozen=True)
+class ConditionText(Text):
+    """A condition on records, such as Sex=Male & Hours>=40."""
+
+    kind = "condition"
+
+
+@dataclass(frozen=True)
+class Models(Texts):
+    """Regressions, such as score ~ age + C(race)."""
+
+    kind = "models"
 
 
 def setting(table: Table, param: Param) -> object:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 from hashlib import sha256
 from math import inf, isfinite
 from pathlib import Path
-from typing import Annotated, Literal, TypeVar, cast
+from typing import Annotated, Any, Literal, cast
 
 from quadrille import swap
 from quadrille.errors import InputError, QuadrilleError, bad_parameter
@@ -87,102 +87,9 @@ class Required:
         return f"[{self.section}] {self.address}"
 
 
-_LISTS = {"measures": Required, "methods": str, "never_swapped": str, "never_released": str, "formats": str}
-
-
-@dataclass(frozen=True)
-class Policy:
-    """The rules of a policy file; what it does not mention is None or empty, and is not checked.
-
-    A policy with a `path` is compared with that file when a release is judged, so nobody can pass off other rules as
-    the agency's. One that is made in Python has neither path nor hash, and is recorded as not from a file.
-
-    Example
-    -------
-    >>> from pathlib import Path
-    >>> import quadrille as qd
-    >>> _ = Path("policy.toml").write_text('''
-    ... [swap]
-    ... seeds = "secret"
-    ... [measures]
-    ... hellinger = {most = 0.05}
-    ... ''')
-    >>> policy = qd.Policy.read("policy.toml")
-    >>> policy.secret_seeds, policy.addresses, policy.measures[0].limit.most
-    (True, ('hellinger',), 0.05)
-    """
-
-    path: Path | None = None
-    sha256: str | None = None
-    name: str = "made in Python"
-    measures: tuple[Required, ...] = ()
-    methods: tuple[str, ...] = ()
-    rate: Limit | None = None
-    changed: Limit | None = None
-    never_swapped: tuple[str, ...] = ()
-    secret_seeds: bool = False
-    never_released: tuple[str, ...] = ()
-    shuffled: bool = False
-    publish_f: bool = True
-    formats: tuple[str, ...] = ()
-    warnings: Outcome = "review"
-
-    def __post_init__(self) -> None:
-        """Refuse what reading a file can never give; a text instead of a list would be taken apart into letters."""
-        if (self.path is None) != (self.sha256 is None):
-            raise bad_parameter("Policy", "sha256", "given with the path of its file, or not at all", self.sha256)
-        for name, kind in _LISTS.items():
-            value = cast("object", getattr(self, name))
-            listed = cast("tuple[object, ...]", value if isinstance(value, tuple) else (None,))
-            if not all(isinstance(entry, kind) for entry in listed):
-                raise bad_parameter("Policy", name, f"a tuple of {kind.__name__}", cast("object", value))
-        for name in ("rate", "changed"):
-            value = cast("object", getattr(self, name))
-            if value is not None and not isinstance(value, Limit):
-                raise bad_parameter("Policy", name, "a Limit or None", value)
-        if self.warnings not in ("pass", "review", "fail"):
-            raise bad_parameter("Policy", "warnings", "'pass', 'review' or 'fail'", self.warnings)
-
-    @classmethod
-    def read(cls, path: str | Path) -> Policy:
-        """Read a policy file and check it; the first fault is reported with its place.
-
-        >>> from pathlib import Path
-        >>> import quadrille as qd
-        >>> _ = Path("policy.toml").write_text("[swap]\\nrates = {most = 0.1}")
-        >>> qd.Policy.read("policy.toml")
-        Traceback (most recent call last):
-        quadrille.errors.InputError: policy.toml, [swap]: There is no setting 'rates'. Did you mean: 'rate'?
-        """
-
-        return read_policy(Path(path))
-
-    @classmethod
-    def schema(cls) -> dict[str, object]:
-        """Return the JSON Schema of a policy file.
-
-        >>> import quadrille as qd
-        >>> qd.Policy.schema()["properties"]["cells"]["properties"]["smallest"]["minimum"]
-        2
-        """
-        return policy_schema()
-
-    @property
-    def addresses(self) -> tuple[str, ...]:
-        """The measures to score, each once.
-
-        >>> from pathlib import Path
-        >>> import quadrille as qd
-        >>> _ = Path("policy.toml").write_text("[measures]\\nhellinger = {most = 0.05}\\nexposed = {most = 0.01}")
-        >>> qd.Policy.read("policy.toml").addresses
-        ('hellinger', 'exposed')
-        """
-        return tuple(dict.fromkeys(required.address for required in self.measures))
-
-
-_LARGEST = 1e300
 FORMATS = ("csv", "parquet", "sav", "dta", "xpt")
 """What a release can be written as; a test keeps this equal to what it is written as."""
+_LARGEST = 1e300
 _WHAT = "the policy"
 
 
@@ -206,11 +113,11 @@ class Limits(Setting):
 
     def parts(self) -> tuple[Param, ...]:
         """Return the settings inside of it."""
-        ends = max(self.low, -_LARGEST), min(self.high, _LARGEST)
-        end = Number(within=f"[{ends[0]}, {ends[1]}]", must="a number" + _range(self.low, self.high))
-        parts = replace(end, help="the smallest value allowed"), replace(end, help="the largest value allowed")
-        made = tuple(part.of_field(name, float, None) for part, name in zip(parts, ("least", "most"), strict=True))
-        return made if self.margin is None else (*made, replace(_MARGIN, default=self.margin))
+        within = f"[{max(self.low, -_LARGEST)}, {min(self.high, _LARGEST)}]"
+        end = Number(within=within, must="a number" + _range(self.low, self.high))
+        least = replace(end, help="the smallest value allowed").of_field("least", float, None)
+        most = replace(end, help="the largest value allowed").of_field("most", float, None)
+        return (least, most) if self.margin is None else (least, most, replace(_MARGIN, default=self.margin))
 
     def of_table(self, table: Table) -> Limit:
         """Read {least = ..., most = ...}."""
@@ -287,14 +194,36 @@ class Cells:
     confidence: Annotated[Limit | None, Limits("the share of the records in small cells that match", margin=0.0)] = None
 
 
-@dataclass(frozen=True)
-class SwapRules:
-    """[swap]: what a recipe may do."""
+_LISTS = {"measures": Required, "methods": str, "never_swapped": str, "never_released": str, "formats": str}
 
-    methods: Annotated[
-        tuple[str, ...],
-        Texts("the methods allowed", what="methods", one="method", known=_methods),
-    ] = ()
+
+@dataclass(frozen=True)
+class Policy:
+    """The rules of a policy file; what it does not mention is None or empty, and is not checked.
+
+    A policy with a `path` is compared with that file when a release is judged, so nobody can pass off other rules as
+    the agency's. One that is made in Python has neither path nor hash, and is recorded as not from a file.
+
+    Example
+    -------
+    >>> from pathlib import Path
+    >>> import quadrille as qd
+    >>> _ = Path("policy.toml").write_text('''
+    ... [swap]
+    ... seeds = "secret"
+    ... [measures]
+    ... hellinger = {most = 0.05}
+    ... ''')
+    >>> policy = qd.Policy.read("policy.toml")
+    >>> policy.secret_seeds, policy.addresses, policy.measures[0].limit.most
+    (True, ('hellinger',), 0.05)
+    """
+
+    path: Path | None = None
+    sha256: str | None = None
+    name: str = "made in Python"
+    measures: tuple[Required, ...] = ()
+    methods: Annotated[tuple[str, ...], Texts("the methods allowed", what="methods", one="method", known=_methods)] = ()
     rate: Annotated[
         Limit | None,
         Limits(
@@ -303,52 +232,114 @@ class SwapRules:
         ),
     ] = None
     changed: Annotated[Limit | None, Limits("share of the records that really change")] = None
-    never: Annotated[
+    never_swapped: Annotated[
         tuple[str, ...],
         Texts(
             "variables that must stay with their record, also as levels of geography or linked columns",
             what="column names",
+            written="never",
         ),
     ] = ()
-    seeds: Annotated[
-        Literal["any", "secret"],
-        Word('`"secret"`: number seeds are refused, and so are 64 digits with a pattern that chance does not make'),
-    ] = "any"
-
-
-@dataclass(frozen=True)
-class ReleaseRules:
-    """[release]: what the public folder may hold."""
-
-    never: Annotated[
+    secret_seeds: Annotated[
+        bool,
+        Word(
+            '`"secret"`: number seeds are refused, and so are 64 digits with a pattern that chance does not make',
+            words=("any", "secret"),
+            written="seeds",
+        ),
+    ] = False
+    never_released: Annotated[
         tuple[str, ...],
         Texts(
             "columns that must not be in the public file. Give them the role `id`, and they are left out",
             what="column names",
+            written="never",
         ),
     ] = ()
-    shuffle: Annotated[bool, Flag("the public rows must be in random order", must="true or false")] = False
+    shuffled: Annotated[
+        bool, Flag("the public rows must be in random order", must="true or false", written="shuffle")
+    ] = False
     publish_f: Annotated[bool, Flag("false: the factor f must stay confidential", must="true or false")] = True
     formats: Annotated[
         tuple[str, ...],
         Texts("formats that the public file may have", what="formats", one="format", known=_formats),
     ] = ()
     warnings: Annotated[
-        Literal["review", "fail", "pass"], Word("the outcome of a release that comes with a warning")
+        Outcome, Word("the outcome of a release that comes with a warning", words=("review", "fail", "pass"))
     ] = "review"
 
+    def __post_init__(self) -> None:
+        """Refuse what reading a file can never give; a text instead of a list would be taken apart into letters."""
+        if (self.path is None) != (self.sha256 is None):
+            raise bad_parameter("Policy", "sha256", "given with the path of its file, or not at all", self.sha256)
+        for name, kind in _LISTS.items():
+            value = cast("object", getattr(self, name))
+            listed = cast("tuple[object, ...]", value if isinstance(value, tuple) else (None,))
+            if not all(isinstance(entry, kind) for entry in listed):
+                raise bad_parameter("Policy", name, f"a tuple of {kind.__name__}", cast("object", value))
+        for name in ("rate", "changed"):
+            value = cast("object", getattr(self, name))
+            if value is not None and not isinstance(value, Limit):
+                raise bad_parameter("Policy", name, "a Limit or None", value)
+        if self.warnings not in ("pass", "review", "fail"):
+            raise bad_parameter("Policy", "warnings", "'pass', 'review' or 'fail'", self.warnings)
 
-SECTIONS: Mapping[str, type] = {"policy": Head, "cells": Cells, "swap": SwapRules, "release": ReleaseRules}
-"""The sections whose settings are known beforehand; [measures] has an entry per measure."""
-CELL_MEASURES = tuple(name for name, param in declared(Cells).items() if isinstance(param, Limits))
-T = TypeVar("T")
+    @classmethod
+    def read(cls, path: str | Path) -> Policy:
+        """Read a policy file and check it; the first fault is reported with its place.
+
+        >>> from pathlib import Path
+        >>> import quadrille as qd
+        >>> _ = Path("policy.toml").write_text("[swap]\\nrates = {most = 0.1}")
+        >>> qd.Policy.read("policy.toml")
+        Traceback (most recent call last):
+        quadrille.errors.InputError: policy.toml, [swap]: There is no setting 'rates'. Did you mean: 'rate'?
+        """
+
+        return read_policy(Path(path))
+
+    @classmethod
+    def schema(cls) -> dict[str, object]:
+        """Return the JSON Schema of a policy file.
+
+        >>> import quadrille as qd
+        >>> qd.Policy.schema()["properties"]["cells"]["properties"]["smallest"]["minimum"]
+        2
+        """
+        return policy_schema()
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """The measures to score, each once.
+
+        >>> from pathlib import Path
+        >>> import quadrille as qd
+        >>> _ = Path("policy.toml").write_text("[measures]\\nhellinger = {most = 0.05}\\nexposed = {most = 0.01}")
+        >>> qd.Policy.read("policy.toml").addresses
+        ('hellinger', 'exposed')
+        """
+        return tuple(dict.fromkeys(required.address for required in self.measures))
+
+
+_FIELDS = declared(Policy)
+SECTIONS: Mapping[str, tuple[Param, ...]] = {
+    "policy": tuple(declared(Head).values()),
+    "cells": tuple(declared(Cells).values()),
+    "swap": (
+        *(_FIELDS[name] for name in ("methods", "rate", "changed", "never_swapped")),
+        replace(_FIELDS["secret_seeds"], default="any"),
+    ),
+    "release": tuple(_FIELDS[name] for name in ("never_released", "shuffled", "publish_f", "formats", "warnings")),
+}
+"""The settings that are known beforehand, by section; [measures] has one per measure."""
+CELL_MEASURES = tuple(param.name for param in SECTIONS["cells"] if isinstance(param, Limits))
 
 
 def policy_schema() -> dict[str, object]:
     """Return the JSON Schema of a policy file."""
     sections: dict[str, object] = {}
-    for name, kind in SECTIONS.items():
-        made = object_schema(f"[{name}]", declared(kind).values(), {})
+    for name, settings in SECTIONS.items():
+        made = object_schema(f"[{name}]", settings, {})
         sections[name] = {key: value for key, value in made.items() if key != "$schema"}
     limits = Limits(low=-inf, high=inf, margin=0.0).shape()
     sections["measures"] = {"type": "object", "title": "[measures]", "additionalProperties": limits}
@@ -364,25 +355,12 @@ def read_policy(path: Path) -> Policy:
     if not any(document.get(name) for name in names[1:]):
         raise InputError(f'{path}: the policy has no rule. Write one, such as [swap] with seeds = "secret".')
     tables = {name: _table(path, document, name) for name in names}
-    head = _read(Head, tables["policy"])
-    limited = [*_cells(tables["cells"], head.margin), *_measures(tables["measures"], head.margin)]
-    swapped, released = _read(SwapRules, tables["swap"]), _read(ReleaseRules, tables["release"])
-    return Policy(
-        path=path.absolute(),
-        sha256=sha256(raw).hexdigest(),
-        name=head.name or path.name,
-        measures=tuple(limited),
-        methods=swapped.methods,
-        rate=swapped.rate,
-        changed=swapped.changed,
-        never_swapped=swapped.never,
-        secret_seeds=swapped.seeds == "secret",
-        never_released=released.never,
-        shuffled=released.shuffle,
-        publish_f=released.publish_f,
-        formats=released.formats,
-        warnings=released.warnings,
-    )
+    head = Head(**_read("policy", tables))
+    measures = (*_cells(tables, head.margin), *_measures(tables["measures"], head.margin))
+    rules = _read("swap", tables) | _read("release", tables)
+    rules["secret_seeds"] = rules["secret_seeds"] == "secret"
+    found = {"path": path.absolute(), "sha256": sha256(raw).hexdigest(), "name": head.name or path.name}
+    return Policy(**found, measures=measures, **rules)
 
 
 def _table(path: Path, document: Mapping[str, object], name: str) -> Table:
@@ -393,22 +371,22 @@ def _table(path: Path, document: Mapping[str, object], name: str) -> Table:
     return Table(f"{path}, [{name}]", {key: frozen(value) for key, value in values.items()})
 
 
-def _read(kind: type[T], table: Table, margin: float = 0.0) -> T:
-    """Read the settings that a section declares; limits that may have a margin have this one unless they say."""
-    params = declared(kind)
-    table.know(list(params))
-    values: dict[str, object] = {}
-    for name, param in params.items():
+def _read(section: str, tables: Mapping[str, Table], margin: float = 0.0) -> dict[str, Any]:
+    """Read the settings of a section; limits that may have a margin have this one unless they say."""
+    tables[section].know([param.written for param in SECTIONS[section]])
+    values: dict[str, Any] = {}
+    for param in SECTIONS[section]:
         ready = replace(param, margin=margin) if isinstance(param, Limits) and param.margin is not None else param
-        values[name] = setting(table, ready)
-    return kind(**values)
+        values[param.name] = setting(tables[section], ready)
+    return values
 
 
-def _cells(table: Table, margin: float) -> list[Required]:
+def _cells(tables: Mapping[str, Table], margin: float) -> list[Required]:
     """Return the limits on small cells, for every protected table."""
+    table = tables["cells"]
     if not table.values:
         return []
-    cells = _read(Cells, table, margin)
+    cells = Cells(**_read("cells", tables, margin))
     limits = {name: cast("Limit | None", getattr(cells, name)) for name in CELL_MEASURES}
     if not any(limits.values()):
         table.refuse(f"gives no limit. Add one or more of {', '.join(CELL_MEASURES)}, as in exposed = {{most = 0.02}}.")
