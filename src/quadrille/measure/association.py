@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from math import inf, sqrt
 
 import numpy as np
@@ -18,6 +19,7 @@ from quadrille.measure.base import (
     Measure,
     Score,
     undefined,
+    unscored,
 )
 from quadrille.summary import Change, Tally
 
@@ -70,10 +72,8 @@ def change_of(coefficient: Coefficient) -> Callable[[Tally, Change], Score]:
     """Score the coefficient before minus the coefficient after."""
 
     def score(before: Tally, change: Change) -> Score:
-        if not change.total_old or not change.total_new:
-            return undefined(EMPTY)
-        if change.nothing_changed:
-            return Score(0.0, note=NOTHING_CHANGED)
+        if plain := unscored(change):
+            return plain
         was = coefficient(*chi_square_share(before))
         now = coefficient(*chi_square_share(before.after(change)))
         if was is None or now is None:
@@ -175,46 +175,31 @@ def relative(coefficients: Coefficients) -> Callable[[Tally, Change], Score]:
     return score
 
 
-def _measure(name: str, coefficient: str, coefficients: Coefficients) -> Measure:
-    return Measure(
-        name=name,
-        side="loss",
-        range=(0.0, inf),
-        definition=coefficient,
-        reference=DOHRMANN_2009,
-        layout="pair",
-        score=relative(coefficients),
-        over_changed=True,
-    )
-
-
 _PAIRS = "mean over the pairs that are associated before and change"
+_change = partial(Measure, side="loss", direction="nearer 0", range=(-1.0, 1.0), layout="pair")
+_relative = partial(Measure, side="loss", reference=DOHRMANN_2009, range=(0.0, inf), layout="pair", over_changed=True)
 MEASURES = (
-    Measure(
-        name="cramers_v_change",
-        side="loss",
-        direction="nearer 0",
-        range=(-1.0, 1.0),
-        definition="V before − V after, V = √( χ² / (N min(m−1, n−1)) ), m, n categories that occur; positive: weaker",
+    _change(
+        "cramers_v_change",
+        "V before − V after, V = √( χ² / (N min(m−1, n−1)) ), m, n categories that occur; positive: weaker",
+        change_of(cramers_v),
         reference=NISS_131 + ", there adV",
-        layout="pair",
-        score=change_of(cramers_v),
     ),
-    Measure(
-        name="contingency_change",
-        side="loss",
-        direction="nearer 0",
-        range=(-1.0, 1.0),
-        definition="C before − C after, C = √( χ² / (χ² + N) ); positive: weaker",
+    _change(
+        "contingency_change",
+        "C before − C after, C = √( χ² / (χ² + N) ); positive: weaker",
+        change_of(contingency),
         reference=NISS_131 + ", there adC",
-        layout="pair",
-        score=change_of(contingency),
     ),
-    _measure("c_ard", f"|C before − C after| / C before, C = √( χ² / (χ² + n) ), n the sum of weights; {_PAIRS}", c_of),
-    _measure(
+    _relative(
+        "c_ard",
+        f"|C before − C after| / C before, C = √( χ² / (χ² + n) ), n the sum of weights; {_PAIRS}",
+        relative(c_of),
+    ),
+    _relative(
         "v_ard",
         "|V before − V after| / |V before|, V = √( χ² / (n min(m−1, k−1)) ), in 2×2 tables with the sign of "
         f"n₁₁n₂₂ − n₁₂n₂₁; {_PAIRS}",
-        v_of,
+        relative(v_of),
     ),
 )

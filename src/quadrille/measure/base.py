@@ -24,12 +24,13 @@ from quadrille.expressions import (
 from quadrille.measure.areas import Grouped
 from quadrille.measure.moments import Moments
 from quadrille.params import Columns, ConditionText, Digits, Models, Param, object_schema
-from quadrille.summary import Participation, Summary, Table, Transition
+from quadrille.summary import Change, Participation, Summary, Table, Transition
 
 Side = Literal["risk", "loss"]
 Direction = Literal["lower", "higher", "nearer 0"]
 Layout = Literal["table", "pair", "each", "joint", "participation", "moved", "margins", "columns", "models"]
 
+LEMONS_2014 = "Lemons, Dajani, You & Jordan (2014), US Census Bureau"
 NISS_131 = "Gomatam & Karr (2003), NISS Technical Report 131"
 DOHRMANN_2009 = "Dohrmann, Krenzke, Roey & Russell (2009)"
 
@@ -61,6 +62,13 @@ class Score:
 def undefined(reason: str) -> Score:
     """Return the score of what cannot be computed, with the reason."""
     return Score(None, note=reason)
+
+
+def unscored(change: Change, detail: Mapping[str, float] | None = None) -> Score | None:
+    """Return the score of a change that needs no formula: of an empty table, or where nothing changed."""
+    if not change.total_old or not change.total_new:
+        return undefined(EMPTY)
+    return Score(0.0, detail or {}, NOTHING_CHANGED) if change.nothing_changed else None
 
 
 def option(name: str, default: int, text: str) -> Param:
@@ -108,11 +116,11 @@ class Measure:
     """
 
     name: str
-    side: Side
     definition: str
-    reference: str
     score: Callable[..., Score]
     _: KW_ONLY
+    side: Side
+    reference: str
     direction: Direction = "lower"
     range: tuple[float, float] = (0.0, 1.0)
     layout: Layout = "table"

@@ -140,14 +140,14 @@ def _number(value: NDArray[np.float64]) -> float | None:
 
 MEASURES = (
     Measure(
-        name="r_ased",
-        side="loss",
-        range=(0.0, inf),
-        definition="mean of |r before − r after| / SE, r the weighted correlation, SE = (1 − r before²) / √n, over the "
+        "r_ased",
+        "mean of |r before − r after| / SE, r the weighted correlation, SE = (1 − r before²) / √n, over the "
         "pairs of columns with a moved one whose r changed by more than 1e-9",
+        _r_ased,
+        side="loss",
         reference=DOHRMANN_2009,
+        range=(0.0, inf),
         layout="columns",
-        score=_r_ased,
         declares=(option("max_levels", 16, "nominal variables with more levels are left out"),),
         weight_linear=False,
     ),

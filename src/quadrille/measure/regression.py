@@ -126,14 +126,14 @@ def _rows(name: str, before: Sums, columns: Ints, was: Fit, now: Fit) -> list[di
 
 MEASURES = (
     Measure(
-        name="ased_reg",
-        side="loss",
-        range=(0.0, inf),
-        definition="mean over models of the mean over coefficients b, intercept included, of |b before − b after| / SE "
+        "ased_reg",
+        "mean over models of the mean over coefficients b, intercept included, of |b before − b after| / SE "
         "before; weighted least squares, s² = Σ w e² / (n − p), Var b = s² (X'WX)⁻¹",
+        _ased_reg,
+        side="loss",
         reference=DOHRMANN_2009,
+        range=(0.0, inf),
         layout="models",
-        score=_ased_reg,
         weight_linear=False,
     ),
 )

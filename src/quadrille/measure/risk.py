@@ -5,13 +5,12 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from quadrille import kernels
+from quadrille.measure.areas import Ints
 from quadrille.measure.base import EMPTY, Measure, Score, option, undefined
 from quadrille.summary import Change, Tally
 
-Ints = NDArray[np.int64]
 _PAPER = "Gomatam, Karr & Sanil (2003), NISS Technical Report 132; Journal of Official Statistics 21(4), 2005"
 ALL_SWAPPED = "every record is swapped: no unswapped record is left to be at risk"
 
@@ -111,33 +110,25 @@ def _genuine(before: Tally, change: Change, n: int) -> tuple[int, int]:
 
 
 _N = option("n", 3, "cells of fewer than n records are small")
+_risk = partial(Measure, side="risk", declares=(_N,), weight_linear=False)
 MEASURES = (
-    Measure(
-        name="small_cells",
-        side="risk",
-        definition="unswapped records in cells of 1 to n−1 records after the swap / all unswapped records (the n-rule)",
+    _risk(
+        "small_cells",
+        "unswapped records in cells of 1 to n−1 records after the swap / all unswapped records (the n-rule)",
+        _small_cells,
         reference=_PAPER,
         layout="participation",
-        score=_small_cells,
-        declares=(_N,),
-        weight_linear=False,
     ),
-    Measure(
-        name="exposed",
-        side="risk",
-        definition="Σ min(f, g) over cells with 0 < g < n / N: released records in small cells that match a true one",
+    _risk(
+        "exposed",
+        "Σ min(f, g) over cells with 0 < g < n / N: released records in small cells that match a true one",
+        _exposed,
         reference="n = 2: replicated uniques of the synthetic-data literature; unlike the n-rule no swap can fool it",
-        score=_exposed,
-        declares=(_N,),
-        weight_linear=False,
     ),
-    Measure(
-        name="confidence",
-        side="risk",
-        definition="Σ min(f, g) / Σ g over cells with 0 < g < n: how sure one may be that a small cell is genuine",
+    _risk(
+        "confidence",
+        "Σ min(f, g) / Σ g over cells with 0 < g < n: how sure one may be that a small cell is genuine",
+        _confidence,
         reference="companion of exposed; 1 before any swap",
-        score=_confidence,
-        declares=(_N,),
-        weight_linear=False,
     ),
 )
