@@ -28,6 +28,7 @@ from quadrille.summary import Change, Participation, Summary, Table, Transition
 
 Side = Literal["risk", "loss"]
 Direction = Literal["lower", "higher", "nearer 0"]
+Names = tuple[str, ...]
 Layout = Literal["table", "pair", "each", "joint", "participation", "moved", "margins", "columns", "models"]
 
 LEMONS_2014 = "Lemons, Dajani, You & Jordan (2014), US Census Bureau"
@@ -54,7 +55,7 @@ class Score:
     value: float | None
     detail: Mapping[str, float] = field(default_factory=dict[str, float])
     note: str = ""
-    parts: Mapping[tuple[str, ...], float | None] = field(default_factory=dict[tuple[str, ...], float | None])
+    parts: Mapping[Names, float | None] = field(default_factory=dict[Names, float | None])
     explain: Callable[[], list[dict[str, object]]] | None = None
     scale: float = 1.0
 
@@ -180,8 +181,8 @@ class Measure:
     def follows_plan(self) -> bool:
         """Whether its variables, unless named, depend on what the plan moves.
 
-        Then only a call with variables (`Address.explicit`) compares plans that move different columns. Measures that
-        compare record by record are about the moved columns by nature, and are not meant here.
+        Then only an address with variables (`Address.explicit`) compares plans that move different columns. Measures
+        that compare record by record are about the moved columns by nature, and are not meant here.
         """
         return self.over_changed or self.layout in ("moved", "margins", "columns", "models")
 
@@ -192,7 +193,7 @@ class Address:
 
     text: str
     name: str
-    margin: tuple[str, ...] | None
+    margin: Names | None
     where: Where | None
     options: tuple[tuple[str, str], ...] = ()
     models: tuple[Model, ...] = ()
@@ -210,7 +211,7 @@ class Address:
             raise bad_parameter(
                 "score", "measures", "like name, name(A*B), name(2-way) or name(A*B, where=Sex=Male)", text
             )
-        margin: tuple[str, ...] | None = None
+        margin: Names | None = None
         models: tuple[Model, ...] = ()
         where: Where | None = None
         options: list[tuple[str, str]] = []
@@ -235,95 +236,88 @@ class Address:
 class Part:
     """One summary that a measure is computed on, the variables it stands for, and what `score` takes besides."""
 
-    variables: tuple[str, ...]
+    variables: Names
     summary: Summary
     given: Mapping[str, object] = field(default_factory=dict[str, object], hash=False)
 
 
 @dataclass(frozen=True)
 class Parts:
-    """The summaries that a call needs; the score where there are none; what must be said about those left out."""
+    """The summaries that an address needs; the score where there are none; what must be said about those left out."""
 
     parts: tuple[Part, ...]
     otherwise: Score = field(default_factory=lambda: Score(0.0, note=NOTHING_CHANGED))
     note: str = ""
 
 
-def parts_of(call: Address, measure: Measure, data: Data, moved: tuple[str, ...], aside: tuple[str, ...] = ()) -> Parts:
-    """Work out the summaries that a call needs.
+def parts_of(address: Address, measure: Measure, data: Data, moved: Names, aside: Names = ()) -> Parts:
+    """Work out the summaries that an address needs.
 
     `moved` are the columns that the plan moves, `aside` those that steered it and are no key variables therefore.
     """
     keys = tuple(name for name in data.keys if name not in aside)
-    place = f"the measure {call.text!r}"
-    pairs = call.margin == (ALL_PAIRS,)
-    margin = None if pairs else call.margin
-    _check_call(call, measure, data, margin, place)
+    place = f"the measure {address.text!r}"
+    pairs = address.margin == (ALL_PAIRS,)
+    margin = None if pairs else address.margin
+    _check_address(address, measure, data, margin, place)
     if measure.by_record:
-        return _by_record(call, measure, data, margin, moved)
+        return _by_record(address, measure, data, margin, moved)
     if measure.layout == "models":
-        return _models(call, data, moved)
+        return _models(address, data, moved)
     if measure.layout == "columns":
-        return _columns(call, measure, data, margin, moved, keys)
+        return _columns(address, measure, data, margin, moved, keys)
     if measure.layout == "pair":
-        if measure.over_changed and not call.explicit:
+        if measure.over_changed and not address.explicit:
             variables = tuple(dict.fromkeys(_coded(data, keys + moved)))
             if len(variables) < 2:
                 return Parts((), undefined("there are fewer than two categorical variables")) if moved else Parts(())
-            return _pairs(call, variables)
-        return _pairs(call, margin or keys)
+            return _pairs(address, variables)
+        return _pairs(address, margin or keys)
     if pairs:
-        return _pairs(call, keys)
+        return _pairs(address, keys)
     if measure.layout in ("moved", "margins"):
-        return _moved(call, measure, margin or _coded(data, moved), moved)
+        return _moved(address, measure, margin or _coded(data, moved), moved)
     table = Participation if measure.layout == "participation" else Table
-    return Parts((Part(margin or keys, table(margin or keys, call.where)),))
+    return Parts((Part(margin or keys, table(margin or keys, address.where)),))
 
 
-def _check_call(call: Address, measure: Measure, data: Data, margin: tuple[str, ...] | None, place: str) -> None:
+def _check_address(address: Address, measure: Measure, data: Data, margin: Names | None, place: str) -> None:
     if margin is not None:
         if len(set(margin)) != len(margin):
             raise InputError(f"A variable occurs twice in {place}. Name each variable once.")
         require_columns(data, margin, place)
-    if call.where:
-        require_columns(data, call.where.variables, place)
-        for condition in call.where.conditions:
+    if address.where:
+        require_columns(data, address.where.variables, place)
+        for condition in address.where.conditions:
             condition.allowed(data)
-    if measure.layout == "models" and call.margin is not None:
+    if measure.layout == "models" and address.margin is not None:
         raise InputError(f"{place} needs a model, not a list of variables. Write it like {EXAMPLE}.")
-    if measure.layout != "models" and call.models:
+    if measure.layout != "models" and address.models:
         raise InputError(f"{place} takes variables, not a model. Put a name that holds a '~' in backticks.")
-    if call.margin == (ALL_PAIRS,) and (measure.by_record or measure.layout in ("margins", "columns")):
+    if address.margin == (ALL_PAIRS,) and (measure.by_record or measure.layout in ("margins", "columns")):
         how = "compares record by record" if measure.by_record else "is not about tables of two variables"
         raise InputError(f"{place} {how}: name its variables, as in {measure.name}(A*B).")
 
 
-def _coded(data: Data, names: tuple[str, ...]) -> tuple[str, ...]:
+def _coded(data: Data, names: Names) -> Names:
     return tuple(name for name in names if data.codebook[name].coded)
 
 
-def _pairs(call: Address, variables: tuple[str, ...]) -> Parts:
+def _pairs(address: Address, variables: Names) -> Parts:
     if len(variables) < 2:
-        raise InputError(f"The measure {call.text!r} needs two variables or more; there is {len(variables)}.")
-    return Parts(tuple(Part(pair, Table(pair, call.where)) for pair in combinations(variables, 2)))
+        raise InputError(f"The measure {address.text!r} needs two variables or more; there is {len(variables)}.")
+    return Parts(tuple(Part(pair, Table(pair, address.where)) for pair in combinations(variables, 2)))
 
 
-def _moved(call: Address, measure: Measure, variables: tuple[str, ...], moved: tuple[str, ...]) -> Parts:
+def _moved(address: Address, measure: Measure, variables: Names, moved: Names) -> Parts:
     """Return one table of all the variables, or one per variable."""
     if not variables:
         return Parts((), undefined("no categorical variable was moved")) if moved else Parts(())
     groups = [variables] if measure.layout == "moved" else [(name,) for name in variables]
-    return Parts(tuple(Part(group, Table(group, call.where)) for group in groups))
+    return Parts(tuple(Part(group, Table(group, address.where)) for group in groups))
 
 
-def _columns(
-    call: Address,
-    measure: Measure,
-    data: Data,
-    margin: tuple[str, ...] | None,
-    moved: tuple[str, ...],
-    keys: tuple[str, ...],
-) -> Parts:
+def _columns(address: Address, measure: Measure, data: Data, margin: Names | None, moved: Names, keys: Names) -> Parts:
     """Return the moments of some variables: the key variables, the moved ones and the outcomes unless named."""
     if margin is None:
         if not moved:
@@ -337,13 +331,13 @@ def _columns(
     note = f"left out for having too many levels: {', '.join(left_out)}" if left_out else ""
     used = tuple(dict.fromkeys(scale.variable for scale in scales))
     changed = margin if data.weight in moved else moved  # a weight that moves changes every correlation
-    return Parts((Part(margin, Moments(used, call.where, scales), {"moved": frozenset(changed)}),), note=note)
+    return Parts((Part(margin, Moments(used, address.where, scales), {"moved": frozenset(changed)}),), note=note)
 
 
-def _models(call: Address, data: Data, moved: tuple[str, ...]) -> Parts:
+def _models(address: Address, data: Data, moved: Names) -> Parts:
     """Return the moments of each model: of each outcome on the moved columns unless models are given."""
-    if call.models:
-        return Parts(tuple(_model(call, model, data) for model in call.models))
+    if address.models:
+        return Parts(tuple(_model(address, model, data) for model in address.models))
     if not moved:
         return Parts(())
     outcomes = [variable.name for variable in data.codebook if variable.role == "outcome"]
@@ -355,29 +349,27 @@ def _models(call: Address, data: Data, moved: tuple[str, ...]) -> Parts:
         if model.terms and has_numbers(data.codebook[outcome], positions=True):
             scales = model.scales(data, positions=True)
             if len(scales) <= MOST_COLUMNS:
-                parts.append(_fitted(call, model, scales))
+                parts.append(_fitted(address, model, scales))
     missing = len(outcomes) - len(parts)
     note = f"{missing} of {len(outcomes)} outcomes left out: not numeric, too many levels, or nothing else was moved"
     return Parts(tuple(parts), undefined(note), note if missing else "")
 
 
-def _model(call: Address, model: Model, data: Data) -> Part:
+def _model(address: Address, model: Model, data: Data) -> Part:
     scales = model.scales(data)
     if len(scales) > MOST_COLUMNS:
         raise InputError(
             f"The model '{model}' has {len(scales):,} columns, and at most {MOST_COLUMNS} are fitted. "
             "Leave out variables with many categories, or group the categories."
         )
-    return _fitted(call, model, scales)
+    return _fitted(address, model, scales)
 
 
-def _fitted(call: Address, model: Model, scales: tuple[Scale, ...]) -> Part:
-    return Part((str(model),), Moments(model.variables, call.where, scales, complete=True), {"name": str(model)})
+def _fitted(address: Address, model: Model, scales: tuple[Scale, ...]) -> Part:
+    return Part((str(model),), Moments(model.variables, address.where, scales, complete=True), {"name": str(model)})
 
 
-def _by_record(
-    call: Address, measure: Measure, data: Data, margin: tuple[str, ...] | None, moved: tuple[str, ...]
-) -> Parts:
+def _by_record(address: Address, measure: Measure, data: Data, margin: Names | None, moved: Names) -> Parts:
     if margin is None:
         margin = _coded(data, moved)
         if measure.ordinal:
@@ -392,22 +384,22 @@ def _by_record(
     groups = [(name,) for name in margin] if measure.layout == "each" else [margin] if margin else []
     what = "ordinal variable" if measure.ordinal else "categorical variable"
     nothing = undefined(f"no {what} was moved")
-    return Parts(tuple(Part(group, Transition(group, call.where)) for group in groups), nothing)
+    return Parts(tuple(Part(group, Transition(group, address.where)) for group in groups), nothing)
 
 
-def combine(scores: list[tuple[Part, Score]], call: Address, measure: Measure, parts: Parts) -> Score:
+def combine(scores: list[tuple[Part, Score]], address: Address, measure: Measure, parts: Parts) -> Score:
     """Put the scores of the parts together: one as it is, several as their mean with the parts in the detail."""
     if not scores:
         return parts.otherwise
-    several = measure.layout in ("pair", "each", "margins", "models") or call.margin == (ALL_PAIRS,)
+    several = measure.layout in ("pair", "each", "margins", "models") or address.margin == (ALL_PAIRS,)
     if not several:
         score = scores[0][1]
         return replace(score, note=_joined(score.note, parts.note)) if parts.note else score
     values = {part.variables: score.value for part, score in scores}
     if measure.over_changed:
         return replace(_over_changed(scores), parts=values, scale=max(score.scale for _, score in scores))
-    found = _mean(scores, values)
-    return _of_models(found, [score for _, score in scores], parts.note) if measure.layout == "models" else found
+    mean = _mean(scores, values)
+    return _of_models(mean, [score for _, score in scores], parts.note) if measure.layout == "models" else mean
 
 
 def _joined(note: str, left_out: str) -> str:
@@ -415,7 +407,7 @@ def _joined(note: str, left_out: str) -> str:
     return note if note == NOTHING_CHANGED else "; ".join(filter(None, (note, left_out)))
 
 
-def _mean(scores: list[tuple[Part, Score]], parts: Mapping[tuple[str, ...], float | None]) -> Score:
+def _mean(scores: list[tuple[Part, Score]], parts: Mapping[Names, float | None]) -> Score:
     """Return the mean over the defined scores."""
     values = [score.value for _, score in scores if score.value is not None]
     missing = len(scores) - len(values)
@@ -435,13 +427,13 @@ def _noted(scores: list[tuple[Part, Score]]) -> str:
     return f"{len(notes)} of {len(scores)} tables come with a note, such as: {notes[0]}" if notes else ""
 
 
-def _of_models(found: Score, scores: list[Score], note: str) -> Score:
-    """Add what the models tell: the rows of their coefficients and, for a single one, its detail."""
+def _of_models(mean: Score, scores: list[Score], note: str) -> Score:
+    """Add what the models say: the rows of their coefficients and, for a single one, its detail."""
     rows = [score.explain for score in scores if score.explain]
     return replace(
-        found,
-        note=_joined(found.note, note),
-        detail=scores[0].detail if len(scores) == 1 else found.detail,
+        mean,
+        note=_joined(mean.note, note),
+        detail=scores[0].detail if len(scores) == 1 else mean.detail,
         explain=(lambda: list(chain.from_iterable(explain() for explain in rows))) if rows else None,
         scale=max(score.scale for score in scores),
     )

@@ -90,6 +90,7 @@ class Required:
 FORMATS = ("csv", "parquet", "sav", "dta", "xpt")
 """What a release can be written as; a test keeps this equal to what it is written as."""
 _LARGEST = 1e300
+_ONLY_VARIABLES = 'must be variables and nothing else, like "Age*Sex*Region". Write other options under [measures].'
 _WHAT = "the policy"
 
 
@@ -306,7 +307,13 @@ class Policy:
         >>> qd.Policy.schema()["properties"]["cells"]["properties"]["smallest"]["minimum"]
         2
         """
-        return policy_schema()
+        sections: dict[str, object] = {}
+        for name, settings in SECTIONS.items():
+            made = object_schema(f"[{name}]", settings, {})
+            sections[name] = {key: value for key, value in made.items() if key != "$schema"}
+        limits = Limits(low=-inf, high=inf, margin=0.0).shape()
+        sections["measures"] = {"type": "object", "title": "[measures]", "additionalProperties": limits}
+        return object_schema("Policy", (), {}) | {"properties": sections}
 
     @property
     def addresses(self) -> tuple[str, ...]:
@@ -333,17 +340,6 @@ SECTIONS: Mapping[str, tuple[Param, ...]] = {
 }
 """The settings that are known beforehand, by section; [measures] has one per measure."""
 CELL_MEASURES = tuple(param.name for param in SECTIONS["cells"] if isinstance(param, Limits))
-
-
-def policy_schema() -> dict[str, object]:
-    """Return the JSON Schema of a policy file."""
-    sections: dict[str, object] = {}
-    for name, settings in SECTIONS.items():
-        made = object_schema(f"[{name}]", settings, {})
-        sections[name] = {key: value for key, value in made.items() if key != "$schema"}
-    limits = Limits(low=-inf, high=inf, margin=0.0).shape()
-    sections["measures"] = {"type": "object", "title": "[measures]", "additionalProperties": limits}
-    return object_schema("Policy", (), {}) | {"properties": sections}
 
 
 def read_policy(path: Path) -> Policy:
@@ -397,21 +393,11 @@ def _cells(tables: Mapping[str, Table], margin: float) -> list[Required]:
                 continue
             address = f"{name}({variables}, n={cells.smallest})" if variables else f"{name}(n={cells.smallest})"
             _known(table, address, "tables" if variables else name, index if variables else None)
-            if variables:
-                _only_variables(table, address, index)
+            parsed = Address.parse(address)
+            if variables and (parsed.where is not None or parsed.margin is None or len(parsed.options) > 1):
+                table.refuse(_ONLY_VARIABLES, "tables", index)
             required.append(Required("cells", address, limit))
     return required
-
-
-def _only_variables(table: Table, text: str, index: int) -> None:
-    """Refuse a table that brings options of its own, such as another n."""
-    address = Address.parse(text)
-    if address.where is not None or address.margin is None or len(address.options) > 1:
-        table.refuse(
-            'must be variables and nothing else, like "Age*Sex*Region". Write other options under [measures].',
-            "tables",
-            index,
-        )
 
 
 def _measures(table: Table, margin: float) -> list[Required]:
