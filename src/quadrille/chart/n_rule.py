@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import polars as pl
 
 from quadrille.errors import ParameterError, QuadrilleError
-from quadrille.measure.axes import measure_of
+from quadrille.measure import measure_of
 from quadrille.measure.base import Address
 
 _N_RULE, _BESIDE = "small_cells", "exposed"
@@ -44,7 +44,7 @@ def _meaning(address: str) -> tuple[object, ...]:
     try:
         call = Address.parse(address)
         margin = None if call.margin is None else frozenset(call.margin)
-        return call.name, margin, call.where, tuple(measure_of(call.text).bound(call).options.items())
+        return call.name, margin, call.where, tuple(measure_of(call.text).with_options(call).options.items())
     except QuadrilleError:  # an axis may carry any text
         return (address.strip(),)
 

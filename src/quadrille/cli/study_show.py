@@ -68,7 +68,7 @@ def overview(study: Study, risk: str | None = None, loss: str | None = None) -> 
 
 def kind(address: str) -> str:
     """Return the name of the measure that an address names."""
-    from quadrille.measure.axes import measure_of
+    from quadrille.measure import measure_of
 
     return measure_of(address).name
 
@@ -336,7 +336,7 @@ def _pairs(row: dict[str, Any]) -> str:
 
 def show_choice(chosen: Choice, row: dict[str, Any], warnings: Sequence[str], release: str) -> None:
     """Print a choice: why, what it is, all its scores, how to release it."""
-    from quadrille.measure.axes import measure_of
+    from quadrille.measure import measure_of
 
     show.title("Chosen")
     show.note(indented(chosen.explain()))

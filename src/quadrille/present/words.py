@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Literal
 
-from quadrille.measure.axes import measure_of
+from quadrille.measure import measure_of
 
 SHARES = frozenset({"small_cells", "exposed", "confidence"})
 UNDEFINED = "undefined"

@@ -12,7 +12,7 @@ from math import comb, isnan
 from quadrille.data import Data
 from quadrille.delta import PlanReport
 from quadrille.errors import QuadrilleError
-from quadrille.measure.axes import beside_the_n_rule
+from quadrille.measure import beside_the_n_rule
 from quadrille.measure.base import Address, Measure
 from quadrille.plan import Plan
 from quadrille.present.markdown import plain, table, value_text

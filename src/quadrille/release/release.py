@@ -21,7 +21,7 @@ from quadrille.errors import InputError, ParameterError
 from quadrille.io import file_bytes
 from quadrille.io.atomic import check_free, new_folder, private_folder, write_file
 from quadrille.io.results import as_json
-from quadrille.measure.axes import beside_the_n_rule
+from quadrille.measure import beside_the_n_rule
 from quadrille.params import one_of
 from quadrille.plan import Details, Plan
 from quadrille.recipe import Recipe, random_order

@@ -16,7 +16,7 @@ from quadrille.chart import n_rule
 from quadrille.chart.theme import counted
 from quadrille.data import Data, tidy
 from quadrille.errors import QuadrilleError
-from quadrille.measure.axes import measure_of, orient
+from quadrille.measure import measure_of, orient
 from quadrille.measure.base import Address
 from quadrille.present import words
 from quadrille.study.frontier import non_dominated
@@ -54,7 +54,7 @@ def floor_of(data: Data, measures: Sequence[str], axes: tuple[str, str]) -> Floo
     table = risk.margin or data.keys
     if frozenset(cost.margin or data.keys) != frozenset(table) or risk.where or cost.where:
         return Floor(None, f"{loss} and {exposed} are about different tables")
-    n = int(measure_of(exposed).bound(risk).options["n"])
+    n = int(measure_of(exposed).with_options(risk).options["n"])
     try:
         start = least_loss(data, 0.0, n=n, table=table, loss=cost.name, margins="total").exposed
         asked = (start * (1 - np.linspace(0, 1, _POINTS))).tolist()

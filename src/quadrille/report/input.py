@@ -10,7 +10,7 @@ import numpy as np
 from quadrille.data import Data
 from quadrille.delta import PlanReport
 from quadrille.errors import InputError
-from quadrille.measure.axes import measure_of
+from quadrille.measure import measure_of
 from quadrille.measure.base import Address
 from quadrille.plan import Plan
 from quadrille.report import frontier_chart
@@ -150,5 +150,5 @@ def _small(study: Study) -> int:
     for name in TOGETHER:
         for call in calls:
             if call.name == name:
-                return measure_of(call.text).bound(call).options["n"]
+                return measure_of(call.text).with_options(call).options["n"]
     return measure_of(TOGETHER[0]).options["n"]

@@ -13,8 +13,7 @@ from quadrille.data import Data, require_data, tidy
 from quadrille.delta import PlanReport
 from quadrille.errors import InputError, bad_parameter
 from quadrille.expressions import Model, Term, quoted
-from quadrille.measure import MEASURES
-from quadrille.measure.axes import beside_the_n_rule
+from quadrille.measure import MEASURES, beside_the_n_rule
 from quadrille.measure.base import Measure, Score
 from quadrille.plan import Move, Plan
 from quadrille.present import words

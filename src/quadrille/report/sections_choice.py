@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from statistics import fmean, stdev
 
-from quadrille.measure.axes import measure_of, orient
+from quadrille.measure import measure_of, orient
 from quadrille.present import words
 from quadrille.report.input import TOGETHER, TWO_WAY, Candidate, ReportInput, Row, reasons
 from quadrille.score.evaluator import Scores

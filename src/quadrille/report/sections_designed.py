@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from quadrille import chart
 from quadrille.data import tidy
-from quadrille.measure.axes import measure_of
+from quadrille.measure import measure_of
 from quadrille.present import words
 from quadrille.present.designed import LIMITS, NEAR_HEAD, SIZE_HEAD, Diagnosis, diagnosis_of
 from quadrille.report.input import ReportInput, Row

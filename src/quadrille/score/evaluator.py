@@ -54,7 +54,7 @@ class Evaluator:
         for call, kind in calls.items() if self.levels else ():
             check_call(call, kind, self.levels)
         self._calls = [_narrowed(call, condition) for call in calls]
-        self._kinds = {call.text: kind.bound(call) for call, kind in calls.items()}
+        self._kinds = {call.text: kind.with_options(call) for call, kind in calls.items()}
         self._parts: dict[tuple[tuple[str, ...], tuple[str, ...]], list[Parts]] = {}
         self._before: dict[Summary, Statistic] = {}
         self.fused: dict[Cross, Fused] = {}
@@ -225,7 +225,7 @@ def score(
 
 
 def measures() -> pl.DataFrame:
-    """Return every measure: name, side, which values are better, range, definition, reference.
+    """Return every measure: name, side, which values are better, range, definition, options, reference.
 
     Example
     -------
@@ -242,6 +242,7 @@ def measures() -> pl.DataFrame:
                 "better": kind.direction,
                 "range": f"[{kind.range[0]:g}, {kind.range[1]:g}]",
                 "definition": kind.definition,
+                "options": kind.options_text,
                 "reference": kind.reference,
             }
             for kind in measure.MEASURES.values()

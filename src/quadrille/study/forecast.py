@@ -13,7 +13,7 @@ import numpy as np
 from quadrille.data import Data
 from quadrille.delta import traces
 from quadrille.errors import QuadrilleError
-from quadrille.measure.axes import beside_the_n_rule, orient, sides
+from quadrille.measure import beside_the_n_rule, orient, sides
 from quadrille.plan import Plan
 from quadrille.recipe import Recipe
 from quadrille.score.evaluator import Evaluator

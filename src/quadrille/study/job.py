@@ -12,7 +12,7 @@ from typing import Any, NoReturn, cast
 from quadrille.data import Data
 from quadrille.errors import InputError, OverlapError, ParameterError, QuadrilleError, bad_parameter, unknown_name
 from quadrille.expressions import Rules, Where
-from quadrille.measure.axes import measure_of
+from quadrille.measure import measure_of
 from quadrille.params import ColumnSets, Param, Spot, Table, frozen
 from quadrille.randomness import checked_seed, fresh_seed
 from quadrille.recipe import Recipe, find_method

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from quadrille.data import Data, require_columns
 from quadrille.errors import InputError, OutputError, ParameterError, bad_parameter
-from quadrille.measure.axes import beside_the_n_rule, measure_of, orient, sides
+from quadrille.measure import beside_the_n_rule, measure_of, orient, sides
 from quadrille.measure.base import Address
 from quadrille.params import whole
 from quadrille.recipe import Recipe

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from quadrille.data import tidy
 from quadrille.errors import InputError, unknown_name
-from quadrille.measure.axes import measure_of, orient
+from quadrille.measure import measure_of, orient
 from quadrille.measure.base import Address, Side
 from quadrille.recipe import Recipe
 from quadrille.study.choose import Choice, choose, described

@@ -15,7 +15,7 @@ import numpy as np
 from quadrille import kernels
 from quadrille.data import Codes, Cross, Data
 from quadrille.errors import InfeasibleError, QuadrilleError
-from quadrille.measure.axes import measure_of
+from quadrille.measure import measure_of
 from quadrille.measure.base import Address
 from quadrille.randomness import Stream
 from quadrille.recipe import Exchange, Prepared
@@ -62,7 +62,7 @@ class FusedScorer:
         plain = any(call.margin or call.where or call.name not in _CODES for call in calls)
         if plain or data.weight is not None or not Cross.of(data, data.keys).dense:
             return None
-        kinds = [measure_of(address).bound(call) for address, call in zip(measures, calls, strict=True)]
+        kinds = [measure_of(address).with_options(call) for address, call in zip(measures, calls, strict=True)]
         return cls(data, [(_CODES[kind.name], kind.options.get("n", 0)) for kind in kinds])
 
     def run(self, exchange: Exchange, stream: Stream) -> tuple[float, ...] | None:

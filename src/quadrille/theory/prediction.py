@@ -446,5 +446,5 @@ def _refuse(call: Address, kind: Measure, data: Data) -> None:
 def _kind(call: Address) -> Measure:
     """Return the measure of a call; the chi-square distance is read like any other measure of a table."""
     if call.name == CHI_SQUARE:
-        return replace(measures_by_name.get("hellinger"), name=CHI_SQUARE).bound(call)
-    return measures_by_name.get(call.name).bound(call)
+        return replace(measures_by_name.get("hellinger"), name=CHI_SQUARE).with_options(call)
+    return measures_by_name.get(call.name).with_options(call)

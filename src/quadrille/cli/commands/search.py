@@ -203,7 +203,7 @@ def _picture(seen: Predictions) -> None:
     """Draw the predicted designs in text, where there are several."""
     import numpy as np
 
-    from quadrille.measure.axes import orient
+    from quadrille.measure import orient
 
     assert seen.axes is not None
     known = [each for each in seen.designs if all(each.values[axis] is not None for axis in seen.axes)]
