@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from quadrille.inspect import inspect
     from quadrille.io import read, write
     from quadrille.io.frames import from_frame
+    from quadrille.measure import schema
     from quadrille.plan import Move, Plan
     from quadrille.recipe import Recipe
     from quadrille.release.policy import Policy
@@ -67,6 +68,7 @@ _HOME = {
     "read": "io",
     "recipe_from_json": "swap",
     "release": "release.release",
+    "schema": "measure",
     "score": "score.evaluator",
     "score_recipes": "study.score_recipes",
     "search": "study.run",
@@ -118,6 +120,7 @@ __all__ = [  # sorted as in _HOME; a test keeps the two lists equal
     "recipe_from_json",
     "release",
     "report",
+    "schema",
     "score",
     "score_recipes",
     "search",

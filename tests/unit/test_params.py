@@ -13,10 +13,11 @@ import quadrille as qd
 from quadrille.cli.designs import method_options, options_of
 from quadrille.errors import ParameterError
 from quadrille.params import Param
-from quadrille.recipe import Recipe, find_method, known_methods, schema
+from quadrille.recipe import Recipe, find_method, known_methods
 
 FROZEN = json.loads((Path(__file__).parents[1] / "golden/frozen/plans.json").read_text())
 METHODS = [method for method in known_methods().values() if method.__module__.startswith("quadrille.")]
+schema = qd.schema
 LEAST: dict[str, dict[str, Any]] = {
     "RandomSwap": {"swap": ["A"], "rate": 0.5},
     "PermutationSwap": {"swap": ["A"], "rate": 0.5},

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import overload
+from typing import Any, overload
 
 from quadrille.errors import unknown_name
 from quadrille.measure import association, correlation, difference, records, regression, risk, tables
 from quadrille.measure.areas import Floats
 from quadrille.measure.base import Address, Measure
+from quadrille.recipe import find_method
 
 MEASURES: dict[str, Measure] = {
     measure.name: measure
@@ -23,6 +24,24 @@ def get(name: str) -> Measure:
     if name not in MEASURES:
         raise unknown_name("measure", name, MEASURES)
     return MEASURES[name]
+
+
+def schema(name: str) -> dict[str, Any]:
+    """Return the JSON Schema of a recipe, by the name of its method, or of a measure.
+
+    It is made from the declarations of the parameters, and a form can be built from it: besides the usual keywords,
+    `x-kind` says what a value is (columns, share, count, word, ...) and `x-unit` what a number counts.
+
+    Example
+    -------
+    >>> import quadrille as qd
+    >>> form = qd.schema("RandomSwap")
+    >>> form["required"], form["properties"]["rate"]["maximum"], form["properties"]["differ"]["enum"]
+    (['method', 'swap'], 1.0, ['all', 'any', 'none'])
+    >>> qd.schema("small_cells")["properties"]["n"]["default"]
+    3
+    """
+    return MEASURES[name].schema() if name in MEASURES else find_method(name).schema()
 
 
 @cache
