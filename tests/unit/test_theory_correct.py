@@ -9,7 +9,7 @@ import pytest
 import oracles
 import quadrille as qd
 from quadrille.theory import correct, equivalent_records, equivalent_table, swap_error, table_error
-from quadrille.theory.flows import pairs_between
+from quadrille.theory.expected import pairs_between
 from strategies import file_of
 from theory_oracle import amounts, enumerated, moving
 

@@ -4,7 +4,7 @@ from quadrille.theory.bound import Bound, Certificate, Point, least_loss
 from quadrille.theory.budget import RateFor, rate_for
 from quadrille.theory.correction import Corrected, correct
 from quadrille.theory.equivalent import equivalent_records, equivalent_table, error_of_counts, rounding_error
-from quadrille.theory.flows import pairs_between
+from quadrille.theory.expected import pairs_between
 from quadrille.theory.moments import Error, large_n_error, swap_error
 from quadrille.theory.prediction import Predicted, Prediction, predict, predictions
 from quadrille.theory.tables import (

@@ -15,7 +15,7 @@ from quadrille.params import one_of
 from quadrille.recipe import Recipe
 from quadrille.swap.permutation import PermutationSwap, records_of
 from quadrille.swap.random import RandomSwap
-from quadrille.theory.flows import pair_scatter, pairs_between, transitions
+from quadrille.theory.expected import pair_scatter, pairs_between, transitions
 from quadrille.theory.labelled import Labelled, labelled, refuse_totals
 from quadrille.theory.spread import Floats, Kind, count_spread, factors
 from quadrille.theory.tables import approximate

@@ -14,7 +14,7 @@ from quadrille.errors import ParameterError, bad_parameter
 from quadrille.params import names, one_of, share, whole
 from quadrille.recipe import carried
 from quadrille.swap.permutation import Kind, records_of
-from quadrille.theory.flows import tally
+from quadrille.theory.expected import tally
 from quadrille.theory.labelled import Labelled, labelled, refuse_totals
 from quadrille.theory.margin import margin_of
 from quadrille.theory.moments import Error, spread_of_records, swap_error

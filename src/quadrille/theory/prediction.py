@@ -14,7 +14,7 @@ from quadrille.data import Data, require_data, tidy
 from quadrille.errors import ParameterError, QuadrilleError, unknown_name
 from quadrille.measure.base import Address, Measure, Part, parts_of
 from quadrille.recipe import Recipe
-from quadrille.theory.expected import (
+from quadrille.theory.cells import (
     Cells,
     Effect,
     Levels,

@@ -19,7 +19,7 @@ from quadrille.recipe import Recipe, carried, refuse_fixed
 from quadrille.swap.groups import codes_of, group_ids
 from quadrille.swap.permutation import PermutationSwap, records_of, refuse_small_groups, two_groups
 from quadrille.swap.random import RandomSwap
-from quadrille.theory.flows import ClassIndex, Joint, flow_moments, tally
+from quadrille.theory.expected import ClassIndex, Joint, flow_moments, tally
 from quadrille.theory.labelled import labelled
 from quadrille.theory.margin import Ints, Margin, margin_of
 from quadrille.theory.moments import Error
