@@ -1,4 +1,4 @@
-"""The least loss at a given exposure, over all tables with the same one-way margins (derivations/bound.md)."""
+"""The least loss at a given exposure, over all tables with the same one-way margins (bound.md)."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ class Certificate:
     """`loss^power >= height - price * exposed`, for every table with the same one-way margins.
 
     The multipliers, one per category that occurs, variable by variable, are the proof:
-    `quadrille.theory.bound.certify` checks them (derivations/bound.md, 3).
+    `quadrille.theory.bound.certify` checks them (bound.md, 3).
 
     Example
     -------
@@ -156,7 +156,7 @@ class Certificate:
 
 
 def certify(counts: Counts, loss: Loss, n: int, price: float, multipliers: Floats) -> tuple[Certificate, Floats]:
-    """Return the inequality that a price per exposed record and multipliers of margins prove (derivations/bound.md, 3).
+    """Return the inequality that a price per exposed record and multipliers of margins prove (bound.md, 3).
 
     Return also the count at which each cell attains its minimum. Any price of 0 or more and any multipliers give a
     true inequality.

@@ -1,4 +1,4 @@
-"""Expected cells of a table of independent moves, by level and with weights (derivations/prediction.md)."""
+"""Expected cells of a table of independent moves, by level and with weights (prediction.md)."""
 
 from __future__ import annotations
 

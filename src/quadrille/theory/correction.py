@@ -1,4 +1,4 @@
-"""The unbiased table from a swapped one, with its standard errors (derivations/correction.md)."""
+"""The unbiased table from a swapped one, with its standard errors (correction.md)."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def undone(values: Floats, pairs: int, sampler: str) -> tuple[Floats, Floats]:
 
 
 def _varying_pairs(counts: Floats, pairs: int, sampler: str, mean: Floats, back: Floats) -> Floats:
-    """Return what the scatter of the numbers of pairs adds to the variances (derivations/correction.md, formula 5)."""
+    """Return what the scatter of the numbers of pairs adds to the variances (correction.md, formula 5)."""
     gain = mean[:, None, :] - mean[:, :, None]
     return np.einsum("rab,ac,bc->rc", pair_scatter(counts, pairs, sampler, gain), back, back)
 

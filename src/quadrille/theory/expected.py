@@ -1,4 +1,4 @@
-"""The expected table after random true swaps: how many pairs join each two levels (derivations/expected.md)."""
+"""The expected table after random true swaps: how many pairs join each two levels (expected.md)."""
 
 from __future__ import annotations
 
@@ -239,7 +239,7 @@ class FlowMoments:
 def pairs_between(
     counts: Floats, pairs: float, sampler: str = "first-uniform", admissible: NDArray[np.bool_] | None = None
 ) -> Floats:
-    """Return m_ab, the expected number of pairs between levels a and b (derivations/expected.md, formulas 1 and 2).
+    """Return m_ab, the expected number of pairs between levels a and b (expected.md, formulas 1 and 2).
 
     Mean field: each pair takes the expected numbers off both levels. Exact for two levels. Up to 256 pairs the
     recursion goes pair by pair, beyond in as many equal steps by the midpoint rule.
@@ -371,7 +371,7 @@ def flow_moments(
 
 
 def _walking_pairs(counts: Floats, pairs: int, sampler: str, own: Floats, mean: Floats) -> Floats:
-    """Return what the scatter of numbers of pairs adds, drawn without replacement (derivations/correction.md, 3)."""
+    """Return what the scatter of numbers of pairs adds, drawn without replacement (correction.md, 3)."""
 
     gain = mean.T[:, None, :] - mean.T[:, :, None]
     return np.einsum("fab,ap,bp->pf", pair_scatter(counts, pairs, sampler, gain), own, own, optimize=True)
@@ -380,7 +380,7 @@ def _walking_pairs(counts: Floats, pairs: int, sampler: str, own: Floats, mean: 
 def _varying_pairs(between: Floats, own: Floats, mean: Floats) -> Floats:
     """Return sum m_ab d_ab^2 for every cell, d_ab what one pair between levels a and b adds to it on average.
 
-    Pairs fall between levels almost as in a multinomial draw (derivations/expected.md, formula 6).
+    Pairs fall between levels almost as in a multinomial draw (expected.md, formula 6).
     """
     apart = between * (1 - own @ own.T)
     square = mean**2

@@ -1,4 +1,4 @@
-"""Exact bias and variance of an estimate after a random permutation of the moved variables (derivations/moments.md)."""
+"""Exact bias and variance of an estimate after a random permutation of the moved variables (moments.md)."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ def swap_error(
     """Return the exact error of X = sum a b after exactly k of the n records are permuted at random.
 
     X' = sum a_u b_s(u), where s leaves n - k records in place. Bias E X' - X = -k/(n-1) (C - A B / n); the variance is
-    that of derivations/moments.md, from sums over centred values. Each takes one pass over the records.
+    that of moments.md, from sums over centred values. Each takes one pass over the records.
 
     Parameters
     ----------

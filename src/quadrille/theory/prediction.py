@@ -1,4 +1,4 @@
-"""What the measures of a planned swap are expected to be, before any draw (derivations/prediction.md)."""
+"""What the measures of a planned swap are expected to be, before any draw (prediction.md)."""
 
 from __future__ import annotations
 

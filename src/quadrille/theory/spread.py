@@ -51,7 +51,7 @@ def ratio(above: Number, below: Number) -> Number:
 
 
 def factors(kind: Kind, sizes: tuple[Number, ...], k: Number) -> Factors:
-    """Return the factors for k moved records among n, or among two groups (derivations/moments.md, 1 to 4, 7, 8)."""
+    """Return the factors for k moved records among n, or among two groups (moments.md, 1 to 4, 7, 8)."""
     return _across(sizes[0], sizes[1], k) if kind == "across" else _uniform(kind, sizes[0], k)
 
 
@@ -103,7 +103,7 @@ def _derangement_ratio(k: int) -> Fraction:
 
 
 def count_spread(n: Number, on_a: Number, on_b: Number, both: Number) -> Spread:
-    """Return the sums of a cell of counts, from n, its row, its column and itself (derivations/moments.md, 5)."""
+    """Return the sums of a cell of counts, from n, its row, its column and itself (moments.md, 5)."""
     a, b = on_a / n, on_b / n
     c = (n * both - on_a * on_b) / n
     q = (

@@ -186,7 +186,7 @@ def table_error(data: Data, recipe: Recipe, margin: str | Sequence[str]) -> pl.D
     totals where the file has a weight. Cells whose moved or stayed part does not occur are left out: they stay empty.
 
     Exact for `PermutationSwap`, and for `RandomSwap` with differ="none" and no constraints. For true swaps the
-    expectation is that of derivations/expected.md, exact for two levels; its column `note` says which.
+    expectation is that of expected.md, exact for two levels; its column `note` says which.
 
     Parameters
     ----------
