@@ -1,9 +1,10 @@
-"""Expected cells of a table of independent moves, by level and with weights (prediction.md)."""
+"""The cells of a table after a planned swap, by level and with weights: what predictions rest on (prediction.md)."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -15,9 +16,9 @@ from quadrille.recipe import Recipe, carried, refuse_fixed
 from quadrille.swap.groups import Ints, codes_of, group_ids
 from quadrille.swap.permutation import PermutationSwap, refuse_small_groups, two_groups
 from quadrille.swap.random import RandomSwap
-from quadrille.theory.expected import pairs_between
-from quadrille.theory.spread import Floats
-from quadrille.theory.tables import EXACT, is_exact, planned
+from quadrille.theory.expected import admissible, combinations, pairs_between
+from quadrille.theory.moments import Floats
+from quadrille.theory.tables import EXACT, is_exact, moments_of
 
 MOST_LEVELS = 500
 """More combinations of swapped and constraining variables are not predicted: their flows take too long."""
@@ -70,12 +71,12 @@ def _paired(data: Data, recipe: RandomSwap) -> Levels:
     require_columns(data, (*recipe.swap, *recipe.same, *recipe.different), "RandomSwap")
     refuse_fixed(data, recipe.swap)
     moved = (*recipe.swap, *carried(data, recipe.swap, recipe.same))
-    of, counts, codes = _levels(data, tuple(dict.fromkeys((*moved, *recipe.same, *recipe.different))))
+    of, counts, codes = _levels(data, (*moved, *recipe.same, *recipe.different))
     pairs = recipe.count(data.n)
     if recipe.differ == "none" and not recipe.same and not recipe.different:
         between = _uniform(counts, np.zeros(len(counts), dtype=np.int64), np.array([2 * pairs]))
     else:
-        between = _flows(counts, pairs, recipe.sampler, _allowed(recipe, codes))
+        between = _flows(counts, pairs, recipe.sampler, admissible(recipe, recipe.swap, codes))
     return _moved(moved, of, counts, codes, between)
 
 
@@ -85,7 +86,7 @@ def _permuted(data: Data, recipe: PermutationSwap) -> Levels:
     classes = recipe.classes(data)
     extra = () if recipe.groups is None else (recipe.groups,)
     moved = (*recipe.swap, *carried(data, recipe.swap, recipe.within))
-    of, counts, codes = _levels(data, tuple(dict.fromkeys((*moved, *recipe.within, *extra))))
+    of, counts, codes = _levels(data, (*moved, *recipe.within, *extra))
     own = np.zeros(len(counts), dtype=np.int64)
     own[of] = classes.of
     if recipe.groups is None:
@@ -101,33 +102,14 @@ def _permuted(data: Data, recipe: PermutationSwap) -> Levels:
 
 
 def _levels(data: Data, names: tuple[str, ...]) -> tuple[Ints, Floats, dict[str, Ints]]:
-    """Number the combinations that occur; return that of each record, their counts and what they hold."""
-    columns = [codes_of(data, name) for name in names]
-    of, count = group_ids(columns, data.n)
-    if count > MOST_LEVELS:
+    """Return the combinations of values that occur, unless they are too many."""
+    of, counts, codes = combinations(data, names)
+    if len(counts) > MOST_LEVELS:
         raise NotPredicted(
-            f"swapped and constraining variables have {count:,} combinations, and at most {MOST_LEVELS} are predicted"
+            f"swapped and constraining variables have {len(counts):,} combinations, and at most {MOST_LEVELS} are "
+            "predicted"
         )
-    leader = np.zeros(count, dtype=np.int64)
-    leader[of] = np.arange(data.n)
-    codes = {name: column[leader].astype(np.int64) for name, (column, _) in zip(names, columns, strict=True)}
-    return of, np.bincount(of, minlength=count).astype(float), codes
-
-
-def _allowed(recipe: RandomSwap, codes: dict[str, Ints]) -> NDArray[np.bool_]:
-    """Tell which levels may be paired."""
-    size = len(codes[recipe.swap[0]])
-    equal = {name: column[:, None] == column[None, :] for name, column in codes.items()}
-    some, every = np.zeros((size, size), dtype=bool), np.ones((size, size), dtype=bool)
-    for name in recipe.swap:
-        some |= equal[name]
-        every &= equal[name]
-    allowed = np.ones_like(some) if recipe.differ == "none" else ~some if recipe.differ == "all" else ~every
-    for name in recipe.same:
-        allowed &= equal[name]
-    for name in recipe.different:
-        allowed &= ~equal[name]
-    return allowed
+    return of, counts, codes
 
 
 def _flows(counts: Floats, pairs: int, sampler: str, allowed: NDArray[np.bool_]) -> Floats:
@@ -180,33 +162,52 @@ Effect = Callable[[Floats, Floats], Floats]
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
-    """A table: moved part across levels, stayed part as columns; expectation and variance of every cell.
+class Totals(ABC):
+    """A table, (moved part, stayed part): totals before, expected totals and variances after."""
 
-    `inside[a, f]` are the records of level a and stayed part f, `part[a]` the moved part of level a, `reach[a, p]` the
-    chance that a record of level a holds moved part p afterwards. `before`, `mean` and `variance` are (part, f).
-    """
-
-    levels: Levels
-    inside: Floats
-    part: Ints
-    reach: Floats
     before: Floats
     mean: Floats
     variance: Floats
-    window: int
-    exact: bool = False
-    """Whether mean and variance are exact."""
 
     @property
     def records(self) -> float:
-        """All records of the table."""
+        """The total of the table."""
         return float(self.before.sum())
 
     @property
     def shape(self) -> tuple[int, int]:
         """Moved parts and stayed parts that occur."""
         return self.before.shape[0], self.before.shape[1]
+
+    @property
+    @abstractmethod
+    def together(self) -> float:
+        """By how much fixed totals enlarge the variance of a sum over cells."""
+
+    @abstractmethod
+    def expected(self, effect: Effect) -> tuple[float, float]:
+        """Return the sum over the cells of the mean of an effect, and the sum of its variances."""
+
+    @abstractmethod
+    def distance(self) -> float:
+        """Return the expected sum of |T' - T|."""
+
+
+@dataclass(frozen=True, eq=False)
+class Cells(Totals):
+    """A table of counts by level: moved part across levels, stayed part as columns.
+
+    `inside[a, f]` are the records of level a and stayed part f, `part[a]` the moved part of level a, `reach[a, p]` the
+    chance that a record of level a holds moved part p afterwards.
+    """
+
+    levels: Levels
+    inside: Floats
+    part: Ints
+    reach: Floats
+    window: int
+    exact: bool = False
+    """Whether mean and variance are exact."""
 
     @property
     def together(self) -> float:
@@ -334,14 +335,14 @@ def cells_of(data: Data, recipe: Recipe, levels: Levels, margin: tuple[str, ...]
     before = own.T @ inside
     window = max(_WINDOW, 1 << (8 * largest).bit_length())
     if is_kept(margin, recipe, levels):
-        return Cells(levels, inside, part, own, before, before, np.zeros_like(before), window, exact=True)
+        return Cells(before, before, np.zeros_like(before), levels, inside, part, own, window, exact=True)
     reach = np.clip(levels.reach @ own, 0.0, 1.0)
     mean = reach.T @ inside
     known = None
     if data.weight is None and is_exact(recipe, len(levels.counts)):
         known = _exact_variance(data, recipe, margin, (stay, columns), (part, parts), levels)
     variance = _variance(levels, inside, own, reach, mean - before) if known is None else known
-    return Cells(levels, inside, part, reach, before, mean, variance, window, exact=known is not None)
+    return Cells(before, mean, variance, levels, inside, part, reach, window, exact=known is not None)
 
 
 def _variance(levels: Levels, inside: Floats, own: Floats, reach: Floats, bias: Floats) -> Floats:
@@ -367,7 +368,7 @@ def _exact_variance(
     sizes = [data.coded(name, purpose="a table").size for name in margin]
     if np.prod(np.array(sizes, dtype=float)) > _MOST_EXACT:
         return None
-    found = planned(data, recipe, margin, "predict")
+    found = moments_of(data, recipe, margin, "predict")
     split = found.margin
     leader = np.zeros(stay[1], dtype=np.int64)
     leader[stay[0]] = np.arange(data.n)
@@ -388,25 +389,12 @@ MOST_SMALL = 0.05
 
 
 @dataclass(frozen=True, eq=False)
-class WeightedCells:
-    """A table of weighted totals, (moved part, stayed part), whose cells are taken as normal; `count` are records."""
+class WeightedCells(Totals):
+    """A table of weighted totals whose cells are taken as normal; `count` are records."""
 
     count: Floats
-    before: Floats
-    mean: Floats
-    variance: Floats
     exact: bool
     stays: bool
-
-    @property
-    def records(self) -> float:
-        """The total weight."""
-        return float(self.before.sum())
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Moved parts and stayed parts that occur."""
-        return self.before.shape[0], self.before.shape[1]
 
     @property
     def together(self) -> float:
@@ -424,7 +412,7 @@ class WeightedCells:
         """Leave out what happens in cells of up to so many records before."""
         kept = self.count > least
         mean, variance = np.where(kept, self.mean, self.before), np.where(kept, self.variance, 0.0)
-        return WeightedCells(self.count, self.before, mean, variance, self.exact, self.stays)
+        return replace(self, mean=mean, variance=variance)
 
     def expected(self, effect: Effect) -> tuple[float, float]:
         """Return the sum over the cells of the mean of an effect, and the sum of its variances."""
@@ -451,17 +439,17 @@ class WeightedCells:
 def weighted_cells(data: Data, recipe: Recipe, margin: tuple[str, ...]) -> WeightedCells:
     """Return the moments of a margin's totals; plain counts where the file has no weight."""
     try:
-        found = planned(data, recipe, margin, "predict")
+        found = moments_of(data, recipe, margin, "predict")
     except QuadrilleError as error:
         raise NotPredicted(str(error).rstrip(".")) from None
     shape = (found.margin.moved.possible, found.margin.stayed.possible)
     count = found.count.reshape(shape)
     rows, columns = np.flatnonzero(count.sum(axis=1)), np.flatnonzero(count.sum(axis=0))
 
-    def kept(values: Floats) -> Floats:
-        return values.reshape(shape)[np.ix_(rows, columns)]
+    def kept(values: Floats | Ints) -> Floats:
+        return values.reshape(shape)[np.ix_(rows, columns)].astype(np.float64)
 
-    before, bias = kept(found.before), kept(found.bias)
+    before, count = kept(found.before), kept(found.count)
     stays = not (isinstance(recipe, PermutationSwap) and recipe.weight == "moves")
     exact = found.note.startswith(EXACT)
-    return WeightedCells(kept(found.count.astype(float)), before, before + bias, kept(found.variance), exact, stays)
+    return WeightedCells(before, before + kept(found.bias), kept(found.variance), count, exact, stays)

@@ -16,9 +16,9 @@ from quadrille.recipe import Recipe
 from quadrille.swap.permutation import PermutationSwap, records_of
 from quadrille.swap.random import RandomSwap
 from quadrille.theory.expected import pair_scatter, pairs_between, transitions
-from quadrille.theory.labelled import Labelled, labelled, refuse_totals
-from quadrille.theory.spread import Floats, Kind, count_spread, factors
+from quadrille.theory.moments import Floats, Kind, count_spread, factors
 from quadrille.theory.tables import approximate
+from quadrille.theory.tally import Labelled, labelled, refuse_totals
 
 if TYPE_CHECKING:
     import polars as pl
@@ -199,7 +199,7 @@ def _by_f(values: Floats, f: float, kind: Kind) -> tuple[Floats, Floats]:
     k = min(max(step * round(f * (n - 1) / step), 2 if f else 0), int(n) // step * step)
     found = factors(kind, (np.float64(n),), np.float64(k))
     spread = count_spread(n, row, column, cell)
-    variance = sum(x * y for x, y in zip(found.parts, spread.parts, strict=True))
+    variance = found.variance(spread)
     return corrected, np.maximum(variance, 0.0) / (1 - f) ** 2
 
 
