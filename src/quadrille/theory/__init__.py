@@ -7,7 +7,7 @@ from typing import Any
 
 from quadrille.swap.permutation import PermutationSwap
 from quadrille.theory.bound import Bound, Certificate, Point, least_loss
-from quadrille.theory.correction import Corrected, correct
+from quadrille.theory.correction import Corrected, correct, correct_published
 from quadrille.theory.equivalent import RateFor, equivalent_records, equivalent_table, rate_for, rounding_error
 from quadrille.theory.expected import pairs_between
 from quadrille.theory.moments import Error, large_n_error, swap_error
@@ -37,6 +37,7 @@ __all__ = [
     "RateFor",
     "compare_errors",
     "correct",
+    "correct_published",
     "equivalent_records",
     "equivalent_table",
     "expected_chi_square",

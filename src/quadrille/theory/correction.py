@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, SupportsFloat, cast
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from quadrille.data import tidy
-from quadrille.errors import InputError, ParameterError, bad_parameter
-from quadrille.params import one_of
+from quadrille.errors import InputError, ParameterError, bad_parameter, unknown_name
+from quadrille.params import as_float, one_of
 from quadrille.recipe import Recipe
 from quadrille.swap.permutation import PermutationSwap, records_of
 from quadrille.swap.random import RandomSwap
@@ -31,7 +31,7 @@ _UNIFORM = 12
 """The variance of a uniform number is the square of its range divided by this."""
 
 
-def undone(values: Floats, pairs: int, sampler: str) -> tuple[Floats, Floats]:
+def inverted(values: Floats, pairs: int, sampler: str) -> tuple[Floats, Floats]:
     """Return corrected counts and variances; the swapped variable's levels, all of them held, are in the columns."""
     counts, row = values.sum(axis=0), values.sum(axis=1, keepdims=True)
     q = transitions(counts, pairs_between(counts, pairs, sampler))
@@ -91,6 +91,8 @@ Margins = tuple[ArrayLike, ArrayLike]
 class Corrected:
     """The corrected table and its standard errors, cell by cell; `negative` counts cells that came out below 0.
 
+    `f` is the factor that was used, or those of the classes. `unchecked` says what could not be checked, if anything.
+
     Example
     -------
     >>> import quadrille as qd
@@ -104,6 +106,8 @@ class Corrected:
     given: Labelled
     negative: int
     note: str
+    f: float | Mapping[str, float] | None = None
+    unchecked: str = ""
 
     def frame(self) -> pl.DataFrame:
         """Return one row per cell: labels, swapped count, corrected count, standard error.
@@ -178,6 +182,146 @@ def correct(
     return _result(corrected, variance, given, note)
 
 
+def correct_published(
+    table: object,
+    f: Mapping[str, float],
+    *,
+    records: int | None = None,
+    sizes: Mapping[str, int] | None = None,
+    kind: Kind = "pairs",
+    of_class: str | None = None,
+    class_column: str | None = None,
+    swapped: str = "column",
+    no_totals: bool = False,
+    where: str = "the note",
+) -> Corrected:
+    """Return `correct` of a published table, with what a methods note says of the swap.
+
+    A table that does not count all records of the file, or of its class, is refused: f is for tables of all of them.
+
+    Parameters
+    ----------
+    table : a frame whose first column holds labels.
+    f : the published factor of each class by its label, such as "Sex = Male"; by "" for the file as a whole.
+    records, sizes : the number of records of the file, and of each class, as far as the note says.
+    kind, swapped, no_totals : as in `correct`.
+    of_class : the class that the table counts, where f is given by class; its values, "Male", do where they are clear.
+    class_column : or the column of the table that holds the classes; the result is their sum. A row that a class lacks
+        counts none there.
+    where : what to call the note in messages.
+
+    Example
+    -------
+    >>> import polars as pl
+    >>> import quadrille as qd
+    >>> table = pl.DataFrame({"MS": ["a", "b"], "young": [30, 20], "old": [20, 30]})
+    >>> qd.theory.correct_published(table, {"": 0.2}, records=100).table.round(3).tolist()
+    [[31.25, 18.75], [18.75, 31.25]]
+    """
+    from quadrille.io.frames.convert import to_polars
+
+    if of_class is not None and class_column is not None:
+        raise ParameterError("Give 'of_class' for a table of one class, or 'class_column' for one of all of them.")
+    note = _Note(f, records, sizes or {}, where)
+    if (of_class is not None or class_column is not None) and "" in f:
+        raise ParameterError(f"{where[0].upper()}{where[1:]} has one f for the whole file and no classes. Name none.")
+    frame = to_polars(table)
+    if class_column is not None:
+        tables, factor = note.by_class(frame, class_column), f
+    else:
+        label = note.class_of(of_class)
+        note.check_total(frame, label)
+        tables, factor = frame, f[label]
+    found = correct(tables, cast("Any", factor), swapped=swapped, kind=kind, no_totals=no_totals)
+    by_class = of_class is not None or class_column is not None
+    return replace(found, f=factor, unchecked=_UNCHECKED if by_class and not sizes else "")
+
+
+_UNCHECKED = "not checked: whether the table counts all records of the class; the note does not say how many"
+
+
+@dataclass(frozen=True)
+class _Note:
+    """What a methods note says: f by class, or by "" for the file as a whole, and numbers of records."""
+
+    f: Mapping[str, float]
+    records: int | None
+    sizes: Mapping[str, int]
+    where: str
+
+    def class_of(self, name: str | None) -> str:
+        """Return the class of a table as the note writes it."""
+        if name is not None:
+            return self._named(name)
+        if "" in self.f:
+            return ""
+        labels = [repr(label) for label in self.f]
+        some = ", ".join(labels[:3]) + (f" and {len(labels) - 3:,} more" if len(labels) > 3 else "")
+        raise ParameterError(
+            f"{self.where[0].upper()}{self.where[1:]} gives f by class: {some}. Name the class that the table counts "
+            "with --class, or the column of the table that holds the classes with --class-column (in Python: of_class, "
+            "class_column)."
+        )
+
+    def _named(self, name: str) -> str:
+        """Return a class as the note writes it; its values alone do where they are not ambiguous."""
+        plain = _plain(name)
+        alike = [label for label in self.f if plain in (_plain(label), _plain(_values(label)))]
+        if len(alike) != 1:
+            raise unknown_name("class", name, self.f, where=self.where)
+        return alike[0]
+
+    def check_total(self, table: pl.DataFrame, label: str) -> None:
+        """Refuse a table that does not count all records of the file, or of its class."""
+        expected = self.sizes.get(label) if label else self.records
+        numbers = [value for row in table.rows() for value in row[1:]]
+        counted = int(sum(numbers)) if all(isinstance(value, int | float) for value in numbers) else None
+        if expected is not None and counted != expected:
+            which = f"of the class {label!r}" if label else "of the file"
+            raise InputError(
+                f"The table does not count all {expected:,} records {which}, and f is for tables of all of them. "
+                "Correct the whole table, then take the part you need."
+            )
+
+    def by_class(self, table: pl.DataFrame, column: str) -> dict[str, pl.DataFrame]:
+        """Split a table by its column of classes; a row that a class lacks counts none there."""
+        if column not in table.columns:
+            raise unknown_name("column", column, table.columns, where="the table")
+        if table.width <= 2:
+            raise InputError("Besides the column of classes the table needs one of labels and at least one of counts.")
+        rest = table.drop(column)
+        head = rest.columns[0]
+        labels = [self._named("" if value is None else str(value)) for value in table[column].to_list()]
+        lacking = [label for label in self.f if label not in labels]
+        if lacking:
+            raise InputError(
+                f"The table lacks {len(lacking):,} of the {len(self.f):,} classes of the note, such as {lacking[0]!r}. "
+                "Give the table of all of them, or of one with --class (in Python: of_class)."
+            )
+        none = dict.fromkeys(rest.columns[1:], 0)
+        every = dict.fromkeys(rest[head].to_list())
+        tables: dict[str, pl.DataFrame] = {}
+        for label in self.f:
+            own = [row for row, of in zip(rest.to_dicts(), labels, strict=True) if of == label]
+            by_row = {row[head]: row for row in own}
+            if len(by_row) < len(own):
+                raise InputError(
+                    f"The class {label!r} has two rows with the same label. Add them up, or name them apart."
+                )
+            tables[label] = tidy([by_row.get(name, {head: name, **none}) for name in every])
+            self.check_total(tables[label], label)
+        return tables
+
+
+def _values(label: str) -> str:
+    """Take the names of the variables off a class such as "Region = north, Sex = Male"."""
+    return ", ".join(part.partition(" = ")[2] or part for part in label.split(", "))
+
+
+def _plain(label: str) -> str:
+    return "".join(label.split()).casefold()
+
+
 def _correct(values: Floats, f: object, recipe: Recipe | None, kind: Kind) -> tuple[Floats, Floats, str]:
     """Return corrected counts and their variances; the swapped variable is in the columns."""
     n = int(values.sum())
@@ -214,7 +358,7 @@ def _random(values: Floats, recipe: RandomSwap, n: int) -> tuple[Floats, Floats,
         return (*_by_f(values, _checked_f(2 * pairs / (n - 1)), "pairs"), "")
     present = values.sum(axis=0) > 0
     corrected, variance = np.zeros_like(values), np.zeros_like(values)
-    corrected[:, present], variance[:, present] = undone(values[:, present], pairs, recipe.sampler)
+    corrected[:, present], variance[:, present] = inverted(values[:, present], pairs, recipe.sampler)
     levels = int(present.sum())
     return corrected, variance, "" if levels <= 2 else approximate(levels)
 
@@ -294,14 +438,15 @@ def _is_lost(values: Floats, variance: Floats) -> bool:
 
 
 def _checked_f(f: object) -> float:
-    if isinstance(f, bool) or not isinstance(f, SupportsFloat) or not float(f) >= 0:
+    factor = as_float(f)
+    if not factor >= 0:
         raise bad_parameter(_OWNER, "f", f"a number from 0 to {MOST_F}", f)
-    if float(f) > MOST_F:
+    if factor > MOST_F:
         raise ParameterError(
             f"The 'f' parameter of correct must be at most {MOST_F}. Got {f!r}: a swap of nearly every record leaves "
             "nothing to correct."
         )
-    return float(f)
+    return factor
 
 
 def _refuse_part(f: object, n: int) -> None:
