@@ -19,8 +19,7 @@ from quadrille.errors import InputError
 from quadrille.io.files import Buffer, contents
 from quadrille.io.frames import build, to_frame
 from quadrille.io.frames.columns import no_patterns, wants
-from quadrille.io.frames.dtypes import FORMATS
-from quadrille.io.frames.numeric import parse_numbers, too_large
+from quadrille.io.frames.values import FORMATS, parse_numbers, too_large
 
 Bytes = NDArray[np.uint8]
 

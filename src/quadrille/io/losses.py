@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from quadrille.codebook import Variable
 from quadrille.data import Column, Data
-from quadrille.io.frames.convert import NOT_A_NUMBER
+from quadrille.io.frames import NOT_A_NUMBER
 from quadrille.io.stat.dates import counted_in
-from quadrille.io.stat.formats import Losses
 
 _LOOK_ALIKE = "the missing code that is an empty text and a missing value look alike"
 _EMPTY = 'an empty text is written as "" and a missing value as nothing; only the codebook tells the two apart'
@@ -31,6 +31,28 @@ NO_ORDER = "the order of the categories cannot be read from the file; list them 
 NEEDS_ARROW = "the order of the categories is read with pyarrow only; install it, or list them in the codebook"
 _OF_COLUMNS = (NOT_A_NUMBER, NO_ORDER, NEEDS_ARROW)
 """What is remarked at reading about single columns."""
+
+
+@dataclass
+class Losses:
+    """What a file does not hold, by reason, with the columns that it concerns."""
+
+    found: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    general: list[str] = field(default_factory=list[str])
+
+    def add(self, column: str, reason: str) -> None:
+        """Note one loss of one column."""
+        names = self.found.setdefault(reason, [])
+        if column not in names:
+            names.append(column)
+
+    def whole(self, line: str) -> None:
+        """Note something about the whole file."""
+        self.general.append(line)
+
+    def lines(self) -> tuple[str, ...]:
+        """Return one line per reason."""
+        return (*self.general, *(f"{', '.join(names)}: {reason}." for reason, names in self.found.items()))
 
 
 def remarked(data: Data) -> tuple[str, ...]:

@@ -218,7 +218,7 @@ def correct_published(
     >>> qd.theory.correct_published(table, {"": 0.2}, records=100).table.round(3).tolist()
     [[31.25, 18.75], [18.75, 31.25]]
     """
-    from quadrille.io.frames.convert import to_polars
+    from quadrille.io.frames import to_polars
 
     if of_class is not None and class_column is not None:
         raise ParameterError("Give 'of_class' for a table of one class, or 'class_column' for one of all of them.")

@@ -154,7 +154,7 @@ def refuse_totals(given: Labelled, where: str) -> None:
 
 
 def _from_frame(table: object, where: str) -> Labelled:
-    from quadrille.io.frames.convert import to_polars
+    from quadrille.io.frames import to_polars
 
     frame = to_polars(table)
     if frame.width < _TWO:

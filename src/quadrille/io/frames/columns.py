@@ -13,15 +13,18 @@ import polars as pl
 from quadrille.codebook import Codebook, Kind, Value, Variable
 from quadrille.data import Column, Data, code_dtype
 from quadrille.errors import InputError, unknown_name
-from quadrille.io.frames.dtypes import FORMATS, is_text, no_far_moments, type_name
 from quadrille.io.frames.identifiers import MOST_ORDINAL, Run, identifies, names_identifier, names_point, tells_apart
-from quadrille.io.frames.numeric import (
+from quadrille.io.frames.values import (
+    FORMATS,
     Marks,
     canonical_integers,
     finite_floats,
+    is_text,
+    no_far_moments,
     not_numbers,
     numeric_column,
     too_large,
+    type_name,
     with_found_codes,
     without_marks,
 )

@@ -11,7 +11,7 @@ from typing import Literal
 
 import polars as pl
 
-from quadrille.io.frames.dtypes import FORMATS
+from quadrille.io.frames.values import FORMATS
 
 Moment = Literal["date", "datetime", "time"]
 

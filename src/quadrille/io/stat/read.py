@@ -21,11 +21,11 @@ from quadrille.errors import InputError
 from quadrille.io.files import contents
 from quadrille.io.frames import build
 from quadrille.io.frames.columns import guess, is_running
-from quadrille.io.frames.identifiers import MOST_ORDINAL, identifies, sort_of, tells_apart
-from quadrille.io.frames.numeric import EXACT
+from quadrille.io.frames.identifiers import MOST_ORDINAL, identifies, name_kind, tells_apart
+from quadrille.io.frames.values import EXACT
+from quadrille.io.losses import Losses
 from quadrille.io.stat import library
 from quadrille.io.stat.dates import Moment, from_moments, from_texts, moment_of, to_moments, to_texts
-from quadrille.io.stat.formats import Losses
 from quadrille.io.stat.library import TAG, Facts
 
 ISOLATED = True
@@ -389,7 +389,7 @@ def _valid(numbers: pl.Series, missing: tuple[Value, ...], ranges: tuple[tuple[f
 def _guess(raw: Raw, valid: pl.Series) -> Variable:
     """Guess from the name, the level of measurement, the labels, and the values, in this order."""
     whole, measure = raw.series.dtype.is_integer(), raw.stored.measure
-    alone = (whole or sort_of(raw.name, raw.label) == "point") and _identifying(raw, valid)
+    alone = (whole or name_kind(raw.name, raw.label) == "point") and _identifying(raw, valid)
     if alone and len(valid) > MOST_ORDINAL:
         return Variable(raw.name, "numeric", role="id")  # without a list of all its values
     kind: Kind = "numeric"
@@ -404,7 +404,7 @@ def _guess(raw: Raw, valid: pl.Series) -> Variable:
 
 def _identifying(raw: Raw, valid: pl.Series) -> bool:
     """Whether numbers identify: by name or label, as a running number, or nominal ones different nearly everywhere."""
-    named, nominal = sort_of(raw.name, raw.label) is not None, raw.stored.measure == "nominal"
+    named, nominal = name_kind(raw.name, raw.label) is not None, raw.stored.measure == "nominal"
     if is_running(raw.series):
         return True
     if not named and not nominal:
