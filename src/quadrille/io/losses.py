@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -68,13 +68,17 @@ def remarked(data: Data) -> tuple[str, ...]:
     return losses.lines()
 
 
+def lines_of(losses: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    """Return one line per reason from pairs of a column and a reason."""
+    found = Losses()
+    for name, reason in losses:
+        found.add(name, reason)
+    return found.lines()
+
+
 def csv_losses(data: Data) -> tuple[str, ...]:
     """Say what delimited text does not keep, also with the codebook."""
-    losses = Losses()
-    for name in data.columns:
-        for reason in _lost(data[name]):
-            losses.add(name, reason)
-    return losses.lines()
+    return lines_of((name, reason) for name in data.columns for reason in _lost(data[name]))
 
 
 def _lost(column: Column) -> Iterator[str]:
@@ -99,30 +103,25 @@ def _lost(column: Column) -> Iterator[str]:
 
 def moments_as_text(data: Data) -> tuple[str, ...]:
     """Name the dates and times of a statistics program that delimited text leaves to the codebook."""
-    losses = Losses()
-    for name in data.columns:
-        if data[name].variable.stored is not None and data[name].dtype.partition("[")[0] in _KINDS_OF_MOMENTS:
-            losses.add(name, f"{_MOMENTS}; write the codebook too")
-    return losses.lines()
+    reason = f"{_MOMENTS}; write the codebook too"
+    stored = (name for name in data.columns if data[name].variable.stored is not None)
+    return lines_of((name, reason) for name in stored if data[name].dtype.partition("[")[0] in _KINDS_OF_MOMENTS)
 
 
 def orders_left(data: Data) -> tuple[str, ...]:
     """Name the columns whose ordered categories came with the data, which only Parquet and the codebook keep."""
-    losses = Losses()
-    for name in data.columns:
-        if data[name].variable.kind == "ordinal" and data[name].dtype.startswith("Enum"):
-            losses.add(name, _ORDER)
-    return losses.lines()
+    ordinal = (name for name in data.columns if data[name].variable.kind == "ordinal")
+    return lines_of((name, _ORDER) for name in ordinal if data[name].dtype.startswith("Enum"))
 
 
 def numbers_of_moments(data: Data) -> tuple[str, ...]:
     """Name the columns that a statistics program shows as dates or times, but that are numbers in a plain table."""
-    losses = Losses()
-    for variable in data.codebook:
-        unit = counted_in(variable.stored.program, variable.stored.format) if variable.stored else ""
-        if unit and not any(isinstance(value, str) for value in variable.categories) and _holds_numbers(data, variable):
-            losses.add(variable.name, f"dates or times are written as numbers: {unit}")
-    return losses.lines()
+    units = [(v, counted_in(v.stored.program, v.stored.format)) for v in data.codebook if v.stored]
+    return lines_of(
+        (variable.name, f"dates or times are written as numbers: {unit}")
+        for variable, unit in units
+        if unit and not any(isinstance(value, str) for value in variable.categories) and _holds_numbers(data, variable)
+    )
 
 
 def _holds_numbers(data: Data, variable: Variable) -> bool:
@@ -131,9 +130,7 @@ def _holds_numbers(data: Data, variable: Variable) -> bool:
 
 def words_left(data: Data) -> tuple[str, ...]:
     """Say which words and formats of a statistics program a plain table leaves to the codebook."""
-    losses = Losses()
-    for variable in data.codebook:
-        if variable.stored and (variable.label or variable.value_labels or variable.missing or variable.missing_ranges):
-            losses.add(variable.name, _WORDS)
-    told = any(v.stored and (v.stored.format or v.stored.type or v.stored.measure) for v in data.codebook)
-    return (*losses.lines(), *([_FORMATS] if told else []))
+    stored = [variable for variable in data.codebook if variable.stored]
+    described = (v for v in stored if v.label or v.value_labels or v.missing or v.missing_ranges)
+    formatted = any(v.stored.format or v.stored.type or v.stored.measure for v in stored if v.stored)
+    return (*lines_of((v.name, _WORDS) for v in described), *([_FORMATS] if formatted else []))

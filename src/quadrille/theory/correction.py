@@ -169,9 +169,11 @@ def correct(
     if isinstance(table, Mapping):
         if recipe is not None:
             raise ParameterError("correct needs an f for each class, not a recipe, when the tables are given by class.")
-        by_class = _tables(cast("Mapping[object, object]", table), no_totals=no_totals)
-        return _by_class(by_class, f, swapped, kind, margins)
-    given = _table(table, no_totals=no_totals)
+        by_class = cast("Mapping[object, object]", table)
+        return _by_class(by_class, f, swapped, kind, margins, no_totals=no_totals)
+    given = labelled(table, _OWNER)
+    if not no_totals:
+        refuse_totals(given, _OWNER)
     _check_margins(given.values, margins)
     _refuse_part(f, int(given.values.sum()))
     turned = _turned(given, swapped)
@@ -379,47 +381,32 @@ def _published(recipe: Recipe, n: int) -> tuple[Kind, float]:
     return recipe.kind, int(records_of(recipe.kind, np.array([recipe.rate]), np.array([n]))[0]) / (n - 1)
 
 
-def _table(table: object, *, no_totals: bool) -> Labelled:
-    given = labelled(table, _OWNER)
-    if not no_totals:
-        refuse_totals(given, _OWNER)
-    return given
-
-
-def _tables(tables: Mapping[object, object], *, no_totals: bool) -> dict[object, Labelled]:
-    """Read the tables of all classes; a small one may equal a total by chance, so their sum is looked at."""
-    found = {name: labelled(table, _OWNER) for name, table in tables.items()}
-    shapes = {(each.rows, each.columns) for each in found.values()}
-    if len(shapes) == 1 and not no_totals:
-        first = next(iter(found.values()))
-        total = np.sum([each.values for each in found.values()], axis=0)
-        refuse_totals(Labelled(total, first.row_name, first.rows, first.columns), _OWNER)
-    return found
-
-
 def _by_class(
-    given: Mapping[object, Labelled],
+    tables: Mapping[object, object],
     f: float | Mapping[object, float] | None,
     swapped: str,
     kind: Kind,
     margins: Margins | None,
+    *,
+    no_totals: bool,
 ) -> Corrected:
     """Correct class by class and add up; classes are swapped independently."""
+    given = {name: labelled(table, _OWNER) for name, table in tables.items()}
     if not given or (isinstance(f, Mapping) and set(f) != set(given)):
         raise ParameterError("correct needs one table and one f for each class.")
-    shapes = {(each.rows, each.columns) for each in given.values()}
-    if len(shapes) > 1:
+    if len({(each.rows, each.columns) for each in given.values()}) > 1:
         raise InputError("The tables of the classes differ in rows or columns. Give all of them the same.")
-    first = next(iter(given.values()))
-    _turned(first, swapped)  # says what is wrong with the word; rows and columns enter alike
+    total = replace(next(iter(given.values())), values=np.sum([each.values for each in given.values()], axis=0))
+    if not no_totals:  # a small table may equal a total by chance, so their sum is looked at
+        refuse_totals(total, _OWNER)
+    _turned(total, swapped)  # says what is wrong with the word; rows and columns enter alike
+    _check_margins(total.values, margins)
     parts = [
         _correct(each.values, f[name] if isinstance(f, Mapping) else f, None, kind) for name, each in given.items()
     ]
-    total = np.sum([each.values for each in given.values()], axis=0)
-    _check_margins(total, margins)
     corrected = np.sum([part[0] for part in parts], axis=0)
     variance = np.sum([part[1] for part in parts], axis=0)
-    return _result(corrected, variance, Labelled(total, first.row_name, first.rows, first.columns), "")
+    return _result(corrected, variance, total, "")
 
 
 def _result(corrected: Floats, variance: Floats, given: Labelled, note: str) -> Corrected:

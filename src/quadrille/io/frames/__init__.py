@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 import numpy as np
 import polars as pl
@@ -15,7 +15,7 @@ from quadrille.data import Column, Data, missing_positions
 from quadrille.errors import InputError
 from quadrille.io.frames.columns import build
 from quadrille.io.frames.identifiers import identifies, tells_apart
-from quadrille.io.frames.values import FORMATS, text_of, type_of
+from quadrille.io.frames.values import FORMATS, moments_from_text, text_of, type_of
 
 __all__ = ["Frame", "build", "from_frame", "to_frame"]
 
@@ -55,7 +55,8 @@ def from_frame(
     book = codebook if isinstance(codebook, Codebook | None) else Codebook.read(codebook)
     table = to_polars(frame)
     known: list[str] = [] if book is None else book.names
-    scales = [variable for variable in ordered_scales(table, frame) if variable.name not in known]
+    orders = _pandas_orders(table, frame).items()
+    scales = [scale(name, categories, table.height) for name, categories in orders if name not in known]
     if scales:
         book = Codebook((*(book or ()), *scales))
     if geography:
@@ -93,7 +94,8 @@ def to_polars(frame: object) -> pl.DataFrame:
     table = _converted(frame)
     if table is None:
         raise InputError(_failure(frame))
-    return _ordered_as_enum(table, frame) if _is_pandas(frame) else table
+    # The conversion drops the order of pandas' ordered categories.
+    return table.cast({name: pl.Enum(found) for name, found in _pandas_orders(table, frame).items()})
 
 
 def _collect(frame: pl.LazyFrame) -> pl.DataFrame:
@@ -135,28 +137,15 @@ def _names(frame: object) -> list[str]:
     return [str(name) for name in cast("Iterable[object]", getattr(schema, "names", ()))]
 
 
-def _ordered_as_enum(table: pl.DataFrame, frame: object) -> pl.DataFrame:
-    """Keep the order of pandas' ordered categories, which the conversion drops."""
-    dtypes = list(cast("Iterable[object]", getattr(frame, "dtypes", ())))
-    for name, dtype in zip(table.columns, dtypes, strict=True):
-        if not getattr(dtype, "ordered", False):
-            continue
-        categories = list(cast("Iterable[object]", getattr(dtype, "categories", ())))
-        if all(isinstance(value, str) for value in categories):
-            table = table.with_columns(pl.col(name).cast(pl.Enum(cast("list[str]", categories))))
-    return table
-
-
-def ordered_scales(table: pl.DataFrame, frame: object) -> list[Variable]:
-    """Return the columns that pandas calls ordered, as ordinal variables."""
-    if not _is_pandas(frame):
-        return []
-    dtypes = list(cast("Iterable[object]", getattr(frame, "dtypes", ())))
-    return [
-        scale(series.name, series.dtype.categories.to_list(), table.height)
-        for series, dtype in zip(table.get_columns(), dtypes, strict=True)
-        if getattr(dtype, "ordered", False) and isinstance(series.dtype, pl.Enum)
-    ]
+def _pandas_orders(table: pl.DataFrame, frame: object) -> dict[str, list[str]]:
+    """Return the categories, in their order, of the text columns that pandas calls ordered."""
+    dtypes: list[Any] = list(getattr(frame, "dtypes", ())) if _is_pandas(frame) else [None] * table.width
+    ordered = {
+        name: list(dtype.categories)
+        for name, dtype in zip(table.columns, dtypes, strict=True)
+        if getattr(dtype, "ordered", False)
+    }
+    return {name: found for name, found in ordered.items() if all(isinstance(value, str) for value in found)}
 
 
 def scale(name: str, categories: Sequence[str], rows: int) -> Variable:
@@ -191,24 +180,13 @@ def restore(column: Column) -> pl.Series:
 
 def _per_code(values: list[Value | None], dtype: pl.DataType) -> pl.Series:
     """Return the value of each code; null stands for a listed category that the type cannot hold."""
-    form = FORMATS.get(dtype.base_type())
-    if form is not None:
-        return _moments(pl.Series(values, dtype=pl.String), dtype, form)
+    if dtype.base_type() in FORMATS:
+        return moments_from_text(pl.Series(values, dtype=pl.String), dtype)
     if dtype.is_decimal() or isinstance(dtype, pl.Enum | pl.Categorical):
         return pl.Series(values, dtype=pl.String, strict=False).cast(dtype, strict=False)
     if dtype == pl.String:
         return pl.Series([None if value is None else text_of(value) for value in values], dtype=dtype)
     return pl.Series(values, dtype=dtype, strict=False)
-
-
-def _moments(text: pl.Series, dtype: pl.DataType, form: str) -> pl.Series:
-    if isinstance(dtype, pl.Date):
-        return text.str.to_date(form, strict=False)
-    if not isinstance(dtype, pl.Datetime):
-        return text.str.to_time(form, strict=False)
-    moments = text.str.to_datetime(form, time_unit=dtype.time_unit, strict=False)
-    zone = dtype.time_zone
-    return moments.dt.replace_time_zone("UTC").dt.convert_time_zone(zone) if zone else moments
 
 
 def _numbers(column: Column) -> pl.Series:

@@ -22,6 +22,27 @@ FORMATS: dict[object, str] = {
 """How dates and times are written as categories: ISO 8601, in UTC when there is a time zone."""
 
 
+def moments_as_text(series: pl.Series) -> pl.Series:
+    """Write dates and times as the codebook lists them; values of another type stay as they are."""
+    form = FORMATS.get(series.dtype.base_type())
+    if form is None:
+        return series
+    if isinstance(series.dtype, pl.Datetime) and series.dtype.time_zone:
+        series = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+    return series.dt.strftime(form)
+
+
+def moments_from_text(text: pl.Series, dtype: pl.DataType) -> pl.Series:
+    """Read dates and times as the codebook lists them; null where a text is none."""
+    form = FORMATS[dtype.base_type()]
+    if isinstance(dtype, pl.Date):
+        return text.str.to_date(form, strict=False)
+    if not isinstance(dtype, pl.Datetime):
+        return text.str.to_time(form, strict=False)
+    moments, zone = text.str.to_datetime(form, time_unit=dtype.time_unit, strict=False), dtype.time_zone
+    return moments.dt.replace_time_zone("UTC").dt.convert_time_zone(zone) if zone else moments
+
+
 _DAYS = 95_000_000
 """So many days before or after 1970 can be written as text: some 260,000 years."""
 _PER_DAY = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}

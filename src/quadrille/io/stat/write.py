@@ -23,7 +23,7 @@ from quadrille.io.frames.values import EXACT, is_text, too_large
 from quadrille.io.losses import Losses
 from quadrille.io.stat.dates import DEFAULT, counted_in, from_moments, is_coarse, kind_of_moment, moment_of
 from quadrille.io.stat.library import no_pyreadstat
-from quadrille.io.stat.read import Raw, is_tag, moments_in, number_of, parse, was_moment
+from quadrille.io.stat.read import Raw, is_tag, moments_in, number_of, parse, was_moment, within
 
 _SPSS_WORDS = frozenset("ALL AND BY EQ GE GT LE LT NE NOT OR TO WITH".split())  # noqa: SIM905
 _STATA_WORDS = frozenset(
@@ -393,7 +393,7 @@ def _codes(variable: Variable, values: pl.Series, target: Target, losses: Losses
     """Return the missing codes that SPSS can declare: three codes, or a range and a code."""
     given = [_number(code, values, target) for code in variable.missing]
     single = [code for code in given if code is not None and isinstance(code, str) == is_text(values)]
-    single = [code for code in single if isinstance(code, str) or not _inside(float(code), variable.missing_ranges)]
+    single = [code for code in single if not within(code, variable.missing_ranges)]
     if not single and not variable.missing_ranges:
         return ()
     if target.codes != "declared":
@@ -407,10 +407,6 @@ def _codes(variable: Variable, values: pl.Series, target: Target, losses: Losses
             variable.name, "SPSS declares three missing codes or a range and a code; the others are plain values"
         )
     return (*ranges, *map(plain_number, kept))
-
-
-def _inside(code: float, ranges: tuple[tuple[float, float], ...]) -> bool:
-    return any(low <= code <= high for low, high in ranges)
 
 
 def _unfit(variable: Variable, target: Target, what: str) -> OutputError:
