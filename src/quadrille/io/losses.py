@@ -30,7 +30,7 @@ _FORMATS = (
 NO_ORDER = "the order of the categories cannot be read from the file; list them in the codebook"
 NEEDS_ARROW = "the order of the categories is read with pyarrow only; install it, or list them in the codebook"
 _OF_COLUMNS = (NOT_A_NUMBER, NO_ORDER, NEEDS_ARROW)
-"""What is remarked at reading about single columns."""
+"""What reading says about single columns."""
 
 
 @dataclass

@@ -409,7 +409,7 @@ class WeightedCells(Totals):
         return bool((self.variance <= tiny).all() and (np.abs(self.mean - self.before) <= tiny).all())
 
     def larger_than(self, least: int) -> WeightedCells:
-        """Leave out what happens in cells of up to so many records before."""
+        """Leave out what happens in cells of up to `least` records before."""
         kept = self.count > least
         mean, variance = np.where(kept, self.mean, self.before), np.where(kept, self.variance, 0.0)
         return replace(self, mean=mean, variance=variance)

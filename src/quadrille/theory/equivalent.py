@@ -38,7 +38,7 @@ Reached = Callable[[Floats], Flags]
 
 NEVER = -1
 _SCANNED = 24
-"""So many records are tried one by one: for cycles the error is a quadratic only beyond 20."""
+"""Up to this number of records each is tried: for cycles the error is a quadratic only beyond 20."""
 
 _POINTS = 8
 

@@ -21,7 +21,7 @@ _OWNER = "pairs_between"
 MOST_LEVELS = 2000
 _FLOW_STEPS = 256
 _MOST_WALK, _MOST_WALKED = 20_000, 50
-"""Up to so many stayed parts times squared levels, and levels, the scatter of pairs is that of draws without
+"""Up to these numbers of stayed parts times squared levels, and levels, the scatter of pairs is that of draws without
 replacement: beyond, it would take longer than tabulating the file."""
 
 _TWO = 2
@@ -286,7 +286,7 @@ class _Walk:
 
     @classmethod
     def at(cls, unused: Floats, sampler: str, gain: Floats) -> _Walk:
-        """Linearise the walk where so many records are left."""
+        """Linearise the walk where these records are left."""
         chance = _chances(unused, sampler)
         loss, weighted, square = taken(chance), chance * gain, chance * gain**2
         mean = weighted.sum(axis=-1)

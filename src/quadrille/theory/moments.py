@@ -207,7 +207,7 @@ class Error:
 
 
 EXACT_ENTRIES = 4096
-"""Up to so many entries are added up as exact fractions, whatever their values."""
+"""Up to this number of entries is added up as exact fractions, whatever their values."""
 
 _LARGEST = 2.0**62
 
@@ -413,15 +413,15 @@ def sum_of_classes(kind: Kind, classes: Iterable[tuple[Spread, int]]) -> Error:
     return Error(value, bias, variance, idle)
 
 
-def checked_amount(kind: Kind, k: object, n: int, *, owner: str = _OWNER) -> int:
+def checked_amount(kind: Kind, k: object, n: int) -> int:
     """Check a number of moved records for n records without classes."""
-    moved = whole(owner, "k", k, least=0)
+    moved = whole(_OWNER, "k", k, least=0)
     if moved > n:
-        raise bad_parameter(owner, "k", f"at most the number of records, {n:,}", moved)
+        raise bad_parameter(_OWNER, "k", f"at most the number of records, {n:,}", moved)
     if moved == 1:
-        raise bad_parameter(owner, "k", "0 or at least 2, because one record alone cannot move", moved)
+        raise bad_parameter(_OWNER, "k", "0 or at least 2, because one record alone cannot move", moved)
     if kind != "cycles" and moved % 2:
-        raise bad_parameter(owner, "k", f"even for kind={kind!r}", moved)
+        raise bad_parameter(_OWNER, "k", f"even for kind={kind!r}", moved)
     return moved
 
 

@@ -70,7 +70,7 @@ def _freedom(cells: Totals, mean: float, variance: float) -> float:
 
 
 def mean_root(freedom: float) -> float:
-    """Return E sqrt(X / E X) for a chi-square of so many degrees of freedom."""
+    """Return E sqrt(X / E X) for a chi-square with these degrees of freedom."""
     if freedom > 1e4:
         return 1 - 1 / (4 * freedom)
     return sqrt(2 / freedom) * exp(lgamma((freedom + 1) / 2) - lgamma(freedom / 2))

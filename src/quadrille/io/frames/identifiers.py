@@ -331,14 +331,14 @@ def identifies(name: str, distinct: int, present: int, label: str = "") -> bool:
     both; but few values are categories, whatever the column is called. A label counts where the name tells nothing,
     and less: it stands for more than a few values.
     """
-    sort = name_kind(name)
-    if sort is None:
+    kind = name_kind(name)
+    if kind is None:
         return distinct > MOST_ORDINAL and _identifies(name_kind("", label), distinct, present)
-    return not (asks(name) and distinct <= _ANSWERS) and _identifies(sort, distinct, present)
+    return not (asks(name) and distinct <= _ANSWERS) and _identifies(kind, distinct, present)
 
 
-def _identifies(sort: NameKind | None, distinct: int, present: int) -> bool:
-    match sort:
+def _identifies(kind: NameKind | None, distinct: int, present: int) -> bool:
+    match kind:
         case "direct":
             flag = distinct <= _YES_OR_NO and 2 * distinct <= present
             return distinct > MOST_ORDINAL or (10 * distinct > present and not flag)
@@ -423,12 +423,12 @@ def suspicion(column: Column) -> str | None:
     # Amounts are often different in most records; a number of persons differs in all but a few.
     if tells_apart(distinct, present) if variable.coded else 100 * distinct >= 99 * records:
         return "has a different value in nearly every record"
-    sort = name_kind(variable.name, variable.label)
-    if sort != "point" and has_decimals(column):
+    kind = name_kind(variable.name, variable.label)
+    if kind != "point" and has_decimals(column):
         return None
-    if sort in ("direct", "short", "point") and distinct >= (_NOTABLE if sort == "direct" else MOST_ORDINAL):
+    if kind in ("direct", "short", "point") and distinct >= (_NOTABLE if kind == "direct" else MOST_ORDINAL):
         return "is called like a name, an address or a number of a person"
-    if sort in ("record", "institution") and distinct > MOST_ORDINAL and variable.role is None:
+    if kind in ("record", "institution") and distinct > MOST_ORDINAL and variable.role is None:
         return "is called like an identifier and has many different values"
     return None
 

@@ -44,7 +44,7 @@ def moments_from_text(text: pl.Series, dtype: pl.DataType) -> pl.Series:
 
 
 _DAYS = 95_000_000
-"""So many days before or after 1970 can be written as text: some 260,000 years."""
+"""Days before or after 1970 that can be written as text: some 260,000 years."""
 _PER_DAY = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 
 

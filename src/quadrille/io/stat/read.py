@@ -66,7 +66,7 @@ class Raw:
 
 @dataclass(frozen=True, eq=False)
 class Contents:
-    """The columns of a file in order, and what it holds beside them, in words without its texts."""
+    """The columns of a file in order, and what else it holds, in words without its texts."""
 
     columns: tuple[Raw, ...]
     remarks: tuple[str, ...]
@@ -438,7 +438,7 @@ def _with_missing(variable: Variable, missing: tuple[Value, ...], labels: Mappin
 
 
 def _labelled(variable: Variable, labels: Mapping[Value, str]) -> Variable:
-    """Give labels to categories; those of other values are kept beside them."""
+    """Give labels to categories; those of other values are kept apart."""
     if not variable.labels and any(value in labels for value in variable.categories):
         variable = replace(variable, labels=tuple(labels.get(value, "") for value in variable.categories))
     if variable.labelled:
