@@ -1,8 +1,10 @@
-"""Text that is numbers, numbers that float64 cannot keep, and missing codes among numbers."""
+"""The values of a column: names of their types, text that is numbers, and missing codes among numbers."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 import polars as pl
@@ -11,7 +13,92 @@ from numpy.typing import NDArray
 from quadrille.codebook import Value, Variable
 from quadrille.data import FIRST_MISSING, Column
 from quadrille.errors import InputError
-from quadrille.io.frames.dtypes import is_text, type_name
+
+FORMATS: dict[object, str] = {
+    pl.Date: "%Y-%m-%d",
+    pl.Datetime: "%Y-%m-%dT%H:%M:%S%.f",
+    pl.Time: "%H:%M:%S%.f",
+}
+"""How dates and times are written as categories: ISO 8601, in UTC when there is a time zone."""
+
+
+def moments_as_text(series: pl.Series) -> pl.Series:
+    """Write dates and times as the codebook lists them; values of another type stay as they are."""
+    form = FORMATS.get(series.dtype.base_type())
+    if form is None:
+        return series
+    if isinstance(series.dtype, pl.Datetime) and series.dtype.time_zone:
+        series = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+    return series.dt.strftime(form)
+
+
+def moments_from_text(text: pl.Series, dtype: pl.DataType) -> pl.Series:
+    """Read dates and times as the codebook lists them; null where a text is none."""
+    form = FORMATS[dtype.base_type()]
+    if isinstance(dtype, pl.Date):
+        return text.str.to_date(form, strict=False)
+    if not isinstance(dtype, pl.Datetime):
+        return text.str.to_time(form, strict=False)
+    moments, zone = text.str.to_datetime(form, time_unit=dtype.time_unit, strict=False), dtype.time_zone
+    return moments.dt.replace_time_zone("UTC").dt.convert_time_zone(zone) if zone else moments
+
+
+_DAYS = 95_000_000
+"""Days before or after 1970 that can be written as text: some 260,000 years."""
+_PER_DAY = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
+
+
+def no_far_moments(series: pl.Series, where: str) -> None:
+    """Refuse dates so far away that they are damaged; polars would panic over them."""
+    dtype = series.dtype
+    if not isinstance(dtype, pl.Date | pl.Datetime):
+        return
+    per_day = 1 if isinstance(dtype, pl.Date) else _PER_DAY[dtype.time_unit]
+    far = int((series.to_physical().cast(pl.Int64) // per_day).is_between(-_DAYS, _DAYS).not_().sum())
+    if far:
+        raise InputError(
+            f"Column {series.name!r} of {where} holds dates of more than 260,000 years ago or ahead in {far:,} "
+            f"row{'' if far == 1 else 's'}. Correct these rows, or drop the column."
+        )
+
+
+def is_text(series: pl.Series) -> bool:
+    """Whether the values are text, however they are stored."""
+    return isinstance(series.dtype, pl.String | pl.Categorical | pl.Enum)
+
+
+def type_name(series: pl.Series, where: str) -> str:
+    """Name the type of a column: its polars name, then its arguments as JSON where it has any."""
+    dtype = series.dtype
+    name = dtype.base_type().__name__
+    if isinstance(dtype, pl.Datetime):
+        return name + json.dumps([dtype.time_unit, dtype.time_zone])
+    if isinstance(dtype, pl.Decimal):
+        return name + json.dumps([dtype.precision, dtype.scale])
+    if isinstance(dtype, pl.Enum):
+        return name + json.dumps(dtype.categories.to_list(), ensure_ascii=False)
+    if isinstance(dtype, pl.Categorical):
+        pool = dtype.categories
+        return name if pool.is_global() else name + json.dumps([pool.name(), pool.namespace(), str(pool.physical())])
+    if dtype.is_numeric() or isinstance(dtype, pl.String | pl.Boolean | pl.Date | pl.Time | pl.Null):
+        return name
+    raise InputError(
+        f"Column {series.name!r} of {where} has the type {name}, which is not supported. "
+        "Turn it into text, numbers or several columns, or drop it."
+    )
+
+
+def type_of(name: str) -> pl.DataType:
+    """Make the type that `type_name` named."""
+    base, bracket, rest = name.partition("[")
+    arguments = cast("list[str]", json.loads(bracket + rest)) if bracket else []
+    if base == "Enum":
+        return pl.Enum(arguments)
+    if base == "Categorical" and arguments:
+        pool, namespace, physical = arguments
+        return pl.Categorical(pl.Categories(pool, namespace, getattr(pl, physical)))
+    return getattr(pl, base)(*arguments)
+
 
 Marks = list[tuple[int, pl.Series]]
 """Positions of missing codes in `Variable.missing`, each with the rows that hold it."""
