@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, cast
 
 import numpy as np
 
 from quadrille.data import tidy
-from quadrille.papers.gomatam_karr_sanil_2003.experiment import (
+from quadrille.papers.gomatam_karr_sanil_2003.run import (
     AXES,
     CONFIDENCE,
     CONSTRAINED_RATE,
@@ -143,14 +142,3 @@ def _beside(listed: list[Point], constraint: str) -> list[dict[str, object]]:
     on = non_dominated(np.array([[point["risk"], point["loss"]] for point in both]))
     words = {FREE: f"{len(names)} swaps, no constraint", constraint: f"{len(names)} swaps, {constraint}"}
     return [_row(p, words[p["constraint"]], on=bool(flag)) for p, flag in zip(both, on, strict=True)]
-
-
-def write(given: Iterable[Mapping[str, object]], folder: Path) -> list[Path]:
-    """Draw the figures as PNG; the folder is made if need be."""
-    from quadrille import chart
-
-    folder.mkdir(parents=True, exist_ok=True)
-    return [
-        chart.save(chart.frontier(frame, risk="small_cells", loss="hellinger"), folder / f"{name}.png")
-        for name, frame in frames_of(given).items()
-    ]
