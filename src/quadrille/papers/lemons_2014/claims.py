@@ -10,7 +10,7 @@ import numpy as np
 
 from quadrille.papers.lemons_2014.run import TERMS, Chosen, Entry, Floats, Key, expected, selected, with_levels
 from quadrille.papers.reproduction import Claim, Columns, Listing
-from quadrille.simulation.design import Design
+from quadrille.simulation.design import SimulationDesign
 from quadrille.simulation.effects import ENTER, STAY, spearman
 from quadrille.simulation.simulate import METRICS
 
@@ -30,7 +30,7 @@ TOLERANCES = (
 )
 UNRELATED = 0.2
 """Rank correlations below this in size are taken for none."""
-Found = dict[str, tuple[Design, Floats, Sequence[Entry]]]
+Found = dict[str, tuple[SimulationDesign, Floats, Sequence[Entry]]]
 """By mechanism: the design, its metrics and the published numbers beside them."""
 
 
@@ -61,7 +61,7 @@ def _number(value: float) -> str:
     return f"{value:.2f}" if abs(value) >= 2 else f"{value:.5f}"
 
 
-def closed_forms(design: Design, values: Floats) -> Listing:
+def closed_forms(design: SimulationDesign, values: Floats) -> Listing:
     """Set the means of the cells mechanism beside their closed forms."""
     rows: list[tuple[str | int | float, ...]] = []
     for word in ("two", "five"):
@@ -75,7 +75,7 @@ def closed_forms(design: Design, values: Floats) -> Listing:
     return Listing("Means of mechanism cells and their closed forms", ("", "expected", "ours", "z"), tuple(rows), note)
 
 
-def _means(design: Design, values: Floats, word: str) -> tuple[list[float], list[float]]:
+def _means(design: SimulationDesign, values: Floats, word: str) -> tuple[list[float], list[float]]:
     """Return means over the settings with so many levels, and their standard errors."""
     inside = values[with_levels(design, word)]
     error = np.sqrt(inside.var(axis=1, ddof=1).sum(axis=0) / inside.shape[1]) / len(inside)
@@ -154,7 +154,9 @@ def keeps_all(mechanism: str, chosen: list[Chosen]) -> Claim:
     return Claim(text, not lost, "; ".join([evidence, *lost]))
 
 
-def expectations(design: Design, values: Floats, by: Mapping[Key, Entry]) -> dict[str, tuple[float, float, float]]:
+def expectations(
+    design: SimulationDesign, values: Floats, by: Mapping[Key, Entry]
+) -> dict[str, tuple[float, float, float]]:
     """Return the expected gini_difference, which needs no draw, and how far the published and our mean lie from it.
 
     Both are in standard errors of one study; that of the paper had 1,000 replicates.
@@ -169,7 +171,7 @@ def expectations(design: Design, values: Floats, by: Mapping[Key, Entry]) -> dic
     return found
 
 
-def _gini(design: Design, values: Floats, entries: Sequence[Entry]) -> Claim:
+def _gini(design: SimulationDesign, values: Floats, entries: Sequence[Entry]) -> Claim:
     """Set the expectation beside the published means: within 3 standard errors of one study."""
     by = {entry.key: entry for entry in entries}
     found = expectations(design, values, by)

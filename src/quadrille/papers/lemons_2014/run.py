@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quadrille.papers.reproduction import published
-from quadrille.simulation.design import Design
+from quadrille.simulation.design import SimulationDesign
 from quadrille.simulation.effects import INTERCEPT, Model, Stratum, fit, named, spearman
 from quadrille.simulation.run import opened, simulate_missing
 from quadrille.simulation.simulate import METRICS, Mechanism
@@ -36,9 +36,9 @@ RATES = {"low": 0.01, "medium": 0.03, "high": 0.05}
 STRATA = ("perturbation", "tract sizes", "level shares")
 
 
-def design(mechanism: Mechanism, replicates: int) -> Design:
+def design(mechanism: Mechanism, replicates: int) -> SimulationDesign:
     """Return the design, the same as examples/lemons-2014.toml but for mechanism and replicates."""
-    return Design.of(
+    return SimulationDesign.of(
         {
             "design": {
                 "title": "Lemons, Dajani, You & Jordan (2014)",
@@ -61,21 +61,21 @@ def design(mechanism: Mechanism, replicates: int) -> Design:
     )
 
 
-def simulated(chosen: Design, tell: Callable[[int], None]) -> Floats:
+def simulated(chosen: SimulationDesign, tell: Callable[[int], None]) -> Floats:
     """Return the metrics: setting by replicate by metric; `tell` hears of the replicates done."""
     with TemporaryDirectory() as folder, opened(Path(folder) / "replicates") as store:
         simulate_missing(chosen, SEED, store, cores(), lambda done, _total: tell(done))
         return store.collect(len(chosen.trials), chosen.replicates)[:, :, : len(METRICS)]
 
 
-def with_levels(chosen: Design, levels: str) -> NDArray[np.bool_]:
+def with_levels(chosen: SimulationDesign, levels: str) -> NDArray[np.bool_]:
     """Tell which settings have these levels, "two" or "five"."""
     position = [factor.name for factor in chosen.factors].index("levels")
     factor = chosen.factors[position]
     return np.array([factor.levels[trial.levels[position]] == levels for trial in chosen.trials])
 
 
-def expected(chosen: Design, levels: str) -> tuple[float, float]:
+def expected(chosen: SimulationDesign, levels: str) -> tuple[float, float]:
     """Return the expected chi_square and gini_difference of the cells mechanism, mean over settings with these levels.
 
     The net change of each of TJ cells has mean 0 and variance v = 2 rate N / (TJ), so that E chi_square = v sum 1/f and
@@ -104,7 +104,7 @@ class Chosen:
         return tuple(name for name in self.full.factors if name not in self.selected.factors)
 
 
-def selected(design: Design, values: Floats) -> list[Chosen]:
+def selected(design: SimulationDesign, values: Floats) -> list[Chosen]:
     """Fit every metric twice: with selection and with all factors. A metric that does not vary has no model."""
     levels = np.array([trial.levels for trial in design.trials], dtype=np.int64)
     found: list[Chosen] = []
@@ -173,7 +173,7 @@ class Entry:
         return "agrees" if self.met else "noise" if abs(self.z) <= MOST_ERRORS else "differs"
 
 
-def compare(design: Design, values: Floats) -> list[Entry]:
+def compare(design: SimulationDesign, values: Floats) -> list[Entry]:
     """Set all published numbers beside those of a simulation."""
     ours = statistics(design, values)
     batches = [statistics(design, part) for part in np.array_split(values, min(BATCHES, values.shape[1] // 10), axis=1)]
@@ -210,7 +210,7 @@ def numbers() -> dict[Key, str]:
     return found
 
 
-def statistics(design: Design, values: Floats) -> dict[Key, float]:
+def statistics(design: SimulationDesign, values: Floats) -> dict[Key, float]:
     """Return all numbers of Tables 2 to 5 for some replicates of every setting."""
     levels = np.array([trial.levels for trial in design.trials], dtype=np.int64)
     names = [factor.name for factor in design.factors]
