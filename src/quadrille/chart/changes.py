@@ -10,7 +10,7 @@ import polars as pl
 from quadrille.chart import theme
 from quadrille.chart.labels import names
 from quadrille.chart.theme import GREY, HUES, INK, Plane, counted, left_out
-from quadrille.chart.tidy import inline, prepared, thinned
+from quadrille.chart.tidy import Kind, inline, prepared, thinned
 from quadrille.errors import InputError
 
 _LABELS = 6
@@ -36,13 +36,9 @@ def after_before(estimates: pl.DataFrame) -> alt.VConcatChart:
     >>> picture.to_dict()["title"]["text"]
     '3 estimates after the swap against before'
     """
-    everyone, unknown = prepared(
-        estimates,
-        "after_before",
-        {"kind": "text", "label": "text", "before": "number", "after": "number", "flagged": "flag"},
-        "before",
-        "after",
-    )
+    columns: dict[str, Kind] = {"kind": "text", "label": "text", "before": "number", "after": "number"}
+    columns["flagged"] = "flag"
+    everyone, unknown = prepared(estimates, "after_before", columns, "before", "after")
     gap = (pl.col("after") - pl.col("before")).abs()
     state = pl.when("flagged").then(pl.lit(_FLAGGED)).otherwise(pl.lit(_SAME))
     everyone = everyone.with_columns(gap=gap, state=state)
@@ -112,14 +108,8 @@ def predicted_realised(cells: pl.DataFrame, *, draws: int = 1) -> alt.HConcatCha
     >>> picture.to_dict()["title"]["text"]
     'Predicted and realised change of 2 cells'
     """
-    everyone, unknown = prepared(
-        cells,
-        "predicted_realised",
-        {"label": "text", "bias": "number", "sd": "number", "realised": "number"},
-        "bias",
-        "sd",
-        "realised",
-    )
+    columns: dict[str, Kind] = {"label": "text", "bias": "number", "sd": "number", "realised": "number"}
+    everyone, unknown = prepared(cells, "predicted_realised", columns, "bias", "sd", "realised")
     if (everyone["sd"] < 0).any():
         raise InputError("predicted_realised has a negative standard deviation. They are 0 or more.")
     everyone = _judged(everyone)

@@ -180,7 +180,8 @@ def parameter_effects(effects: pl.DataFrame) -> alt.VConcatChart:
     """
     columns: dict[str, Kind] = {"parameter": "text", "level": "text", "measure": "text", "value": "number"}
     everything, undefined = prepared(effects, "parameter_effects", columns, "value")
-    _refuse_the_n_rule_alone(everything)
+    for (parameter,), here in everything.group_by("parameter", maintain_order=True):
+        n_rule.require_companions("parameter_effects", here, where=f" for the parameter {parameter!r}")
     means = everything.group_by("parameter", "level", "measure", maintain_order=True).agg(
         pl.col("value").mean(), values=pl.len()
     )
@@ -201,13 +202,6 @@ def parameter_effects(effects: pl.DataFrame) -> alt.VConcatChart:
     )
     figure = alt.vconcat(*rows, spacing=22)
     return theme.finish(figure, "What each parameter does to risk and loss", reading, notes)
-
-
-def _refuse_the_n_rule_alone(everything: pl.DataFrame) -> None:
-    for (parameter,), here in everything.group_by("parameter", maintain_order=True):
-        for rule, want in n_rule.missing(here["measure"].unique(maintain_order=True)).items():
-            lack = f"Column 'measure' of the frame has no {want!r} with a value for the parameter {parameter!r}."
-            raise n_rule.refusal("parameter_effects", rule, lack)
 
 
 def _jittered(everything: pl.DataFrame) -> pl.DataFrame:
@@ -266,8 +260,7 @@ def metrics_by_rate(scores: pl.DataFrame) -> alt.VConcatChart:
     columns: dict[str, Kind] = {"rate": "number", "measure": "text", "value": "number"}
     everything, unknown = prepared(scores, "metrics_by_rate", columns, "rate", "value")
     measures = everything["measure"].unique(maintain_order=True).to_list()
-    for rule, want in n_rule.missing(measures).items():
-        raise n_rule.refusal("metrics_by_rate", rule, f"Column 'measure' of the frame has no {want!r} with a value.")
+    n_rule.require_companions("metrics_by_rate", everything)
     means = everything.group_by("measure", "rate", maintain_order=True).agg(pl.col("value").mean(), runs=pl.len())
     shown = thinned(everything, keep=pl.lit(False))
     rates = theme.extent(everything["rate"], margin=0.06)

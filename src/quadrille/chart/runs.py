@@ -53,8 +53,7 @@ def runs(table: pl.DataFrame, *, chosen: int | None = None) -> alt.VConcatChart:
         pl.col("run").str.strip_prefix(_RUN), pl.col("value").abs()
     )
     everything, undefined = defined(long, "runs", "value")
-    for rule, want in n_rule.missing(everything["measure"].unique(maintain_order=True)).items():
-        raise n_rule.refusal("runs", rule, f"Column 'measure' of the table has no {want!r} with a value.")
+    n_rule.require_companions("runs", everything, of="table")
     points = _relative(everything)
     panels = [
         _panel(points.filter(pl.col("family") == family), family, numbers, chosen)

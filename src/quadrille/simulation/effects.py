@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import combinations, product
 from math import exp, isfinite, log, log1p, sqrt
 from typing import TYPE_CHECKING
@@ -375,15 +375,7 @@ def _ranges(stratum: Stratum) -> Row:
 
 def _effects(model: Model) -> list[Row]:
     return [
-        {
-            "metric": model.metric,
-            "factor": term.factor,
-            "level": "" if term.factor == INTERCEPT else term.level,
-            "effect": term.effect,
-            "error": _known(term.error),
-            "low": _known(term.low),
-            "high": _known(term.high),
-        }
+        {"metric": model.metric, **{name: _known(value) for name, value in asdict(term).items()}}
         for term in model.terms
     ]
 
@@ -395,9 +387,10 @@ def _model(model: Model) -> Row:
         "r2": model.r2,
         "r2 of the settings": model.ceiling,
         "rmse": _known(model.rmse),
-        "steps": [{"factor": s.factor, "entered": s.entered, "p": s.p} for s in model.steps],
+        "steps": [asdict(step) for step in model.steps],
     }
 
 
-def _known(value: float) -> float | None:
-    return value if isfinite(value) else None
+def _known(value: object) -> object:
+    """Return what is known of a value: nothing of a number that is infinite or none."""
+    return None if isinstance(value, float) and not isfinite(value) else value

@@ -10,7 +10,7 @@ import sqlite3
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -103,16 +103,6 @@ class ReplicateStore:
             f"The file {str(self.path)!r} with what was done so far is not intact. Delete it and run again: the "
             "simulation then starts anew."
         )
-
-
-@contextmanager
-def opened(path: Path) -> Generator[ReplicateStore]:
-    """Open a store, and close it whatever happens."""
-    store = ReplicateStore(path)
-    try:
-        yield store
-    finally:
-        store.close()
 
 
 def remove(path: Path) -> None:
@@ -373,7 +363,7 @@ def _simulated(
     folder: Path, design: SimulationDesign, seed: int | str, workers: int, progress: Progress | None
 ) -> Floats:
     """Simulate what is missing, and write all replicates."""
-    with opened(folder / UNFINISHED) as store:
+    with closing(ReplicateStore(folder / UNFINISHED)) as store:
         simulate_missing(design, seed, store, workers, progress or (lambda _done, _total: None))
         values = store.collect(len(design.trials), design.replicates)
     buffer = io.BytesIO()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import compress
 from math import nan, sqrt
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from quadrille.papers.reproduction import published
 from quadrille.simulation.design import SimulationDesign
 from quadrille.simulation.effects import INTERCEPT, Model, Stratum, fit, named, spearman
-from quadrille.simulation.run import opened, simulate_missing
+from quadrille.simulation.run import ReplicateStore, simulate_missing
 from quadrille.simulation.simulate import METRICS, Mechanism
 from quadrille.study.workers import cores
 
@@ -63,7 +64,7 @@ def design(mechanism: Mechanism, replicates: int) -> SimulationDesign:
 
 def simulated(chosen: SimulationDesign, tell: Callable[[int], None]) -> Floats:
     """Return the metrics: setting by replicate by metric; `tell` hears of the replicates done."""
-    with TemporaryDirectory() as folder, opened(Path(folder) / "replicates") as store:
+    with TemporaryDirectory() as folder, closing(ReplicateStore(Path(folder) / "replicates")) as store:
         simulate_missing(chosen, SEED, store, cores(), lambda done, _total: tell(done))
         return store.collect(len(chosen.trials), chosen.replicates)[:, :, : len(METRICS)]
 
