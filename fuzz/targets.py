@@ -144,9 +144,9 @@ def _recipe(raw: bytes, _folder: Path) -> str:
 
 
 def _design(raw: bytes, folder: Path) -> str:
-    from quadrille.simulation.design import Design
+    from quadrille.simulation.design import SimulationDesign
 
-    design = Design.read(_file(raw, folder, "design.toml"))
+    design = SimulationDesign.read(_file(raw, folder, "design.toml"))
     _law(len(design.identity) == 64, "no identity")
     return f"design {len(design.factors)}"
 

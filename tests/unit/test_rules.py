@@ -14,9 +14,9 @@ from oracles import admissible, largest, sequential
 from quadrille.data import Column, Data
 from quadrille.errors import InfeasibleError, InputError, ParameterError
 from quadrille.expressions import IDLE, Condition, Rules, Where
-from quadrille.papers.boudreau_2005.tables import AGES as AGE_GROUPS
-from quadrille.papers.boudreau_2005.tables import STATUS as GROUPS
-from quadrille.papers.boudreau_2005.tables import region
+from quadrille.papers.boudreau_2005.run import AGES as AGE_GROUPS
+from quadrille.papers.boudreau_2005.run import STATUS as GROUPS
+from quadrille.papers.boudreau_2005.run import region
 from quadrille.randomness import Stream
 from quadrille.study.grid import grid
 from quadrille.swap import recipe_from_json

@@ -56,6 +56,12 @@ def missing(shown: Iterable[str], there: Sequence[str] = ()) -> dict[str, str]:
     return {rule: want for rule, want in wanted.items() if not any(matches(want, each) for each in (*shown, *there))}
 
 
+def require_companions(owner: str, rows: pl.DataFrame, of: str = "frame", where: str = "") -> None:
+    """Refuse an n-rule in column `measure` without `exposed` there; `where` says which rows these are."""
+    for rule, want in missing(rows["measure"].unique(maintain_order=True)).items():
+        raise refusal(owner, rule, f"Column 'measure' of the {of} has no {want!r} with a value{where}.")
+
+
 def refusal(owner: str, rule: str, lack: str) -> ParameterError:
     """Build the message for an n-rule that would stand alone."""
     return ParameterError(

@@ -1,19 +1,171 @@
-"""The paper's analysis: what a run's loss, and its spread over seeds, depend on."""
+"""The runs of one source, over several processes, and their analysis: published models, and ours by elimination."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, combinations
+from itertools import accumulate, combinations, product
 
 import numpy as np
 from numpy.typing import NDArray
 
-from quadrille.papers.dohrmann_2009.design import METHODS, RATES, SIZES, scenarios, settings
-from quadrille.papers.dohrmann_2009.runs import NAMES, Runs
+from quadrille.data import Data
+from quadrille.papers.dohrmann_2009.files import (
+    METHODS,
+    OUTCOMES,
+    RATES,
+    SHAPES,
+    SIZES,
+    Method,
+    Scenario,
+    Source,
+    file_for,
+    scenarios,
+    settings,
+)
 from quadrille.papers.reproduction import published
+from quadrille.recipe import Recipe
+from quadrille.score.evaluator import Evaluator
+from quadrille.study.workers import end_with, process_pool
 
 Floats = NDArray[np.float64]
+Make = Callable[[tuple[str, ...], float, Method, int], Recipe]
+Addresses = Callable[[Source, Scenario], list[str]]
+Done = Callable[[int], None]
+
+NAMES = ("HD1", "HD2", "R_ASED", "C_ARD", "ASED_REG")
+"""The measures of the study, in the order of the last axis of a table."""
+MOST_LEVELS = 32
+"""Nominal variables up to this many categories enter the correlations: the usual limit leaves one of 32 out."""
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Scores of one source: `values` by (size, scenario, rate, method, seed, measure), NaN where undefined.
+
+    `reasons` counts the undefined scores by what is said of them.
+    """
+
+    source: Source
+    values: Floats
+    reasons: dict[str, int]
+
+    @property
+    def seeds(self) -> int:
+        """Number of seeds."""
+        return self.values.shape[4]
+
+    @property
+    def means(self) -> Floats:
+        """Means over seeds: (size, scenario, rate, method, measure); NaN where a seed is undefined."""
+        return self.values.mean(axis=4)
+
+    @property
+    def cv(self) -> Floats:
+        """Coefficients of variation over seeds, in percent; NaN where a seed is undefined or all are 0."""
+        means = self.means
+        spread = self.values.std(axis=4, ddof=1)
+        return 100 * np.divide(spread, means, out=np.full_like(means, np.nan), where=means > 0)
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a worker does at a time: one scenario on one file, both rates, both methods, all seeds."""
+
+    source: Source
+    size: int
+    scenario: int
+    seeds: int
+    make: Make
+    addresses: Addresses
+
+
+def controlled(swap: tuple[str, ...], targets: float, method: Method, seed: int) -> Recipe:
+    """Return the recipe of a run."""
+    from quadrille.swap.controlled import ControlledSwap
+
+    return ControlledSwap(swap, targets=targets, method=method, seed=seed)
+
+
+def utility(source: Source, scenario: Scenario) -> list[str]:
+    """Return the addresses of the five measures for a scenario."""
+    every = "*".join((*scenario.variables, *OUTCOMES[source]))
+    crossed = "*".join(scenario.variables)
+    return [
+        f"hd1({crossed})",
+        f"hd2({crossed})",
+        f"r_ased({every}, max_levels={MOST_LEVELS})",
+        f"c_ard({crossed})",
+        "ased_reg",
+    ]
+
+
+def run_source(
+    source: Source,
+    seeds: int,
+    done: Done | None = None,
+    *,
+    workers: int = 2,
+    sizes: Sequence[int] = SIZES,
+    make: Make = controlled,
+    addresses: Addresses = utility,
+) -> Runs:
+    """Draw and score every run of a source; `done` hears of every scenario and file, with its number of runs.
+
+    `sizes` are the files to run, all by default; the others stay undefined.
+    """
+    tasks = [
+        Task(source, size, scenario, seeds, make, addresses)
+        for size in range(len(SIZES))  # the largest file first, so that no worker is left with it at the end
+        if SIZES[size] in sizes
+        for scenario in range(len(SHAPES))
+    ]
+    values = np.full((len(SIZES), len(SHAPES), len(RATES), len(METHODS), seeds, len(NAMES)), np.nan)
+    reasons: Counter[str] = Counter()
+    for task, (scores, said) in zip(tasks, _results(tasks, workers), strict=True):
+        values[task.size, task.scenario] = scores
+        reasons.update(said)
+        if done:
+            done(len(RATES) * len(METHODS) * seeds)
+    return Runs(source, values, dict(reasons))
+
+
+def work(task: Task) -> tuple[Floats, Counter[str]]:
+    """Draw and score the runs of a task: (rate, method, seed, measure), and why any score is undefined."""
+    scenario = scenarios(task.source)[task.scenario]
+    data = file_for(task.source, SIZES[task.size], scenario)
+    evaluator = Evaluator(data, task.addresses(task.source, scenario))
+    found = np.empty((len(RATES), len(METHODS), task.seeds, len(NAMES)))
+    said: Counter[str] = Counter()
+    for r, rate in enumerate(RATES):
+        for m, method in enumerate(METHODS):
+            for seed in range(task.seeds):
+                recipe = task.make(scenario.variables, rate, method, seed)
+                found[r, m, seed] = _scores(evaluator, data, recipe, said)
+    return found, said
+
+
+def _scores(evaluator: Evaluator, data: Data, recipe: Recipe, said: Counter[str]) -> Floats:
+    scores = evaluator.score(recipe.plan(data))
+    for name, (address, value) in zip(NAMES, scores.items(), strict=True):
+        if value is None:
+            said[f"{name}: {scores.note(address)}"] += 1
+    return np.array([np.nan if value is None else value for value in scores.values()])
+
+
+def _results(tasks: list[Task], workers: int) -> Iterator[tuple[Floats, Counter[str]]]:
+    """Work through the tasks in this process, or in workers that end with it."""
+    if workers == 1:
+        yield from map(work, tasks)
+        return
+    with process_pool(workers, end_with, (), work) as send:
+        for result in [send(task) for task in tasks]:
+            yield result()
+
+
+# The paper's analysis: what a run's loss, and its spread over seeds, depend on.
+
 Factors = Mapping[str, tuple[tuple[str, ...], Floats]]
 """By name of the factor: the names of its columns, and the columns, (record, column)."""
 Term = tuple[str, ...]
@@ -44,7 +196,7 @@ class Fit:
 def all_terms(factors: tuple[str, ...]) -> list[Term]:
     """Return the factors, then all products of two.
 
-    >>> from quadrille.papers.dohrmann_2009.analysis import all_terms
+    >>> from quadrille.papers.dohrmann_2009.run import all_terms
     >>> all_terms(("rate", "size"))
     [('rate',), ('size',), ('rate', 'size')]
     """
@@ -161,7 +313,6 @@ class _Model:
 
 
 FACTORS = ("cells", "rate", "standard", "size", "variables", "nominal")
-REFERENCE_SIZE = SIZES[-1]
 LEVELS = {"size": tuple(f"size {size}" for size in SIZES[:-1])}
 """Names of the columns of a factor that has several."""
 FILES = {"values": "dohrmann_tables_A1_A3.csv", "cv": "dohrmann_tables_A2_A4.csv"}
@@ -197,14 +348,11 @@ def columns(table: str) -> dict[str, Column]:
 def names_of(term: Term) -> list[str]:
     """Name the columns of a term.
 
-    >>> from quadrille.papers.dohrmann_2009.analysis import names_of
+    >>> from quadrille.papers.dohrmann_2009.run import names_of
     >>> names_of(("rate", "size"))
     ['rate x size 18102', 'rate x size 8153', 'rate x size 3648']
     """
-    names = [""]
-    for factor in term:
-        names = [f"{a} x {b}" if a else b for a in names for b in LEVELS.get(factor, (factor,))]
-    return names
+    return [" x ".join(parts) for parts in product(*(LEVELS.get(factor, (factor,)) for factor in term))]
 
 
 def _column(response: str, entries: dict[str, str]) -> Column:
@@ -225,12 +373,9 @@ def _spelled(printed: str) -> list[str]:
     if printed == INTERCEPT:
         return [printed]
     parts = {part.split()[0]: part for part in printed.split(" x ")}
-    names = [""]
-    for factor in FACTORS:
-        if factor in parts:
-            levels = (parts[factor],) if parts[factor] in LEVELS.get(factor, ()) else LEVELS.get(factor, (factor,))
-            names = [f"{a} x {b}" if a else b for a in names for b in levels]
-    return names
+    levels = {factor: LEVELS.get(factor, (factor,)) for factor in FACTORS if factor in parts}
+    named = ((parts[factor],) if parts[factor] in every else every for factor, every in levels.items())
+    return [" x ".join(names) for names in product(*named)]
 
 
 LOGGED = ("R_ASED", "C_ARD", "ASED_REG")

@@ -1,22 +1,27 @@
-"""Tables 2 to 4: two regions, age by marital status; what swapping and rounding do to each cell."""
+"""The paper's tables and ours: a small file by enumeration; two regions by theory and by draws of the swap."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from itertools import combinations, permutations
-from math import floor
+from math import floor, sqrt
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from quadrille.papers.reproduction import Claim, Listing, published
+from quadrille.codebook import Variable
+from quadrille.data import Column, Data, code_dtype
+from quadrille.papers.reproduction import MOST_ERRORS, published
+from quadrille.swap.permutation import PermutationSwap
 from quadrille.theory import Error, equivalent_records, rounding_error, swap_error
 
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 Kind = Literal["cycles", "pairs"]
 KINDS: tuple[Kind, ...] = ("cycles", "pairs")
 
@@ -86,7 +91,7 @@ class Enumerated:
 def before() -> Fraction:
     """Return X, the estimate before any swap.
 
-    >>> from quadrille.papers.boudreau_2005.tables import before
+    >>> from quadrille.papers.boudreau_2005.run import before
     >>> float(before())
     24.060698
     """
@@ -96,7 +101,7 @@ def before() -> Fraction:
 def enumerated(kind: Kind) -> Enumerated:
     """Apply every permutation of a kind that moves exactly four of the seven records.
 
-    >>> from quadrille.papers.boudreau_2005.tables import enumerated
+    >>> from quadrille.papers.boudreau_2005.run import enumerated
     >>> len(enumerated("cycles").values), len(enumerated("pairs").values)
     (315, 105)
     """
@@ -115,66 +120,6 @@ def _permutations(kind: Kind) -> Iterator[list[int]]:
             if kind == "cycles" or all(source[source[u]] == u for u in chosen):
                 yield source
 
-
-def listings(found: tuple[Enumerated, ...]) -> list[Listing]:
-    """Return the distribution of X' beside the published one, and the moments by both ways."""
-    counts = {each.kind: each.counts() for each in found}
-    values = sorted({value for each in counts.values() for value in each} | set(PUBLISHED), key=float)
-    rows = tuple((value, PUBLISHED.get(value, 0), counts["cycles"][value], counts["pairs"][value]) for value in values)
-    moments = tuple(
-        (
-            f"{each.kind}, {way}",
-            len(each.values) if way == "enumerated" else "",
-            *(f"{float(number):.5f}" for number in numbers),
-        )
-        for each in found
-        for way, numbers in (
-            ("enumerated", (each.mean, each.variance, each.rmse)),
-            ("by formula", (each.formula.expected, each.formula.variance, each.formula.rmse)),
-        )
-    )
-    return [
-        Listing(
-            "Table 1: X' when 4 of 7 records move, number of permutations",
-            ("X'", "published", "cycles", "pairs"),
-            rows,
-            f"Published: kind (a), 315 permutations without a fixed record. X = {float(before()):.6f} before.",
-        ),
-        Listing(
-            "Table 1: moments of X'",
-            ("kind", "permutations", "mean", "variance", "RMSE"),
-            moments,
-            "The paper calls the RMSE of the cycles the MSE, and prints 5.03.",
-        ),
-    ]
-
-
-def claims(found: tuple[Enumerated, ...]) -> list[Claim]:
-    """Judge the published distribution and the formulas."""
-    cycles = next(each for each in found if each.kind == "cycles")
-    counts = cycles.counts()
-    same = sum(counts[value] == times for value, times in PUBLISHED.items())
-    worst = max(each.off for each in found)
-    return [
-        Claim(
-            "Table 1 lists all values of X' with their frequencies",
-            dict(counts) == PUBLISHED,
-            f"{same} of {len(counts)} values as enumerated; {len(cycles.values)} permutations",
-        ),
-        Claim(
-            "mean, variance and RMSE follow from the closed form",
-            worst < 1e-10,
-            f"largest difference from the enumeration, both kinds: {worst:.0e}",
-        ),
-        Claim(
-            "the error of the small file is 5.03",
-            f"{cycles.rmse:.2f}" == "5.03",
-            f"the RMSE is {cycles.rmse:.4f}, which rounds to {cycles.rmse:.2f}; the MSE is {cycles.rmse**2:.4f}",
-        ),
-    ]
-
-
-Ints = NDArray[np.int64]
 
 REGIONS = ("I", "II")
 AGES = ("0-15", "16-35", "36-65", "65+")
@@ -242,20 +187,16 @@ class Cell:
 def region(name: str) -> Region:
     """Read a region's tables.
 
-    >>> from quadrille.papers.boudreau_2005.tables import region
+    >>> from quadrille.papers.boudreau_2005.run import region
     >>> region("I").n, region("II").n
     (907999, 89)
     """
     rows = [row for row in published(_FILE) if row["region"] == name]
     columns = [status.replace(" ", "_") for status in STATUS]
-    tables = {
-        number: np.array([[int(row[c]) for c in columns] for row in rows if row["table"] == str(number)])
-        for number in (2, 3, 4)
-    }
-    totals = {
-        number: np.array([int(row["total"]) for row in rows if row["table"] == str(number)]) for number in (2, 3, 4)
-    }
-    return Region(name, tables[2], tables[3], tables[4], totals)
+    tables = {number: [row for row in rows if row["table"] == str(number)] for number in (2, 3, 4)}
+    counts, swapped, rounded = (np.array([[int(row[c]) for c in columns] for row in tables[i]]) for i in (2, 3, 4))
+    totals = {number: np.array([int(row["total"]) for row in table]) for number, table in tables.items()}
+    return Region(name, counts, swapped, rounded, totals)
 
 
 def cells(found: Region, kind: Kind) -> list[Cell]:
@@ -281,3 +222,58 @@ def _cell(found: Region, kind: Kind, i: int, j: int) -> Cell:
         rounding=rounding,
         equivalent=equivalent_records(a, b, rmse=rounding.rmse, kind=kind, counts=times),
     )
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What many draws did to a cell: mean and standard deviation of its change, and how far they are from theory.
+
+    `z_mean` and `z_variance` are differences from theory in standard errors.
+    """
+
+    cell: Cell
+    mean: float
+    sd: float
+    z_mean: float
+    z_variance: float
+
+    @property
+    def agrees(self) -> bool:
+        """Whether both are within four standard errors."""
+        return max(abs(self.z_mean), abs(self.z_variance)) <= MOST_ERRORS
+
+
+def file_of(region: Region) -> Data:
+    """Return a region as records: age and status."""
+    columns: list[Column] = []
+    places = np.indices(region.counts.shape)
+    for name, categories, codes in zip(("age", "status"), (AGES, STATUS), places, strict=True):
+        values = np.repeat(codes.ravel(), region.counts.ravel()).astype(code_dtype(len(categories)))
+        columns.append(Column(Variable(name, "ordinal" if name == "age" else "nominal", categories), values))
+    return Data(columns)
+
+
+def draw(
+    region: Region, cells: Sequence[Cell], kind: Kind, seeds: int, done: Callable[[int], None] | None = None
+) -> list[Drawn]:
+    """Swap age between random records with many seeds, and compare the changes of every cell with theory."""
+    data = file_of(region)
+    age, status = (data[name].values.astype(np.int64) for name in ("age", "status"))
+    changes = np.empty((seeds, len(cells)))
+    for seed in range(seeds):
+        (move,) = PermutationSwap(["age"], rate=RATE, kind=kind, seed=seed).plan(data).moves
+        stays = status[move.rows]
+        after = np.bincount(age[move.source] * len(STATUS) + stays, minlength=len(cells))
+        changes[seed] = after - np.bincount(age[move.rows] * len(STATUS) + stays, minlength=len(cells))
+        if done:
+            done(1)
+    return [_compared(cell, changes[:, c]) for c, cell in enumerate(cells)]
+
+
+def _compared(cell: Cell, changes: Floats) -> Drawn:
+    bias, variance, draws = cell.swap.bias, cell.swap.variance, len(changes)
+    # The change is a whole number that goes up and down by rare events: its fourth cumulant is near its variance.
+    error = sqrt((variance + 2 * variance**2) / draws)
+    z_mean = (float(changes.mean()) - bias) / (cell.swap.sd / sqrt(draws))
+    z_variance = (float(((changes - bias) ** 2).mean()) - variance) / error
+    return Drawn(cell, float(changes.mean()), float(changes.std(ddof=1)), z_mean, z_variance)

@@ -1,4 +1,4 @@
-"""What is amiss in the paper, with the figures of the run at hand: only what the run speaks to is said."""
+"""What is shown and what is judged: Tables 2 to 5, the conclusions, and the errata that the run at hand speaks to."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from math import isnan, nan, sqrt
 
 import numpy as np
 
-from quadrille.papers.lemons_2014.study import Floats, expected, keeps_all, selected
-from quadrille.papers.lemons_2014.tables import TERMS, Entry, Key
-from quadrille.papers.reproduction import Claim, Listing
-from quadrille.simulation.design import Design
-from quadrille.simulation.effects import spearman
+from quadrille.papers.lemons_2014.run import TERMS, Chosen, Entry, Floats, Key, expected, selected, with_levels
+from quadrille.papers.reproduction import Claim, Columns, Listing
+from quadrille.simulation.design import SimulationDesign
+from quadrille.simulation.effects import ENTER, STAY, spearman
 from quadrille.simulation.simulate import METRICS
 
 ELEVEN = [(a, b) for i, a in enumerate(METRICS) for b in METRICS[i + 1 :] if "deviance" not in (a, b)]
@@ -31,24 +30,27 @@ TOLERANCES = (
 )
 UNRELATED = 0.2
 """Rank correlations below this in size are taken for none."""
-Found = dict[str, tuple[Design, Floats, Sequence[Entry]]]
+Found = dict[str, tuple[SimulationDesign, Floats, Sequence[Entry]]]
 """By mechanism: the design, its metrics and the published numbers beside them."""
+
+
+_COLUMNS: Columns[Entry] = (
+    ("", "", lambda entry: entry.key[1]),
+    ("", "", lambda entry: entry.key[2]),
+    ("published", "", lambda entry: _number(entry.published)),
+    ("ours", "", lambda entry: _number(entry.ours)),
+    ("z", "", lambda entry: "" if isnan(entry.z) else f"{entry.z:+.1f}" if abs(entry.z) < 99 else "far"),
+    ("", "", lambda entry: entry.verdict),
+)
 
 
 def listings(mechanism: str, entries: Sequence[Entry]) -> list[Listing]:
     """Return Tables 2 to 5 with the verdict on every number."""
-    shown: list[Listing] = []
-    for table, title in TITLES.items():
-        rows = [_row(entry) for entry in entries if entry.key[0] == table]
-        headings = ("", "", "published", "ours", "z", "")
-        shown.append(Listing(f"{title}: mechanism {mechanism}", headings, tuple(rows), TOLERANCES))
-    return shown
-
-
-def _row(entry: Entry) -> tuple[str | int | float, ...]:
-    _, row, column = entry.key
-    z = "" if isnan(entry.z) else f"{entry.z:+.1f}" if abs(entry.z) < 99 else "far"
-    return row, column, _number(entry.published), _number(entry.ours), z, entry.verdict
+    rows = {table: [entry for entry in entries if entry.key[0] == table] for table in TITLES}
+    return [
+        Listing.of(f"{title}: mechanism {mechanism}", rows[table], _COLUMNS, TOLERANCES)
+        for table, title in TITLES.items()
+    ]
 
 
 def _number(value: float) -> str:
@@ -59,7 +61,7 @@ def _number(value: float) -> str:
     return f"{value:.2f}" if abs(value) >= 2 else f"{value:.5f}"
 
 
-def closed_forms(design: Design, values: Floats) -> Listing:
+def closed_forms(design: SimulationDesign, values: Floats) -> Listing:
     """Set the means of the cells mechanism beside their closed forms."""
     rows: list[tuple[str | int | float, ...]] = []
     for word in ("two", "five"):
@@ -73,26 +75,22 @@ def closed_forms(design: Design, values: Floats) -> Listing:
     return Listing("Means of mechanism cells and their closed forms", ("", "expected", "ours", "z"), tuple(rows), note)
 
 
-def _means(design: Design, values: Floats, word: str) -> tuple[list[float], list[float]]:
+def _means(design: SimulationDesign, values: Floats, word: str) -> tuple[list[float], list[float]]:
     """Return means over the settings with so many levels, and their standard errors."""
-    position = [factor.name for factor in design.factors].index("levels")
-    chosen = [design.factors[position].levels[trial.levels[position]] == word for trial in design.trials]
-    inside = values[np.array(chosen)]
+    inside = values[with_levels(design, word)]
     error = np.sqrt(inside.var(axis=1, ddof=1).sum(axis=0) / inside.shape[1]) / len(inside)
     return inside.mean(axis=(0, 1)).tolist(), error.tolist()
 
 
-def claims(found: Found) -> list[Claim]:
+def all_claims(found: Found) -> list[Claim]:
     """Judge the targets by the cells mechanism, and whether the mechanism that the paper describes gives its tables."""
     judged: list[Claim] = []
-    if "cells" in found:
-        design, values, entries = found["cells"]
-        judged += [*_targets(entries), _gini(design, values, entries), *_conclusions("cells", values, entries)]
-        judged.append(keeps_all("cells", selected(design, values)))
-    if "records" in found:
-        design, values, entries = found["records"]
-        judged += [_described(entries), *_conclusions("records", values, entries)]
-        judged.append(keeps_all("records", selected(design, values)))
+    for mechanism, (design, values, entries) in sorted(found.items()):
+        if mechanism == "cells":
+            judged += [*_targets(entries), _gini(design, values, entries)]
+        else:
+            judged.append(_described(entries))
+        judged += [*_conclusions(mechanism, values, entries), keeps_all(mechanism, selected(design, values))]
     return judged
 
 
@@ -123,7 +121,42 @@ def _all(text: str, entries: Sequence[Entry], by: str, limit: float | None = Non
     return Claim(text, len(held) == len(entries), f"{len(held)} of {len(entries)}; largest difference {far} ({where})")
 
 
-def expectations(design: Design, values: Floats, by: Mapping[Key, Entry]) -> dict[str, tuple[float, float, float]]:
+RULE = f"stepwise selection (enter {ENTER:.2f}, stay {STAY:.2f})".replace("0.", ".")
+
+
+def selection(mechanism: str, chosen: list[Chosen]) -> Listing:
+    """Return which factors enter for each metric, with their p-values, and R2 and RMSE of both models."""
+    rows: list[tuple[str | int | float, ...]] = []
+    for each in chosen:
+        metric = each.selected.metric
+        entered = [step for step in each.selected.steps if step.entered and step.factor in each.selected.factors]
+        for turn, step in enumerate(entered, 1):
+            rows.append((metric, step.factor, f"enters {turn}.", "p < .0001" if step.p < 1e-4 else f"p = {step.p:.4f}"))
+        rows += [(metric, name, "left out", "") for name in each.left_out]
+        for what, one, full in (
+            ("R2", each.selected.r2, each.full.r2),
+            ("RMSE", each.selected.rmse, each.full.rmse),
+        ):
+            rows.append((metric, what, f"{one:.4g}", f"all factors: {full:.4g}"))
+    note = (
+        "Table 5 above is of the model with all five factors, as the paper prints all terms for all metrics. The "
+        "design is balanced, so that the effects of factors that are selected are the same in both models."
+    )
+    return Listing(f"Table 5, {RULE}: mechanism {mechanism}", ("", "", "", ""), tuple(rows), note)
+
+
+def keeps_all(mechanism: str, chosen: list[Chosen]) -> Claim:
+    """Judge whether the selection keeps what Table 5 prints."""
+    lost = [f"{each.selected.metric} leaves out {' and '.join(each.left_out)}" for each in chosen if each.left_out]
+    kept = sum(len(each.selected.factors) for each in chosen)
+    evidence = f"{kept} of {sum(len(each.full.factors) for each in chosen)} selected"
+    text = f"{mechanism}: {RULE} keeps all five factors for every metric, as Table 5 prints them"
+    return Claim(text, not lost, "; ".join([evidence, *lost]))
+
+
+def expectations(
+    design: SimulationDesign, values: Floats, by: Mapping[Key, Entry]
+) -> dict[str, tuple[float, float, float]]:
     """Return the expected gini_difference, which needs no draw, and how far the published and our mean lie from it.
 
     Both are in standard errors of one study; that of the paper had 1,000 replicates.
@@ -138,7 +171,7 @@ def expectations(design: Design, values: Floats, by: Mapping[Key, Entry]) -> dic
     return found
 
 
-def _gini(design: Design, values: Floats, entries: Sequence[Entry]) -> Claim:
+def _gini(design: SimulationDesign, values: Floats, entries: Sequence[Entry]) -> Claim:
     """Set the expectation beside the published means: within 3 standard errors of one study."""
     by = {entry.key: entry for entry in entries}
     found = expectations(design, values, by)

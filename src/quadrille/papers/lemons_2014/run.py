@@ -1,17 +1,119 @@
-"""Tables 2 to 5 beside ours: every published number, our number, its standard error and a verdict."""
+"""The study of the paper simulated: all published numbers of Tables 2 to 5, and ours with their standard errors."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
+from itertools import compress
 from math import nan, sqrt
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
+from numpy.typing import NDArray
 
-from quadrille.papers.lemons_2014.study import Floats
 from quadrille.papers.reproduction import published
-from quadrille.simulation.design import Design
+from quadrille.simulation.design import SimulationDesign
 from quadrille.simulation.effects import INTERCEPT, Model, Stratum, fit, named, spearman
-from quadrille.simulation.simulate import METRICS
+from quadrille.simulation.run import ReplicateStore, simulate_missing
+from quadrille.simulation.simulate import METRICS, Mechanism
+from quadrille.study.workers import cores
+
+Floats = NDArray[np.float64]
+
+SEED = 2014
+COUNTIES = 10
+TRACTS = {
+    "five": {"uniform": ["5 x 20000"], "skewed": [5000, 5000, "3 x 30000"]},
+    "eight": {"uniform": ["8 x 12500"], "skewed": [5000, 5000, "3 x 10000", "3 x 20000"]},
+    "ten": {"uniform": ["10 x 10000"], "skewed": ["6 x 5000", 15000, 15000, 20000, 20000]},
+}
+SHARES = {
+    "two": {"uniform": [0.5, 0.5], "skewed": [0.8, 0.2]},
+    "five": {"uniform": ["5 x 0.2"], "skewed": [0.4, 0.3, 0.15, 0.1, 0.05]},
+}
+RATES = {"low": 0.01, "medium": 0.03, "high": 0.05}
+STRATA = ("perturbation", "tract sizes", "level shares")
+
+
+def design(mechanism: Mechanism, replicates: int) -> SimulationDesign:
+    """Return the design, the same as examples/lemons-2014.toml but for mechanism and replicates."""
+    return SimulationDesign.of(
+        {
+            "design": {
+                "title": "Lemons, Dajani, You & Jordan (2014)",
+                "replicates": replicates,
+                "seed": SEED,
+                "mechanism": mechanism,
+                "counties": COUNTIES,
+                "strata": list(STRATA),
+            },
+            "names": {
+                "areas": ["tracts", "tract sizes"],
+                "levels": ["levels", "level shares"],
+                "rates": "perturbation",
+            },
+            "areas": TRACTS,
+            "levels": SHARES,
+            "rates": RATES,
+            "baseline": {"perturbation": "high", "tracts": "ten", "levels": "five"},
+        }
+    )
+
+
+def simulated(chosen: SimulationDesign, tell: Callable[[int], None]) -> Floats:
+    """Return the metrics: setting by replicate by metric; `tell` hears of the replicates done."""
+    with TemporaryDirectory() as folder, closing(ReplicateStore(Path(folder) / "replicates")) as store:
+        simulate_missing(chosen, SEED, store, cores(), lambda done, _total: tell(done))
+        return store.collect(len(chosen.trials), chosen.replicates)[:, :, : len(METRICS)]
+
+
+def with_levels(chosen: SimulationDesign, levels: str) -> NDArray[np.bool_]:
+    """Tell which settings have these levels, "two" or "five"."""
+    position = [factor.name for factor in chosen.factors].index("levels")
+    factor = chosen.factors[position]
+    return np.array([factor.levels[trial.levels[position]] == levels for trial in chosen.trials])
+
+
+def expected(chosen: SimulationDesign, levels: str) -> tuple[float, float]:
+    """Return the expected chi_square and gini_difference of the cells mechanism, mean over settings with these levels.
+
+    The net change of each of TJ cells has mean 0 and variance v = 2 rate N / (TJ), so that E chi_square = v sum 1/f and
+    E gini_difference = v J sum 1/n^2 over areas of n records.
+    """
+    found: list[tuple[float, float]] = []
+    for trial in compress(chosen.trials, with_levels(chosen, levels)):
+        before = trial.setting().before
+        variance = 2 * trial.rate * before.sum() / before.size
+        square = variance * float((1 / before).sum())
+        found.append((square, variance * before.shape[1] * float((1.0 / before.sum(axis=1) ** 2).sum())))
+    squares, ginis = zip(*found, strict=True)
+    return float(np.mean(squares)), float(np.mean(ginis))
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The selected model of a metric beside the one of all factors; in a balanced design they share their effects."""
+
+    selected: Model
+    full: Model
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """The factors that are not selected."""
+        return tuple(name for name in self.full.factors if name not in self.selected.factors)
+
+
+def selected(design: SimulationDesign, values: Floats) -> list[Chosen]:
+    """Fit every metric twice: with selection and with all factors. A metric that does not vary has no model."""
+    levels = np.array([trial.levels for trial in design.trials], dtype=np.int64)
+    found: list[Chosen] = []
+    for m, metric in enumerate(METRICS):
+        one, full = (fit(metric, values[:, :, m], levels, design.factors, select=select) for select in (True, False))
+        found += [Chosen(one, full)] if one is not None and full is not None else []
+    return found
+
 
 Key = tuple[str, str, str]
 """Table, row, column."""
@@ -72,7 +174,7 @@ class Entry:
         return "agrees" if self.met else "noise" if abs(self.z) <= MOST_ERRORS else "differs"
 
 
-def compare(design: Design, values: Floats) -> list[Entry]:
+def compare(design: SimulationDesign, values: Floats) -> list[Entry]:
     """Set all published numbers beside those of a simulation."""
     ours = statistics(design, values)
     batches = [statistics(design, part) for part in np.array_split(values, min(BATCHES, values.shape[1] // 10), axis=1)]
@@ -109,13 +211,13 @@ def numbers() -> dict[Key, str]:
     return found
 
 
-def statistics(design: Design, values: Floats) -> dict[Key, float]:
+def statistics(design: SimulationDesign, values: Floats) -> dict[Key, float]:
     """Return all numbers of Tables 2 to 5 for some replicates of every setting."""
     levels = np.array([trial.levels for trial in design.trials], dtype=np.int64)
     names = [factor.name for factor in design.factors]
     found: dict[Key, float] = {}
-    for number, word in enumerate(design.factors[names.index("levels")].levels):
-        inside = values[levels[:, names.index("levels")] == number].reshape(-1, len(METRICS))
+    for word in SHARES:
+        inside = values[with_levels(design, word)].reshape(-1, len(METRICS))
         parts = (inside.mean(axis=0), inside.std(axis=0, ddof=1), *np.quantile(inside, (0.05, 0.95), axis=0))
         for column, row in zip(("mean", "sd", "p05", "p95"), parts, strict=True):
             for metric, value in zip(METRICS, row.tolist(), strict=True):
@@ -140,11 +242,8 @@ def statistics(design: Design, values: Floats) -> dict[Key, float]:
 def _column(model: Model | None) -> dict[str, float]:
     if model is None:
         return dict.fromkeys((*TERMS, "R2", "RMSE"), nan)
-    effects = {row: model.effect(*term) for row, term in TERMS.items()}
-    return {row: nan if value is None else value for row, value in effects.items()} | {
-        "R2": model.r2,
-        "RMSE": model.rmse,
-    }
+    effects = {row: model.effect(*term) for row, term in TERMS.items()} | {"R2": model.r2, "RMSE": model.rmse}
+    return {row: nan if value is None else value for row, value in effects.items()}
 
 
 def _tolerance(key: Key, printed: float) -> float:

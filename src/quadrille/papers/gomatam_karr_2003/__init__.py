@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 
 from quadrille.data import Data
 from quadrille.datasets import cps8d
-from quadrille.papers.reproduction import Cell, Claim, Progress, Reproduction, published
-from quadrille.params import one_of, whole
+from quadrille.papers.reproduction import Cell, Claim, Progress, Reproduction, adding_up, check_arguments, published
 from quadrille.score.evaluator import Evaluator
 from quadrille.swap.pairing import Sampler
 from quadrille.swap.random import RandomSwap
 
 Floats = NDArray[np.float64]
+Full = dict[tuple[str, float], Floats]
+"""8-way scores (seed, measure) by variable and rate."""
 
 DEFAULT_SEEDS = 100
 DEFAULT_SAMPLER = "first-uniform"
@@ -44,12 +45,13 @@ def reproduce(
     seeds: int = DEFAULT_SEEDS, sampler: str = DEFAULT_SAMPLER, progress: Progress | None = None
 ) -> Reproduction:
     """Swap each variable alone at three rates with many seeds; set Tables 3-7 and the claims beside the result."""
-    whole("reproduce", "seeds", seeds, least=2)
-    one_of("reproduce", "sampler", sampler, ("first-uniform", "pair-uniform"))
+    check_arguments(seeds, sampler, ("first-uniform", "pair-uniform"))
     data = cps8d()
+    done = adding_up(progress, len(data.columns) * len(RATES) * seeds)
     runs = {
-        (name, rate): _run(data, name, rate, seeds, cast("Sampler", sampler), progress, step)
-        for step, (name, rate) in enumerate((name, rate) for name in data.columns for rate in RATES)
+        (name, rate): _run(data, name, rate, seeds, cast("Sampler", sampler), done)
+        for name in data.columns
+        for rate in RATES
     }
     two_way = {name: runs[name, PUBLISHED_RATE][0] for name in data.columns}
     full = {key: run[1] for key, run in runs.items()}
@@ -57,12 +59,7 @@ def reproduce(
     return Reproduction(
         paper="gomatam-karr-2003",
         title="Gomatam & Karr (2003), Distortion Measures for Categorical Data Swapping, NISS Technical Report 131",
-        setting={
-            "file": "CPS-8d",
-            "sampler": sampler,
-            "seeds": seeds,
-            "records swapped": "5 % (1,221 pairs)",
-        },
+        setting={"file": "CPS-8d", "sampler": sampler, "seeds": seeds, "records swapped": "5 % (1,221 pairs)"},
         cells=tuple(cells),
         claims=tuple(_claims(data.columns, two_way, full)),
         errata=ERRATA,
@@ -72,7 +69,7 @@ def reproduce(
 
 
 def _run(
-    data: Data, name: str, rate: float, seeds: int, sampler: Sampler, progress: Progress | None, step: int
+    data: Data, name: str, rate: float, seeds: int, sampler: Sampler, done: Callable[[int], None]
 ) -> tuple[Floats, Floats]:
     """Return two-way scores (seed, measure, other variable) and 8-way scores (seed, measure) of one design."""
     others = [other for other in data.columns if other != name]
@@ -83,8 +80,7 @@ def _run(
         scores = evaluator.score(RandomSwap([name], rate=rate, sampler=sampler, seed=seed).plan(data))
         two_way[seed] = np.array([scores[pair] for pair in pairs], dtype=float).reshape(len(MEASURES), -1)
         full[seed] = [scores[measure] for measure in FULL]
-        if progress:
-            progress(step * seeds + seed + 1, len(data.columns) * len(RATES) * seeds)
+        done(1)
     return two_way, full
 
 
@@ -109,25 +105,26 @@ def _cells(names: Sequence[str], two_way: dict[str, Floats]) -> list[Cell]:
     return cells
 
 
-def _claims(names: Sequence[str], two_way: dict[str, Floats], full: dict[tuple[str, float], Floats]) -> list[Claim]:
+def _claims(names: Sequence[str], two_way: dict[str, Floats], full: Full) -> list[Claim]:
     columns = np.stack([two_way[name].mean(axis=2) for name in names], axis=2)  # seed, measure, swapped
-    claims = [_extreme(names, columns, m, np.argmax, "AnnSal", "largest") for m in range(len(MEASURES))]
-    for m, measure in enumerate(MEASURES):
-        lowest = "Race" if measure == "entropy_change" else "Edu"
-        claims.append(_extreme(names, columns, m, np.argmin, lowest, "smallest"))
-    claims.append(_grows(names, full))
-    for m, measure in ((1, "total_variation"), (2, "entropy_change")):
-        claims.append(_full_extreme(names, full, m, measure, np.argmax, ("AnnSal", "MS"), "largest"))
-        claims.append(_full_extreme(names, full, m, measure, np.argmin, ("Race", "Edu"), "smallest"))
-    claims.append(_full_extreme(names, full, 0, "hellinger", np.argmin, ("Edu", "AvgHrs"), "smallest"))
-    return claims
+    lowest = ("Race" if measure == "entropy_change" else "Edu" for measure in MEASURES)
+    return [
+        *(_extreme(names, columns, m, "largest", "AnnSal") for m in range(len(MEASURES))),
+        *(_extreme(names, columns, m, "smallest", name) for m, name in enumerate(lowest)),
+        _grows(names, full),
+        _full_extreme(names, full, "total_variation", "largest", ("AnnSal", "MS")),
+        _full_extreme(names, full, "total_variation", "smallest", ("Race", "Edu")),
+        _full_extreme(names, full, "entropy_change", "largest", ("AnnSal", "MS")),
+        _full_extreme(names, full, "entropy_change", "smallest", ("Race", "Edu")),
+        _full_extreme(names, full, "hellinger", "smallest", ("Edu", "AvgHrs")),
+    ]
 
 
-Extreme = Callable[..., "np.intp | NDArray[np.intp]"]
+_EXTREME: dict[str, Callable[..., np.intp | NDArray[np.intp]]] = {"largest": np.argmax, "smallest": np.argmin}
 
 
-def _extreme(names: Sequence[str], columns: Floats, m: int, extreme: Extreme, expected: str, word: str) -> Claim:
-    means = columns[:, m].mean(axis=0)
+def _extreme(names: Sequence[str], columns: Floats, m: int, word: str, expected: str) -> Claim:
+    extreme, means = _EXTREME[word], columns[:, m].mean(axis=0)
     found = names[int(extreme(means))]
     share = float((np.asarray(extreme(columns[:, m], axis=1)) == names.index(expected)).mean())
     evidence = f"over all seeds: {found} ({means[names.index(found)]:.4f}); {expected} in {share:.0%} of single seeds"
@@ -135,25 +132,15 @@ def _extreme(names: Sequence[str], columns: Floats, m: int, extreme: Extreme, ex
     return Claim(text, found == expected, evidence)
 
 
-def _full_extreme(
-    names: Sequence[str],
-    full: dict[tuple[str, float], Floats],
-    m: int,
-    measure: str,
-    extreme: Extreme,
-    expected: tuple[str, ...],
-    word: str,
-) -> Claim:
-    found: list[str] = []
-    for rate in RATES:
-        means = np.array([full[name, rate][:, m].mean() for name in names])
-        found.append(names[int(extreme(means))])
-    evidence = "; ".join(f"{name} at {rate:.0%}" for name, rate in zip(found, RATES, strict=True))
+def _full_extreme(names: Sequence[str], full: Full, measure: str, word: str, expected: tuple[str, ...]) -> Claim:
+    means = {rate: [full[name, rate][:, FULL.index(measure)].mean() for name in names] for rate in RATES}
+    found = {rate: names[int(_EXTREME[word](own))] for rate, own in means.items()}
+    evidence = "; ".join(f"{name} at {rate:.0%}" for rate, name in found.items())
     text = f"8-way {measure} is {word} for {' or '.join(expected)}"
-    return Claim(text, all(name in expected for name in found), evidence)
+    return Claim(text, all(name in expected for name in found.values()), evidence)
 
 
-def _grows(names: Sequence[str], full: dict[tuple[str, float], Floats]) -> Claim:
+def _grows(names: Sequence[str], full: Full) -> Claim:
     rises, total = 0, 0
     for name in names:
         means = np.stack([full[name, rate].mean(axis=0) for rate in RATES])
@@ -163,12 +150,7 @@ def _grows(names: Sequence[str], full: dict[tuple[str, float], Floats]) -> Claim
     return Claim(text, rises == total, f"{rises} of {total} steps rise")
 
 
-def _figures(
-    names: Sequence[str],
-    cells: Sequence[Cell],
-    full: dict[tuple[str, float], Floats],
-    two_way: dict[str, Floats],
-) -> dict[str, float]:
+def _figures(names: Sequence[str], cells: Sequence[Cell], full: Full, two_way: dict[str, Floats]) -> dict[str, float]:
     growth = [float(full[n, 0.05][:, 0].mean() / full[n, 0.01][:, 0].mean()) for n in names]
     squares = [float((full[n, 0.05][:, 0] ** 2).mean() / (full[n, 0.01][:, 0] ** 2).mean()) for n in names]
     v = [float(value) for n in names for value in two_way[n][:, 3].mean(axis=0)]
