@@ -318,6 +318,13 @@ def test_single_draws_of_small_tables_state_an_error_of_the_right_size(table: li
     assert np.sqrt((stated**2).mean(axis=0)) == pytest.approx(found.std(axis=0, ddof=1), rel=0.2)
 
 
+def test_a_level_that_seems_to_be_all_in_one_row_is_not_taken_to_be_so_for_certain() -> None:
+    """One record of 100 lies in the other row; draws that happen to hide it state two thirds of the scatter or more."""
+    found, stated = drawn_corrections([[99, 1], [1, 99]], 5, 300)
+    assert (found[:, 0, 1] < 0.5).any()
+    assert (stated > 2 / 3 * found.std(axis=0, ddof=1)).all()
+
+
 def test_cells_corrected_beyond_their_totals_still_have_an_error() -> None:
     """Pairs of all 21 records but one: 400 draws scatter by 20, whatever the corrected cell is."""
     found, stated = drawn_corrections([[8, 2], [2, 9]], 5, 400)
