@@ -55,6 +55,15 @@ def test_order_and_duplicates_do_not_matter(points: np.ndarray, random: object) 
     assert [tuple(p) in front for p in twice] == kept.tolist()
 
 
+@pytest.mark.parametrize("objectives", [2, 3])
+def test_many_points_are_compared_with_all_others(objectives: int) -> None:
+    """Points are compared in blocks; the two that dominate all others are in the first of three."""
+    rest = np.random.default_rng(1).random((1_500, objectives)) + 1
+    points = np.concatenate((rest, np.eye(objectives)[:2]))
+    assert np.flatnonzero(non_dominated(points)).tolist() == [1_500, 1_501]
+    assert (non_dominated(rest) == (dominated_by(rest) == 0)).all()
+
+
 @given(clouds(), st.data())
 def test_a_dominated_point_more_changes_nothing(points: np.ndarray, draw: st.DataObject) -> None:
     worse = points[draw.draw(st.integers(0, len(points) - 1))] + 0.5
@@ -87,6 +96,13 @@ def test_knee_and_ideal_point_choose_from_the_frontier(points: np.ndarray) -> No
     front = non_dominated(points)
     assert front[knee(points)]
     assert front[nearest_ideal(points, np.array([1.0, 2.0]))]
+
+
+def test_a_weight_multiplies_the_square_of_the_distance_to_the_ideal_point() -> None:
+    points = np.array([[0.0, 1.0], [0.2, 0.9], [0.5, 0.6], [1.0, 0.0]])
+    squares = {(1, 1): [1, 0.85, 0.61, 1], (4, 1): [1, 0.97, 1.36, 4], (9, 1): [1, 1.17, 2.61, 9]}
+    for weights, square in squares.items():
+        assert nearest_ideal(points, np.array(weights, dtype=float)) == np.argmin(square)
 
 
 def test_the_knee_is_the_corner_of_an_elbow() -> None:

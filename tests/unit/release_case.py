@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import resource
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -63,3 +65,14 @@ def failing_at(call: int, error: BaseException, real: Callable[..., object]) -> 
         return real(*args, **kwargs)
 
     return sometimes
+
+
+@contextmanager
+def files_of_at_most(size: int) -> Generator[None]:
+    """Let no file grow beyond a size: writing fails as on a full disk. The log of the tests may be one of them."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

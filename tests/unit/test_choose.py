@@ -54,6 +54,23 @@ def test_least_loss_and_least_risk_keep_their_limit(study: qd.Study) -> None:
     assert (choice.rule, choice.risk) == ("least risk", frame.filter(pl.col("hellinger") <= limit)["small_cells"].min())
 
 
+@pytest.mark.parametrize(("limit", "measure"), [("max_risk", "small_cells"), ("max_loss", "hellinger")])
+def test_a_candidate_exactly_at_the_limit_keeps_it(study: qd.Study, limit: str, measure: str) -> None:
+    least = study.frame()[measure].min()
+    choice = study.pick(**{limit: least})
+    assert study.frame().filter(pl.col("id") == choice.candidate)[measure].item() == least
+
+
+def test_of_signed_measures_the_one_nearest_to_0_is_best(tmp_path: Path) -> None:
+    """A and B are independent, so that every swap raises their association and the change is negative."""
+    data = qd.from_frame(pl.DataFrame({"A": [0, 0, 1, 1] * 25, "B": [0, 1] * 50}))
+    recipes = qd.grid(qd.RandomSwap, swap="A", pairs=[3, 10, 20], seed=range(3))
+    found = qd.search(data, recipes, ["exposed", "cramers_v_change"], out=tmp_path / "study", workers=1)
+    values = found.frame()["cramers_v_change"]
+    assert values.max() < 0 or values.min() < values.max() == 0
+    assert found.pick("least loss").loss == -values.max()
+
+
 @pytest.mark.parametrize("trade", [0.0, 0.01, 0.1, 1.0, 100.0])
 def test_the_linear_rule_minimises_its_objective_within_the_range_it_states(study: qd.Study, trade: float) -> None:
     frame = study.frame()

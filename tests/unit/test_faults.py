@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -16,7 +15,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from release_case import BOOK, table, tree
+from release_case import BOOK, files_of_at_most, table, tree
 from typer.testing import CliRunner, Result
 
 import quadrille as qd
@@ -91,17 +90,6 @@ def ordinary_user() -> Generator[None]:
         yield
     finally:
         os.seteuid(0)
-
-
-@contextmanager
-def files_of_at_most(size: int) -> Generator[None]:
-    """Let no file grow beyond a size: writing fails as on a full disk."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 @pytest.mark.parametrize("name", COMMANDS)

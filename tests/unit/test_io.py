@@ -6,9 +6,7 @@ import csv
 import gzip
 import io
 import os
-import resource
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
@@ -18,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from release_case import files_of_at_most
 
 import quadrille.io.csv
 import quadrille.io.parquet
@@ -448,22 +447,12 @@ def test_equal_data_make_equal_files(tmp_path: Path) -> None:
         assert (tmp_path / f"a{suffix}").read_bytes() == (tmp_path / f"b{suffix}").read_bytes()
 
 
-@pytest.fixture
-def small_disk() -> Iterator[None]:
-    """Let no file grow beyond 1,000 bytes: what a full disk looks like to a program."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-
-
-@pytest.mark.usefixtures("small_disk")
 @pytest.mark.parametrize("name", ["out.csv", "out.csv.gz", "out.parquet"])
 def test_a_full_disk_leaves_the_old_file_and_nothing_else(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     path.write_bytes(b"old")
     data = from_frame(pl.DataFrame({"x": [SECRET + str(i * 7919 % 100_003) for i in range(20_000)]}))
-    with pytest.raises(OutputError, match=rf"{name}': File too large") as caught:
+    with files_of_at_most(1_000), pytest.raises(OutputError, match=rf"{name}': File too large") as caught:
         write(data, path)
     assert SECRET not in str(caught.value)
     assert path.read_bytes() == b"old"

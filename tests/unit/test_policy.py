@@ -280,6 +280,22 @@ def test_limits_belong_to_what_is_allowed() -> None:
     assert [limit.judge(value) for value in (0.0999, 0.2001, float("inf"))] == ["fail"] * 3
 
 
+def test_a_person_looks_at_what_is_just_inside_a_limit_on_either_side() -> None:
+    at_least, at_most, below_0 = Limit(least=0.5, margin=0.1), Limit(most=0.5, margin=0.1), Limit(-0.5, 0.5, 0.1)
+    assert [at_least.judge(value) for value in (0.49, 0.5, 0.54, 0.56)] == ["fail", "review", "review", "pass"]
+    assert [at_most.judge(value) for value in (0.44, 0.46, 0.5, 0.51)] == ["pass", "review", "review", "fail"]
+    assert [below_0.judge(value) for value in (-0.51, -0.46, -0.44, 0.46)] == ["fail", "review", "pass", "review"]
+
+
+def test_changed_records_are_those_with_another_value_and_not_all_that_take_part(data: qd.Data, write: Write) -> None:
+    recipe = qd.RandomSwap(["Smoker"], pairs=100, differ="none", seed=1)
+    account = recipe.plan(data).report(data)
+    assert 0 < account.changed < account.records == 200
+    path = write(f"[swap]\nrate = {{least = 0.5}}\nchanged = {{most = {(account.changed + 1) / N}}}")
+    found = lines(data, path, recipe)
+    assert (found["[swap] rate"].verdict, found["[swap] changed"].verdict) == ("pass", "pass")
+
+
 def test_the_verdict_is_kept_in_confidence_with_the_hash_of_the_policy(
     data: qd.Data, write: Write, tmp_path: Path
 ) -> None:

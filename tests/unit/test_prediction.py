@@ -258,6 +258,26 @@ def test_the_difference_measures_are_predicted_under_their_own_names(cps8d: qd.D
     assert "infinite=1" in predict(cps8d, recipe, "deviance(Edu, infinite=1)").found["deviance(Edu, infinite=1)"].reason
 
 
+@pytest.mark.parametrize("recipe", [qd.RandomSwap(["A"], pairs=10), qd.PermutationSwap(["A"], rate=0.2)])
+def test_records_that_leave_for_empty_cells_lower_the_deviance(recipe: qd.Recipe) -> None:
+    """The deviance looks at cells that were not empty; within 4 standard errors of 200 draws, and 3 %."""
+    data = file_of(A=[0] * 50 + [1] * 50, B=[0] * 70 + [1] * 30)  # no record with A = 0 and B = 1
+    (mean,), (error,) = drawn(data, seeded(recipe, 0), ("deviance(A*B)",), 200)
+    assert mean < -3
+    assert predict(data, recipe, "deviance(A*B)")["deviance(A*B)"] == pytest.approx(mean, abs=4 * error - 0.03 * mean)
+
+
+@pytest.mark.parametrize(("weight", "table"), [("stays", "A"), ("moves", "B")])
+def test_two_weighted_totals_that_sum_to_a_fixed_one_have_one_degree_of_freedom(weight: Any, table: str) -> None:
+    """Half of 1,200 draws shift weight one way, half the other: E |Z| is 0.80 of the root of E Z^2, not 0.89."""
+    values = np.round(np.random.default_rng(1).gamma(4, 0.25, 200) + 0.2, 2)
+    frame = pl.DataFrame({"A": [0] * 120 + [1] * 80, "B": [0, 1] * 100, "w": values})
+    data, recipe = qd.from_frame(frame, weight="w"), qd.PermutationSwap(["A"], rate=0.3, weight=weight, seed=0)
+    (mean,), (error,) = drawn(data, recipe, (f"hellinger({table})",), 1200)
+    assert error < 0.025 * mean
+    assert predict(data, recipe, f"hellinger({table})")[f"hellinger({table})"] == pytest.approx(mean, abs=3 * error)
+
+
 def test_roots_of_the_change_of_few_records_are_called_rough(cps8d: qd.Data) -> None:
     few, many = (predict(cps8d, qd.RandomSwap(["Edu"], pairs=pairs), ["hellinger", "chi_square"]) for pairs in (49, 50))
     assert [few.detail(name).basis for name in ("hellinger", "chi_square")] == ["rough", "mean field"]

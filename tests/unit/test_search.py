@@ -168,6 +168,14 @@ def test_other_data_and_other_measures_are_refused(cps8d: qd.Data, grid: object,
         qd.search(cps8d, grid, ["hellinger"], out=study.path)
 
 
+def test_other_costly_measures_are_refused(cps8d: qd.Data, tmp_path: Path) -> None:
+    recipes, out = [qd.RandomSwap(["MS"], pairs=10, seed=1)], tmp_path / "study"
+    qd.search(cps8d, recipes, ["exposed", "hellinger"], then=["total_variation"], out=out, workers=1)
+    for then in ([], ["entropy_change"]):
+        with pytest.raises(MismatchError, match="other measures: exposed, hellinger, then total_variation"):
+            qd.search(cps8d, recipes, ["exposed", "hellinger"], then=then, out=out, workers=1)
+
+
 def test_a_second_search_on_the_same_study_is_refused(cps8d: qd.Data, grid: object, tmp_path: Path) -> None:
     lock = tmp_path / ".study.lock"
     handle = os.open(lock, os.O_RDWR | os.O_CREAT)
@@ -220,6 +228,9 @@ def test_costly_measures_are_scored_next_to_the_frontier_only(cps8d: qd.Data, tm
     scored = frame.filter(pl.col("cramers_v_change").is_not_null())
     assert 0 < len(scored) < len(frame)
     assert set(found.frontier()["id"]) <= set(scored["id"])
+    ahead = found.dominated_by()
+    assert set(scored["id"]) == set(ahead.filter(pl.col("dominated_by") <= 10)["id"])
+    assert 10 in ahead["dominated_by"]
     row = scored.to_dicts()[0]
     expected = qd.score(cps8d, found.recipe(row["id"]).plan(cps8d), ["cramers_v_change"])["cramers_v_change"]
     assert row["cramers_v_change"] == pytest.approx(expected, abs=1e-15)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -17,21 +18,23 @@ from effort import tries
 from quadrille.errors import InputError
 
 KILLS = tries(3, nightly=20)
+SEEDS = list(range(tries(80, nightly=200)))
+GRID = {"swap": [["Edu"], ["MS"], ["Race", "AnnSal"]], "pairs": [200, 2000, 7081], "seed": SEEDS}
+MEASURES = ["small_cells", "hellinger", "cramers_v_change"]
 SCRIPT = """
-import sys
+import json, sys
 import quadrille as qd
 from quadrille.study import run
 run.IN_PROCESS_SECONDS, run._CHUNK, run._COMMIT_ROWS, run._COMMIT_SECONDS = 0.0, 16, 32, 0.05
-grid = qd.grid(qd.RandomSwap, swap=[["Edu"], ["MS"], ["Race", "AnnSal"]], pairs=[200, 2000, 7081], seed=range(200))
-measures = ["small_cells", "hellinger", "cramers_v_change"]
+path, workers, grid, measures = sys.argv[1], *map(json.loads, sys.argv[2:])
 print("ready", flush=True)
-qd.search(qd.datasets.cps8d(), grid, measures, out=sys.argv[1], workers=int(sys.argv[2]), progress=False)
+qd.search(qd.datasets.cps8d(), qd.grid(qd.RandomSwap, **grid), measures, out=path, workers=workers, progress=False)
 """
 
 
 def start(study: Path, workers: int) -> subprocess.Popen[str]:
     process = subprocess.Popen(
-        [sys.executable, "-c", SCRIPT, str(study), str(workers)],
+        [sys.executable, "-c", SCRIPT, str(study), str(workers), json.dumps(GRID), json.dumps(MEASURES)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -76,17 +79,11 @@ def content(path: Path) -> object:
     return qd.Study(path).frame().drop("seconds").rows()
 
 
-@pytest.fixture(scope="module")
-def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> object:
-    path = tmp_path_factory.mktemp("whole") / "study"
-    process = start(path, 1)
-    assert process.wait(timeout=120) == 0, process.communicate()[1]
-    return content(path)
-
-
 def test_killed_many_times_the_finished_study_is_that_of_an_uninterrupted_run(
-    uninterrupted: object, tmp_path: Path
+    cps8d: qd.Data, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
+    whole = tmp_path_factory.mktemp("whole") / "study"
+    qd.search(cps8d, qd.grid(qd.RandomSwap, **GRID), MEASURES, out=whole, workers=1)
     path, chance, before = tmp_path / "study", random.Random(1), 0
     for turn in range(KILLS):
         process = start(path, 1 + turn % 2)
@@ -99,14 +96,17 @@ def test_killed_many_times_the_finished_study_is_that_of_an_uninterrupted_run(
         before = done
     process = start(path, 2)
     assert process.wait(timeout=120) == 0, process.communicate()[1]
-    assert content(path) == uninterrupted
+    assert content(path) == content(whole)
     assert [each.name for each in tmp_path.iterdir() if not each.name.startswith(".")] == ["study"]
 
 
 @pytest.mark.usefixtures("interruptible")
 def test_a_search_that_is_interrupted_by_hand_leaves_no_worker(tmp_path: Path) -> None:
     process = start(tmp_path / "study", 2)
-    time.sleep(2.0)
+    while len(members(process.pid)) < 3:  # itself and two workers
+        assert process.poll() is None
+        time.sleep(0.05)
+    time.sleep(0.5)
     process.send_signal(signal.SIGINT)
     process.wait(timeout=30)
     assert nobody_left(process.pid)

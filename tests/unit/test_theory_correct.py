@@ -8,6 +8,7 @@ import pytest
 
 import oracles
 import quadrille as qd
+from effort import tries
 from quadrille.theory import (
     correct,
     correct_published,
@@ -84,11 +85,12 @@ def test_true_swaps_of_two_levels_are_undone_exactly(sampler: str) -> None:
 
 
 def test_true_swaps_of_age_lose_their_bias(cps8d: qd.Data) -> None:
-    """Three levels, 100 draws at 20 %: the bias goes, and the stated errors are right within 4 of their own."""
+    """Three levels, draws at 20 %: the bias goes, and the stated errors are right within 4 of their own."""
+    draws = tries(40, nightly=200)
     truth = oracles.counts(cps8d, ["MS", "Age"])
     before = np.array([[truth[r, c] for c in ("<25", "25-55", ">55")] for r in ("Married", "Other")], dtype=float)
     swapped, found, stated = [], [], []
-    for seed in range(100):
+    for seed in range(draws):
         recipe = qd.RandomSwap(["Age"], rate=0.2, seed=seed)
         move = recipe.plan(cps8d).moves[0]
         age = cps8d["Age"].values.copy()
@@ -100,8 +102,8 @@ def test_true_swaps_of_age_lose_their_bias(cps8d: qd.Data) -> None:
         stated.append(result.se)
     error = np.std(found, axis=0, ddof=1)
     assert (np.abs(np.mean(swapped, axis=0) - before) > 100).all()
-    assert (np.abs(np.mean(found, axis=0) - before) < 4 * error / 100**0.5).all()
-    assert np.mean(stated, axis=0) == pytest.approx(error, rel=4 / 200**0.5)
+    assert (np.abs(np.mean(found, axis=0) - before) < 4 * error / draws**0.5).all()
+    assert np.mean(stated, axis=0) == pytest.approx(error, rel=4 / (2 * draws) ** 0.5)
 
 
 def test_a_recipe_gives_its_own_f() -> None:
@@ -323,6 +325,13 @@ def test_single_draws_of_small_tables_state_an_error_of_the_right_size(table: li
     found, stated = drawn_corrections(table, pairs, 300)
     assert stated.min() > 0.2 * stated.max()
     assert np.sqrt((stated**2).mean(axis=0)) == pytest.approx(found.std(axis=0, ddof=1), rel=0.2)
+
+
+def test_a_level_that_seems_to_be_all_in_one_row_is_not_taken_to_be_so_for_certain() -> None:
+    """One record of 100 lies in the other row; draws that happen to hide it state two thirds of the scatter or more."""
+    found, stated = drawn_corrections([[99, 1], [1, 99]], 5, 300)
+    assert (found[:, 0, 1] < 0.5).any()
+    assert (stated > 2 / 3 * found.std(axis=0, ddof=1)).all()
 
 
 def test_cells_corrected_beyond_their_totals_still_have_an_error() -> None:

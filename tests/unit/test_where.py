@@ -48,6 +48,13 @@ def test_where_equals_scoring_the_two_files_cut_down_to_the_condition(cps8d: qd.
         assert qd.score(cps8d, plan, [address])[address] == pytest.approx(cut, abs=1e-12)
 
 
+def test_a_condition_for_all_measures_joins_that_of_a_measure(cps8d: qd.Data) -> None:
+    plan = qd.RandomSwap(["MS"], pairs=2000, seed=1).plan(cps8d)
+    own, both = "hellinger(MS*Race, where=Age!=<25)", "hellinger(MS*Race, where=Sex=Male & Age!=<25)"
+    joined = qd.score(cps8d, plan, [own, "hellinger(MS*Race)"], where="Sex=Male")
+    assert joined[own] == qd.score(cps8d, plan, [both])[both] != joined["hellinger(MS*Race)"]
+
+
 def test_a_mask_and_the_condition_it_stands_for_agree_when_its_variable_stays(cps8d: qd.Data) -> None:
     plan = qd.RandomSwap(["MS"], pairs=2000, seed=1).plan(cps8d)
     mask = cps8d["Sex"].values == 0
