@@ -136,8 +136,8 @@ def _job(raw: bytes, folder: Path) -> str:
 
 
 def _recipe(raw: bytes, _folder: Path) -> str:
-    recipe = qd.recipe_from_json(_text(raw))
-    _law(qd.recipe_from_json(recipe.to_json()) == recipe, "the recipe does not survive JSON")
+    recipe = qd.Recipe.from_json(_text(raw))
+    _law(qd.Recipe.from_json(recipe.to_json()) == recipe, "the recipe does not survive JSON")
     plan = recipe.plan(survey())
     plan.report(survey()).as_dict()
     return f"recipe {type(recipe).__name__} {len(plan.moves)}"

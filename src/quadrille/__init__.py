@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from quadrille.study.run import search
     from quadrille.study.score_recipes import score_recipes
     from quadrille.study.study import Study
-    from quadrille.swap import recipe_from_json
     from quadrille.swap.controlled import ControlledSwap
     from quadrille.swap.designed import DesignedSwap
     from quadrille.swap.permutation import PermutationSwap
@@ -65,7 +64,6 @@ _HOME = {
     "inspect": "inspect",
     "measures": "score.evaluator",
     "read": "io",
-    "recipe_from_json": "swap",
     "release": "release.release",
     "score": "score.evaluator",
     "score_recipes": "study.score_recipes",
@@ -79,6 +77,7 @@ _MODULES = ("chart", "datasets", "report", "testing", "theory")
 _OLD = {
     "check_measure": "testing.check_measure",
     "check_recipe": "testing.check_recipe",
+    "recipe_from_json": "Recipe.from_json",
     "rules_cost": "score_recipes(...)",
     "runs_table": "Study.runs",
     "scores_by_rate": "score_recipes(...)",
@@ -115,7 +114,6 @@ __all__ = [  # sorted as in _HOME; a test keeps the two lists equal
     "inspect",
     "measures",
     "read",
-    "recipe_from_json",
     "release",
     "report",
     "score",

@@ -56,7 +56,7 @@ def read_recipe(path: Path) -> Recipe:
     """Read a recipe from its JSON file."""
     import quadrille as qd
 
-    return qd.recipe_from_json(read_text(path, "the recipe"))
+    return qd.Recipe.from_json(read_text(path, "the recipe"))
 
 
 def names(values: Sequence[str] | None) -> list[str]:

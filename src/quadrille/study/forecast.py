@@ -20,7 +20,6 @@ from quadrille.score.evaluator import Evaluator
 from quadrille.study.frontier import non_dominated
 from quadrille.study.grid import Grid
 from quadrille.study.run import IN_PROCESS_SECONDS, Recipes
-from quadrille.swap import recipe_from_json
 from quadrille.theory.prediction import Predicted, Prediction, predict
 
 MOST_SECONDS = 10.0
@@ -183,7 +182,7 @@ def forecast(data: Data, recipes: Recipes, measures: Sequence[str], *, workers: 
     for design in tried:
         if time.perf_counter() - started > MOST_SECONDS and checked:
             break
-        recipe = recipe_from_json(design)
+        recipe = Recipe.from_json(design)
         try:
             if not clock.timed:
                 evaluator.values(recipe.plan(data))  # kernels are loaded and tables counted before the clock starts
@@ -208,7 +207,7 @@ def forecast(data: Data, recipes: Recipes, measures: Sequence[str], *, workers: 
 
 def _predicted(data: Data, tried: Sequence[str], designs: Sequence[str], measures: Sequence[str]) -> Predictions:
     """Predict the designs tried, in the order of the grid; where they differ in method, the names tell which."""
-    recipes = [recipe_from_json(design) for design in tried]
+    recipes = [Recipe.from_json(design) for design in tried]
     several = len({type(recipe) for recipe in recipes}) > 1
     names = [(f"{type(recipe).__name__}, " if several else "") + named(recipe) for recipe in recipes]
     found = _predictions(data, list(zip(names, recipes, strict=True)), measures)

@@ -20,7 +20,6 @@ from quadrille.recipe import Recipe
 from quadrille.study.choose import Choice, choose, described
 from quadrille.study.frontier import Cloud, clouds, dominated_by, linear_winners, non_dominated
 from quadrille.study.store import STATUS, Header, Store, intact
-from quadrille.swap import recipe_from_json
 
 if TYPE_CHECKING:
     import polars as pl
@@ -319,7 +318,7 @@ class Study:
         """
         with closing(Store.open(self.path)) as store, intact(self.path):
             design, seed = store.recipe_parts(candidate)
-        return recipe_from_json(json.dumps({**json.loads(design), "seed": seed}))
+        return Recipe.from_json(json.dumps({**json.loads(design), "seed": seed}))
 
     @property
     def source(self) -> dict[str, str | None]:

@@ -18,11 +18,10 @@ from quadrille.errors import InfeasibleError, QuadrilleError
 from quadrille.measure.axes import measure_of
 from quadrille.measure.base import Address
 from quadrille.randomness import Stream
-from quadrille.recipe import Exchange, Prepared
+from quadrille.recipe import Exchange, Prepared, Recipe
 from quadrille.score.evaluator import Evaluator
 from quadrille.study.store import DONE, FAILED, INFEASIBLE, Pending, Result, seed_of
 from quadrille.summary import Table
-from quadrille.swap import recipe_from_json
 
 _CODES = {
     "hellinger": kernels.HELLINGER,
@@ -111,7 +110,7 @@ class Scorer:
 
     def _drawer(self, design: str) -> Prepared:
         if self._latest is None or design != self._design:
-            self._latest = recipe_from_json(design).prepared(self._data)
+            self._latest = Recipe.from_json(design).prepared(self._data)
             self._design = design
         return self._latest
 
