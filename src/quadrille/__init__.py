@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from quadrille.score.evaluator import Scores, measures, score
     from quadrille.score.flows import area_flows
     from quadrille.simulation.simulate import simulate
-    from quadrille.study.designed import designed_frontier
     from quadrille.study.forecast import forecast
     from quadrille.study.grid import grid
     from quadrille.study.run import search
@@ -57,7 +56,6 @@ _HOME = {
     "area_flows": "score.flows",
     "before_after": "score.estimates",
     "check_policy": "release.release",
-    "designed_frontier": "study.designed",
     "forecast": "study.forecast",
     "from_frame": "io.frames",
     "grid": "study.grid",
@@ -77,6 +75,7 @@ _MODULES = ("chart", "datasets", "report", "testing", "theory")
 _OLD = {
     "check_measure": "testing.check_measure",
     "check_recipe": "testing.check_recipe",
+    "designed_frontier": "DesignedSwap.curve(...)",
     "recipe_from_json": "Recipe.from_json",
     "rules_cost": "score_recipes(...)",
     "runs_table": "Study.runs",
@@ -107,7 +106,6 @@ __all__ = [  # sorted as in _HOME; a test keeps the two lists equal
     "chart",
     "check_policy",
     "datasets",
-    "designed_frontier",
     "forecast",
     "from_frame",
     "grid",

@@ -10,11 +10,11 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from quadrille import swap
 from quadrille.errors import InputError, QuadrilleError, bad_parameter, unknown_name
 from quadrille.measure.axes import measure_of
 from quadrille.measure.base import Address, Measure
 from quadrille.params import Table, frozen
+from quadrille.recipe import known_methods
 from quadrille.text import know_sections, parse_toml
 from quadrille.text import read_toml_bytes as read_bytes
 
@@ -259,8 +259,8 @@ def _swap_rules(table: Table) -> dict[str, Any]:
     table.know(("methods", "rate", "changed", "never", "seeds"))
     methods = _some(table, "methods", "methods")
     for index, name in enumerate(methods):
-        if name not in swap.Recipe.methods:
-            table.refuse(str(unknown_name("method", name, swap.Recipe.methods)), "methods", index)
+        if name not in known_methods():
+            table.refuse(str(unknown_name("method", name, known_methods())), "methods", index)
     return {
         "methods": methods,
         "rate": rate_of(table, "rate"),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +32,15 @@ ALL_KEYS, OF_TABLES = "all key variables", "the variables of its tables"
 _STATUSES = (None, *range(len(STATUS)))
 _NEAR = 10
 """A candidate dominated by at most this many others is next to the frontier."""
+
+
+class Reason(NamedTuple):
+    """Why some candidates are infeasible or failed, what would help, and how many they are."""
+
+    status: str
+    reason: str
+    hint: str
+    candidates: int
 
 
 class Study:
@@ -121,7 +131,7 @@ class Study:
                     **self.design(design),
                     "seed_no": seed_no,
                     "status": "pending" if status is None else STATUS[status],
-                    "reason": reason,
+                    "reason": reason and reason.replace("\n", " "),
                     **{m: None if s != s else s for m, s in zip(self.measures, scores, strict=True)},  # noqa: PLR0124
                     "seconds": seconds,
                     "note": note,
@@ -349,8 +359,23 @@ class Study:
 
     def counts(self) -> dict[str, int]:
         """Count the candidates by status."""
-        found = [row[3] for row in self._rows]
-        return {"pending": found.count(None), **{name: found.count(code) for code, name in enumerate(STATUS)}}
+        codes = [row[3] for row in self._rows]
+        return {"pending": codes.count(None), **{name: codes.count(code) for code, name in enumerate(STATUS)}}
+
+    def reasons(self) -> list[Reason]:
+        """Return why candidates could not be done, and what would help, the most frequent reason first.
+
+        >>> import quadrille as qd
+        >>> recipes = qd.grid(qd.RandomSwap, swap=[["Race"]], pairs=[244, 8000], seed=range(2))
+        >>> study = qd.search(qd.datasets.cps8d(), recipes, ["hellinger"], out="too-many", progress=False)
+        >>> [(why.candidates, why.status, why.reason) for why in study.reasons()]
+        [(2, 'infeasible', '8,000 pairs cannot be drawn for swapping Race: the maximum is 7,080.')]
+        """
+        undone = Counter((row[3], row[4] or "") for row in self._rows if row[3])
+        return [
+            Reason(STATUS[status], *text.partition("\n")[::2], candidates)
+            for (status, text), candidates in undone.most_common()
+        ]
 
     def runs(self, design: int | None = None) -> pl.DataFrame:
         """Return the scores of the runs of a design: a row per measure, a column "run N" per run, N its candidate.
