@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -169,10 +169,12 @@ def curve_grids(curve: Curve, data: Data) -> list[Grid]:
     >>> [len(grid) for grid in curve_grids(qd.DesignedSwap.curve(seeds=3), qd.datasets.cps8d())]
     [45, 30]
     """
-    fixed = dict(curve.parameters)
-    prices = sweep_prices(data, DesignedSwap(**{**fixed, "seed": 0})) if curve.prices is None else curve.prices
-    axes = {name: [value] for name, value in fixed.items() if value or name not in ("tables", "together")}
-    sweeps = [{"price": prices}] if prices else []
+    fixed = curve.parameters
+    prices = sweep_prices(data, DesignedSwap(**fixed, seed=0)) if curve.prices is None else curve.prices
+    axes: dict[str, Any] = {
+        name: [value] for name, value in fixed.items() if value or name not in ("tables", "together")
+    }
+    sweeps: list[dict[str, Any]] = [{"price": prices}] if prices else []
     sweeps += [{"share": curve.shares, "choose": curve.choose}] if curve.shares else []
     return [grid(DesignedSwap, **axes, **sweep, seeds=curve.seeds, seed=curve.seed) for sweep in sweeps]
 

@@ -371,11 +371,12 @@ class Study:
         >>> [(why.candidates, why.status, why.reason) for why in study.reasons()]
         [(2, 'infeasible', '8,000 pairs cannot be drawn for swapping Race: the maximum is 7,080.')]
         """
-        undone = Counter((row[3], row[4] or "") for row in self._rows if row[3])
-        return [
-            Reason(STATUS[status], *text.partition("\n")[::2], candidates)
-            for (status, text), candidates in undone.most_common()
-        ]
+        undone: list[tuple[str, str]] = [(STATUS[row[3]], row[4] or "") for row in self._rows if row[3]]
+        reasons: list[Reason] = []
+        for (status, text), candidates in Counter(undone).most_common():
+            reason, _, hint = text.partition("\n")
+            reasons.append(Reason(status, reason, hint, candidates))
+        return reasons
 
     def runs(self, design: int | None = None) -> pl.DataFrame:
         """Return the scores of the runs of a design: a row per measure, a column "run N" per run, N its candidate.

@@ -208,7 +208,7 @@ class Pairing:
         return pairs
 
     def exchange(self, count: int, stream: str) -> Exchange | None:
-        """Describe the draw for the fast lane, if so many pairs may exist."""
+        """Describe the draw for the fused scorer, if so many pairs may exist."""
         if count > self.bound:
             return None
         return Exchange(self.moved, self._pool, self._pair_uniform, count, stream)

@@ -165,7 +165,7 @@ class DesignedSwap(Recipe):
         if not shares and prices is not None and not prices:
             raise ParameterError("DesignedSwap.curve has nothing to sweep. Give 'shares', 'prices' or both.")
         common: dict[str, Any] = {**parameters, "swap": swap, "n": n}
-        known = cls(**{**common, "seed": 0}).parameters()
+        known = cls(**common, seed=0).parameters()
         ways = (choose,) if isinstance(choose, str) else tuple(choose)
         swept = None if prices is None else tuple(prices)
         return Curve(tuple(shares), swept, ways, seeds, seed, {name: known[name] for name in common})
