@@ -6,7 +6,6 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import cast
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from quadrille.score.evaluator import Evaluator
 from quadrille.study.candidates import Candidates, Recipes, check_candidates
 from quadrille.study.frontier import non_dominated
 from quadrille.study.grid import Grid
+from quadrille.study.study import written
 from quadrille.study.workers import IN_PROCESS_SECONDS
 from quadrille.theory.prediction import Predicted, Prediction, predict
 
@@ -270,11 +270,4 @@ def named(recipe: Recipe) -> str:
     design: dict[str, object] = json.loads(recipe.design_json())
     said = {key: value for key, value in design.items() if key not in ("method", "version")}
     order = [key for key in recipe.parameters() if key in said]
-    return ", ".join(f"{key} {_words(said[key])}" for key in order) or "all by default"
-
-
-def _words(value: object) -> str:
-    if not isinstance(value, list):
-        return str(value)
-    listed = cast("list[object]", value)
-    return " + ".join("*".join(cast("list[str]", each)) if isinstance(each, list) else str(each) for each in listed)
+    return ", ".join(f"{key} {written(said[key])}" for key in order) or "all by default"

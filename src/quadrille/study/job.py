@@ -161,8 +161,9 @@ class GridTable:
         return values
 
     def _grid(self, values: Mapping[str, object]) -> Grid:
+        named: dict[str, Any] = {self.params[key].name: value for key, value in values.items()}
         try:
-            return grid(self.method, **{self.params[key].name: value for key, value in values.items()})
+            return grid(self.method, **named)
         except OverlapError:
             self.table.refuse("there is no candidate: in every combination a column has two parts.")
         except ParameterError as error:

@@ -121,10 +121,7 @@ class Study:
         places = range(len(self)) if rows is None else rows
         shown: list[dict[str, object]] = []
         for place in places:
-            (number, design, seed_no, status, reason, seconds, note, *_), scores = (
-                self._rows[place],
-                self.scores[place].tolist(),
-            )
+            number, design, seed_no, status, reason, seconds, note, *scores = self._rows[place]
             shown.append(
                 {
                     "id": number,
@@ -132,7 +129,7 @@ class Study:
                     "seed_no": seed_no,
                     "status": "pending" if status is None else STATUS[status],
                     "reason": reason and reason.replace("\n", " "),
-                    **{m: None if s != s else s for m, s in zip(self.measures, scores, strict=True)},  # noqa: PLR0124
+                    **dict(zip(self.measures, scores, strict=True)),
                     "seconds": seconds,
                     "note": note,
                 }
@@ -153,13 +150,13 @@ class Study:
         shown: dict[str, object] = {"design": number, "method": parameters.pop("method")}
         parameters.pop("version")
         for name in ("swap", "same", "different"):
-            shown[name] = _written(parameters.pop(name, []))
+            shown[name] = written(parameters.pop(name, []))
         shown["swap"] = shown["swap"] or (OF_TABLES if "tables" in parameters else ALL_KEYS)
         shown["rate"] = _rate(parameters, self.header.records)
         shown["pairs"] = parameters.pop("pairs", None)
         if isinstance(parameters.get("rate"), float):
             parameters.pop("rate")
-        shown["other"] = ", ".join(f"{name} {_written(value)}" for name, value in sorted(parameters.items()))
+        shown["other"] = ", ".join(f"{name} {written(value)}" for name, value in sorted(parameters.items()))
         return shown
 
     def designs_of(self, rows: NDArray[np.int64]) -> int:
@@ -188,6 +185,11 @@ class Study:
             oriented.append(orient(address, scores))
         return np.stack(oriented, axis=1), finite
 
+    def _plane(self, risk: str | None, loss: str | None) -> tuple[tuple[str, str], Floats, NDArray[np.int64]]:
+        """Return two axes, and the objectives on them."""
+        axes = (self.axis("risk", risk), self.axis("loss", loss))
+        return axes, *self.objectives(axes)
+
     def frontier(self, risk: str | None = None, loss: str | None = None, *more: str) -> pl.DataFrame:
         """Return the candidates that no other dominates, in order of risk; any number of further objectives.
 
@@ -212,7 +214,7 @@ class Study:
         >>> study.dominated_by("exposed", "hellinger")["dominated_by"].to_list()
         [0, 0, 2, 2, 0, 0, 1, 0]
         """
-        points, rows = self.objectives([self.axis("risk", risk), self.axis("loss", loss)])
+        _, points, rows = self._plane(risk, loss)
         counts = dominated_by(points).tolist()
         return tidy([{"id": i, "dominated_by": n} for i, n in zip(self.ids[rows].tolist(), counts, strict=True)])
 
@@ -225,7 +227,7 @@ class Study:
         >>> study.trade_offs("exposed", "hellinger").select("id", "from", "to").rows()[-1]
         (2, 0.2356..., inf)
         """
-        points, rows = self.objectives([self.axis("risk", risk), self.axis("loss", loss)])
+        _, points, rows = self._plane(risk, loss)
         ids, (x, y) = self.ids[rows].tolist(), points.T
         winners = linear_winners(x, y) if len(points) else []
         return tidy(
@@ -234,7 +236,7 @@ class Study:
 
     def near_frontier(self) -> list[int]:
         """Return the numbers of the candidates on the frontier or dominated by few others."""
-        points, rows = self.objectives([self.axis("risk", None), self.axis("loss", None)])
+        _, points, rows = self._plane(None, None)
         return self.ids[rows[dominated_by(points) <= _NEAR]].tolist()
 
     def pick(
@@ -293,8 +295,7 @@ class Study:
         >>> choice.reason, choice.better.candidate
         ('it was named, not chosen by a rule', 6)
         """
-        axes = (self.axis("risk", risk), self.axis("loss", loss))
-        points, rows = self.objectives(axes)
+        axes, points, rows = self._plane(risk, loss)
         place = np.flatnonzero(self.ids[rows] == candidate)
         if not len(place):
             why = "has no score on both axes" if (self.ids == candidate).any() else "does not exist"
@@ -310,8 +311,7 @@ class Study:
         >>> [(cloud.design, cloud.seeds, cloud.share, cloud.on_frontier) for cloud in study.clouds()]
         [(1, 2, 1.0, True), (2, 2, 0.0, False), (3, 2, 1.0, True), (4, 2, 1.0, True)]
         """
-        axes = (self.axis("risk", risk), self.axis("loss", loss))
-        points, rows = self.objectives(axes)
+        _, points, rows = self._plane(risk, loss)
         designs = np.array([self._rows[row][1] for row in rows], dtype=np.int64)
         seed_nos = np.array([self._rows[row][2] for row in rows], dtype=np.int64)
         return clouds(points, designs, seed_nos)
@@ -392,8 +392,7 @@ class Study:
         >>> study.runs().columns
         ['family', 'measure', 'better', 'run 1', 'run 2', 'run 3']
         """
-        rows = self.frame().to_dicts()
-        known = sorted({int(row["design"]) for row in rows})
+        known = sorted({row[1] for row in self._rows})
         if design is None and len(known) > 1:
             raise InputError(
                 f"The study {str(self.path)!r} has {len(known):,} designs, and runs differ by seed only. "
@@ -404,22 +403,16 @@ class Study:
             raise InputError(
                 f"The study {str(self.path)!r} has no design {design!r}. Its designs are in study.frame()."
             )
-        runs = [row for row in rows if row["design"] == wanted and any(row[m] is not None for m in self.measures)]
+        runs = [row for row in self._rows if row[1] == wanted and any(score is not None for score in row[7:])]
         if not runs:
             raise InputError(f"No run of this design in the study {str(self.path)!r} has a score. Finish the search.")
-        runs.sort(key=lambda row: int(row["id"]))
-        ordered = sorted(self.measures, key=lambda address: FAMILIES.index(family(address)))
-        return tidy(
-            [
-                {
-                    "family": family(address),
-                    "measure": address,
-                    "better": measure_of(address).direction,
-                    **{f"{RUN}{run['id']}": run[address] for run in runs},
-                }
-                for address in ordered
-            ]
-        )
+        rows: list[dict[str, object]] = []
+        for address in sorted(self.measures, key=lambda address: FAMILIES.index(family(address))):
+            column = 7 + self.measures.index(address)
+            scores = {f"{RUN}{row[0]}": row[column] for row in runs}
+            better = measure_of(address).direction
+            rows.append({"family": family(address), "measure": address, "better": better, **scores})
+        return tidy(rows)
 
 
 def _is_score(value: object) -> bool:
@@ -438,14 +431,14 @@ def _rate(parameters: Mapping[str, Any], n: int) -> float | None:
     return rate if isinstance(rate, float) else None
 
 
-def _written(value: object) -> str:
-    """Write a value for a table: lists with plus signs, what is linked by its parent."""
+def written(value: object) -> str:
+    """Write a value of a parameter in words: lists with plus signs, what is linked by its parent."""
     if isinstance(value, list):
         listed = cast("list[object]", value)
         return " + ".join("*".join(cast("list[str]", each)) if isinstance(each, list) else str(each) for each in listed)
     if isinstance(value, dict):
         links = cast("dict[str, object]", value)
-        return "; ".join(f"{parent}: {_written(each)}" for parent, each in links.items())
+        return "; ".join(f"{parent}: {written(each)}" for parent, each in links.items())
     return str(value)
 
 
