@@ -24,7 +24,15 @@ class QuadrilleError(Exception):
 
     @property
     def reason(self) -> str:
-        """The message without the advice."""
+        """The message without the advice.
+
+        >>> import quadrille as qd
+        >>> try:
+        ...     qd.RandomSwap(["Race"], pairs=8000, seed=1).plan(qd.datasets.cps8d())
+        ... except qd.QuadrilleError as error:
+        ...     print(error.reason)
+        8,000 pairs cannot be drawn for swapping Race: the maximum is 7,080.
+        """
         return str(self).removesuffix(self.hint).rstrip()
 
 

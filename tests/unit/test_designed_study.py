@@ -19,7 +19,6 @@ from quadrille.study.designed import (
     cell_costs,
     curve_grids,
     default_measures,
-    gains,
     size_table,
     sweep_prices,
     theory_cost,
@@ -41,7 +40,7 @@ def study(cps8d: Data, tmp_path_factory: pytest.TempPathFactory) -> Study:
 
 def test_every_random_candidate_lies_above_the_curve(study: Study) -> None:
     assert set(study.frontier(*AXES)["method"]) == {"DesignedSwap"}
-    found = gains(study, *AXES)
+    found = study.gains(*AXES)
     assert (found.random, found.beaten) == (12, 12)
     assert found.at_no_more_loss is not None and found.gentlest_random is not None
     assert found.at_no_more_loss[0] < found.gentlest_random[0]

@@ -16,7 +16,6 @@ from quadrille.plan import Move, Pairs, Plan
 from quadrille.randomness import Stream, Words, draw_until_enough
 from quadrille.study.frontier import dominated_by
 from quadrille.study.grid import Grid, grid
-from quadrille.study.study import Study
 from quadrille.swap.designed import Curve, DesignedSwap
 from quadrille.swap.designed.draw import TREATMENTS
 from quadrille.swap.designed.problem import DesignedProblem, Floats, problem_of
@@ -237,26 +236,8 @@ class Gains:
         return f"{self.axes[0]} {point[0]:.5f}, {self.axes[1]} {point[1]:.4f}"
 
 
-def gains(study: Study, risk: str | None = None, loss: str | None = None) -> Gains:
-    """Compare the designed candidates of a study with all others, on two axes; those of `study.frontier` by default.
-
-    Example
-    -------
-    >>> import quadrille as qd
-    >>> from quadrille.study.designed import gains
-    >>> cloud = qd.grid(qd.RandomSwap, swap=[["Edu"], ["Race"]], pairs=[244, 2442], seed=1)
-    >>> curve = qd.DesignedSwap.curve(shares=[0.5, 1.0], prices=[0.03, 0.3], seed=1)
-    >>> study = qd.search(
-    ...     qd.datasets.cps8d(), [cloud, curve], ["exposed", "hellinger"], out="designed", progress=False
-    ... )
-    >>> found = gains(study)
-    >>> found.beaten, found.random, found.designed
-    (4, 4, 4)
-    """
-    axes = (study.axis("risk", risk), study.axis("loss", loss))
-    points, rows = study.objectives(axes)
-    methods = study.frame(rows.tolist())["method"].to_list() if len(rows) else []
-    ours = np.array([method == DesignedSwap.__name__ for method in methods], dtype=bool)
+def gains_of(axes: tuple[str, str], points: Floats, ours: Flags) -> Gains:
+    """Compare designed candidates with all others; `points` are their risks and losses."""
     random, designed = points[~ours], points[ours]
     beaten = sum(int(dominated_by(np.vstack((one[None], designed)))[0] > 0) for one in random)
     gentle, safe = _least(random, 1), _least(random, 0)

@@ -19,8 +19,10 @@ from quadrille.measure.axes import measure_of, orient
 from quadrille.measure.base import Address, Side
 from quadrille.recipe import Recipe
 from quadrille.study.choose import Choice, choose, described
+from quadrille.study.designed import Gains, gains_of
 from quadrille.study.frontier import Cloud, clouds, dominated_by, linear_winners, non_dominated
 from quadrille.study.store import STATUS, Header, Store, intact
+from quadrille.swap.designed import DesignedSwap
 
 if TYPE_CHECKING:
     import polars as pl
@@ -315,6 +317,22 @@ class Study:
         designs = np.array([self._rows[row][1] for row in rows], dtype=np.int64)
         seed_nos = np.array([self._rows[row][2] for row in rows], dtype=np.int64)
         return clouds(points, designs, seed_nos)
+
+    def gains(self, risk: str | None = None, loss: str | None = None) -> Gains:
+        """Compare the designed candidates with all others: how many they beat, and what the best of either side score.
+
+        >>> import quadrille as qd
+        >>> cloud = qd.grid(qd.RandomSwap, swap=[["Edu"], ["Race"]], pairs=[244, 2442], seed=1)
+        >>> curve = qd.DesignedSwap.curve(shares=[0.5, 1.0], prices=[0.03, 0.3], seed=1)
+        >>> measures = ["exposed", "hellinger"]
+        >>> study = qd.search(qd.datasets.cps8d(), [cloud, curve], measures, out="both", progress=False)
+        >>> found = study.gains()
+        >>> found.beaten, found.random, found.designed
+        (4, 4, 4)
+        """
+        axes, points, rows = self._plane(risk, loss)
+        methods = [self._designs[self._rows[row][1]]["method"] for row in rows]
+        return gains_of(axes, points, np.array([method == DesignedSwap.__name__ for method in methods], dtype=bool))
 
     def recipe(self, candidate: int) -> Recipe:
         """Return the recipe of a candidate, with its seed.

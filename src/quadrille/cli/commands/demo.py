@@ -56,7 +56,6 @@ def _walk(out: Path, seed: int | None, *, as_json: bool) -> None:
     from quadrille.cli import study_show
     from quadrille.cli.commands.policy import verdict_shown
     from quadrille.cli.study_show import choice_document, overview, search_document
-    from quadrille.study.designed import gains
 
     data = qd.datasets.cps8d()
     found = qd.inspect(data)
@@ -68,7 +67,7 @@ def _walk(out: Path, seed: int | None, *, as_json: bool) -> None:
     with verdict_shown(as_json=as_json), warnings_told(), show.working("Writing the report and the release"):
         picture, report = _pictures(seen, data, out)
         made = qd.release(data, seen.knee.recipe, out / "release", measures=MEASURES, overwrite=True)
-    gained = gains(study, *AXES)
+    gained = study.gains(*AXES)
     if as_json:
         document = {
             "inspect": {"file": FILE, **found.as_dict()},
