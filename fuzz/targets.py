@@ -130,7 +130,7 @@ def _job(raw: bytes, folder: Path) -> str:
     from quadrille.study.job import Job
 
     job = Job.read(_file(raw, folder, "job.toml"))
-    grids = job.recipes(survey(), seeds=1)
+    grids = list(job.recipes(survey(), seeds=1))
     made = [recipe.to_json() for grid in grids for recipe in islice(iter(grid), 3)]
     return f"job {len(grids)} {bool(made)}"
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import product
+from math import prod
 from typing import Any
 
 from quadrille.errors import OverlapError, ParameterError, bad_parameter, unknown_name
@@ -19,23 +21,38 @@ Values = tuple[object, ...]
 
 @dataclass(frozen=True)
 class Grid:
-    """All combinations of parameter values, times the seeds; `designs` are their canonical texts without a seed.
+    """All combinations of parameter values, times the seeds; nothing is made before it is asked for.
 
-    Combinations in which a column has two parts are left out. `secret` tells that the seeds were drawn from the
-    operating system; a study that knows the grid already goes on with the seeds it has stored.
+    `secret` tells that the seeds were drawn from the operating system; a study that knows the grid already goes on
+    with the seeds it has stored.
     """
 
     method: type[Recipe]
     axes: tuple[tuple[str, Values], ...]
     seeds: tuple[int | str, ...]
     secret: bool
-    designs: tuple[str, ...] = field(repr=False)
 
     def __len__(self) -> int:
-        return len(self.designs) * len(self.seeds)
+        return prod(len(values) for _, values in self.axes) * len(self.seeds)
 
     def __iter__(self) -> Iterator[Recipe]:
-        return _made(self.method, self.axes, self.seeds)
+        names = [name for name, _ in self.axes]
+        for values in product(*(values for _, values in self.axes)):
+            parameters: dict[str, Any] = dict(zip(names, values, strict=True))
+            with suppress(OverlapError):
+                for seed in self.seeds:
+                    yield self.method(**parameters, **{"seed": seed})
+
+    @cached_property
+    def designs(self) -> tuple[str, ...]:
+        """The canonical text of every design, made once; combinations in which a column has two parts are left out."""
+        return tuple(recipe.design_json() for recipe in replace(self, seeds=self.seeds[:1]))
+
+    def with_secrets(self, seeds: Sequence[str]) -> Grid:
+        """Return the same designs with other seeds, which are secret."""
+        made = replace(self, seeds=tuple(seeds), secret=True)
+        made.__dict__["designs"] = self.designs
+        return made
 
     def identity(self) -> str:
         """Return what tells this grid from others, without its secret seeds."""
@@ -48,16 +65,6 @@ class Grid:
         params = self.method.params()
         for name, values in self.axes:
             yield from ((name, columns) for columns in dict.fromkeys(map(params[name].columns, values)) if columns)
-
-
-def _made(method: type[Recipe], axes: Sequence[tuple[str, Values]], seeds: Sequence[int | str]) -> Iterator[Recipe]:
-    """Make the recipe of every combination and seed, but for those in which a column has two parts."""
-    names = [name for name, _ in axes]
-    for values in product(*(values for _, values in axes)):
-        parameters: dict[str, Any] = dict(zip(names, values, strict=True))
-        with suppress(OverlapError):
-            for seed in seeds:
-                yield method(**parameters, **{"seed": seed})
 
 
 def grid(method: type[Recipe], /, *, seeds: int | None = None, seed: object = None, **parameters: object) -> Grid:
@@ -81,10 +88,10 @@ def grid(method: type[Recipe], /, *, seeds: int | None = None, seed: object = No
             raise unknown_name("parameter", name, params, where=owner)
     axes = tuple((name, _values(owner, params[name], value)) for name, value in parameters.items())
     chosen = _seeds(owner, params["seed"], seeds, seed)
-    designs = tuple(recipe.design_json() for recipe in _made(method, axes, chosen[:1]))
-    if not designs:
+    made = Grid(method, axes, chosen, seed is None)
+    if next(iter(made), None) is None:
         raise OverlapError(f"{owner} has no candidate: in every combination a column has two parts.")
-    return Grid(method, axes, chosen, seed is None, designs)
+    return made
 
 
 def _seeds(owner: str, param: Param, count: int | None, seed: object) -> tuple[int | str, ...]:

@@ -96,7 +96,7 @@ class GridTable:
         if self._word:
             values["swap"] = self._sets(data)
         made = curve_grids(self._curve(values), data) if self.curved else [self.ready or self._grid(values)]
-        return [replace(grid, seeds=tuple(secrets), secret=True) for grid in made] if secrets else made
+        return [grid.with_secrets(secrets) for grid in made] if secrets else made
 
     def _check_seeds(self) -> None:
         values = self.table.values
@@ -163,7 +163,9 @@ class GridTable:
     def _grid(self, values: Mapping[str, object]) -> Grid:
         named: dict[str, Any] = {self.params[key].name: value for key, value in values.items()}
         try:
-            return grid(self.method, **named)
+            made = grid(self.method, **named)
+            _ = made.designs  # tries every combination, while the place of a fault is known
+            return made
         except OverlapError:
             self.table.refuse("there is no candidate: in every combination a column has two parts.")
         except ParameterError as error:
