@@ -26,13 +26,11 @@ if TYPE_CHECKING:
     from quadrille.score.evaluator import Scores, measures, score
     from quadrille.score.flows import area_flows
     from quadrille.simulation.simulate import simulate
-    from quadrille.study.designed import designed_frontier
     from quadrille.study.forecast import forecast
     from quadrille.study.grid import grid
     from quadrille.study.run import search
     from quadrille.study.score_recipes import score_recipes
     from quadrille.study.study import Study
-    from quadrille.swap import recipe_from_json
     from quadrille.swap.controlled import ControlledSwap
     from quadrille.swap.designed import DesignedSwap
     from quadrille.swap.permutation import PermutationSwap
@@ -59,14 +57,12 @@ _HOME = {
     "area_flows": "score.flows",
     "before_after": "score.estimates",
     "check_policy": "release.release",
-    "designed_frontier": "study.designed",
     "forecast": "study.forecast",
     "from_frame": "io.frames",
     "grid": "study.grid",
     "inspect": "inspect",
     "measures": "score.evaluator",
     "read": "io",
-    "recipe_from_json": "swap",
     "release": "release.release",
     "schema": "measure",
     "score": "score.evaluator",
@@ -81,6 +77,8 @@ _MODULES = ("chart", "datasets", "report", "testing", "theory")
 _OLD = {
     "check_measure": "testing.check_measure",
     "check_recipe": "testing.check_recipe",
+    "designed_frontier": "DesignedSwap.curve(...)",
+    "recipe_from_json": "Recipe.from_json",
     "rules_cost": "score_recipes(...)",
     "runs_table": "Study.runs",
     "scores_by_rate": "score_recipes(...)",
@@ -110,14 +108,12 @@ __all__ = [  # sorted as in _HOME; a test keeps the two lists equal
     "chart",
     "check_policy",
     "datasets",
-    "designed_frontier",
     "forecast",
     "from_frame",
     "grid",
     "inspect",
     "measures",
     "read",
-    "recipe_from_json",
     "release",
     "report",
     "schema",

@@ -41,7 +41,7 @@ class Prepared:
     """The one-off preparation of a design for one data set; `draw` makes the plan of a seed.
 
     Drawing works on scratch memory that it leaves as it found it, one draw at a time. `exchange` describes the draw
-    where it is simple enough for the fast lane of a search.
+    where it is simple enough for the fused scorer of a search.
     """
 
     def __init__(self, draw: Callable[[Stream], Plan], *, exchange: Exchange | None = None) -> None:

@@ -82,8 +82,9 @@ def test_the_factor_f_is_refused_and_the_column_never_is_left_out(cps8d: Data, t
 def page(cps8d: Data, tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("report")
     cloud = qd.grid(qd.RandomSwap, swap=[["Edu"], ["Race"]], pairs=[244, 2442], seed=1)
-    words = {"shares": [1.0], "prices": [0.03, 0.3], "seed": 1, "workers": 1, "progress": False}
-    study = qd.designed_frontier(cps8d, random=cloud, out=folder / "s", **words)  # type: ignore[arg-type]
+    curve = qd.DesignedSwap.curve(shares=[1.0], prices=[0.03, 0.3], seed=1)
+    measures = ["exposed", "small_cells", "hellinger", "confidence"]
+    study = qd.search(cps8d, [cloud, curve], measures, out=folder / "s", workers=1, progress=False)
     return write_report(study, cps8d, folder / "r.html", candidate=7).read_text(encoding="utf-8")
 
 

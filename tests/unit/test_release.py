@@ -91,7 +91,7 @@ def test_the_confidential_plan_rebuilds_and_undoes_the_release(
 def test_the_stored_recipe_makes_the_same_public_bytes_again(
     made: release.Release, data: qd.Data, tmp_path: Path
 ) -> None:
-    again = qd.release(data, qd.recipe_from_json((made.confidential / "recipe.json").read_text()), tmp_path / "b")
+    again = qd.release(data, qd.Recipe.from_json((made.confidential / "recipe.json").read_text()), tmp_path / "b")
     for name in PUBLIC:
         assert (again.public / name).read_bytes() == (made.public / name).read_bytes()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -95,17 +94,6 @@ def constraints(row: dict[str, Any]) -> list[str]:
     return [*parts, *(row["other"].split(", ") if row["other"] else [])]
 
 
-def reasons(study: Study) -> list[tuple[str, str, int]]:
-    """Return why candidates could not be done: status, reason and how many, the most frequent first."""
-    counts = study.counts()
-    if not counts["infeasible"] + counts["failed"]:
-        return []  # a table of all candidates would be large
-    frame = study.frame()
-    pairs = zip(frame["status"].to_list(), frame["reason"].to_list(), strict=True)
-    found = Counter((status, reason or "") for status, reason in pairs if status in ("infeasible", "failed"))
-    return [(status, reason, count) for (status, reason), count in found.most_common()]
-
-
 def choice_document(choice: Choice) -> dict[str, object]:
     """Return a choice as plain values, its design opened up; the seed stays out."""
     return {**choice.as_dict(), "design": json.loads(choice.recipe.design_json())}
@@ -113,7 +101,7 @@ def choice_document(choice: Choice) -> dict[str, object]:
 
 def search_document(study: Study) -> dict[str, object]:
     """Return what a search found, for JSON."""
-    why = [{"status": status, "reason": reason, "candidates": count} for status, reason, count in reasons(study)]
+    why = [reason._asdict() for reason in study.reasons()]
     document: dict[str, object] = {"study": str(study.path), "candidates": len(study), "counts": study.counts()}
     document |= {"reasons": why, "measures": list(study.measures)}
     try:
@@ -218,12 +206,7 @@ def show_reasons(reasons: Sequence[tuple[str, int]], what: str) -> None:
     """Print why designs or candidates cannot be done; what can be done about it is the same for all."""
     if reasons:
         show.note("")
-        show.facts(
-            [
-                (f"{count:,} {what}{'s' * (count > 1)}", reason.split(" Ask for")[0])
-                for reason, count in reasons[:MOST_REASONS]
-            ]
-        )
+        show.facts([(f"{count:,} {what}{'s' * (count > 1)}", reason) for reason, count in reasons[:MOST_REASONS]])
     if len(reasons) > MOST_REASONS:
         show.note(f"  and {len(reasons) - MOST_REASONS:,} more reasons; --json lists all.")
 

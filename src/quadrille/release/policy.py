@@ -10,7 +10,6 @@ from math import inf, isfinite
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
-from quadrille import swap
 from quadrille.errors import InputError, QuadrilleError, bad_parameter
 from quadrille.measure import measure_of
 from quadrille.measure.base import Address, Measure
@@ -29,6 +28,7 @@ from quadrille.params import (
     object_schema,
     setting,
 )
+from quadrille.recipe import known_methods
 from quadrille.text import know_sections, parse_toml
 from quadrille.text import read_toml_bytes as read_bytes
 
@@ -147,7 +147,7 @@ def _range(low: float, high: float) -> str:
 
 
 def _methods() -> tuple[str, ...]:
-    return tuple(swap.Recipe.methods)
+    return tuple(known_methods())
 
 
 def _formats() -> tuple[str, ...]:
@@ -300,7 +300,7 @@ class Policy:
         return read_policy(Path(path))
 
     @classmethod
-    def schema(cls) -> dict[str, object]:
+    def schema(cls) -> dict[str, Any]:
         """Return the JSON Schema of a policy file.
 
         >>> import quadrille as qd

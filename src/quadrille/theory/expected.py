@@ -72,9 +72,10 @@ def pairs_between(
         if not chance.any():
             left = int(found.sum() / 2)
             raise infeasible(
-                f"{int(pairs):,} pairs cannot be drawn: after about {left:,} no record has a partner. Ask for fewer.",
+                f"{int(pairs):,} pairs cannot be drawn: after about {left:,} no record has a partner.",
                 int(pairs),
                 left,
+                hint="Ask for fewer.",
             )
         found += size * chance
         unused = np.maximum(unused - size * taken(chance), 0.0)

@@ -17,8 +17,8 @@ from quadrille.errors import InputError, MismatchError, ParameterError, Quadrill
 
 if TYPE_CHECKING:
     from quadrille.data import Data
+    from quadrille.study.candidates import Candidates
     from quadrille.study.forecast import Forecast, PredictedDesign, Predictions
-    from quadrille.study.grid import Grid
     from quadrille.study.job import Job
     from quadrille.study.study import Study
 
@@ -84,7 +84,7 @@ def _data(job: Job) -> Data:
         raise InputError(f"{job.path}, [data]: {error}") from None
 
 
-def _run(job: Job, data: Data, grids: list[Grid], path: Path, workers: int | None) -> Study:
+def _run(job: Job, data: Data, grids: Candidates, path: Path, workers: int | None) -> Study:
     import quadrille as qd
 
     try:
@@ -101,16 +101,16 @@ def _absolute(file: str) -> str:
     return file if file.startswith("dataset:") else str(Path(file).absolute())
 
 
-def _foretell(job: Job, data: Data, grids: list[Grid], path: Path, workers: int | None, *, as_json: bool) -> None:
+def _foretell(job: Job, data: Data, grids: Candidates, path: Path, workers: int | None, *, as_json: bool) -> None:
     import os
 
     import quadrille as qd
-    from quadrille.study.run import with_exposed
+    from quadrille.study.candidates import with_exposed
 
     known = open_study(path) if path.exists() else None
     if known is not None:
         require_data(known, data)
-        if (known.header.measures, known.header.then) != tuple(map(tuple, with_exposed(job.measures, job.then))):
+        if (known.header.measures, known.header.then) != with_exposed(job.measures, job.then):
             listed = ", ".join(known.measures)
             raise MismatchError(f"The study {str(path)!r} has other measures: {listed}. Use these, or another name.")
     with show.working("Trying designs"):
