@@ -29,7 +29,7 @@ from quadrille.release.dossier import Record, dossier, methods_note
 from quadrille.release.judge import Case, PolicyError, Verdict, judge, scored
 from quadrille.release.note import Published, published
 from quadrille.release.policy import VARIABLE, Asked, Policy, asked_policies
-from quadrille.release.warnings import GuessableSeedWarning, ReleaseWarning, cautions
+from quadrille.release.warnings import GuessableSeedWarning, ReleaseWarning, release_warnings
 from quadrille.score.evaluator import Scores, score
 
 __all__ = [
@@ -256,7 +256,7 @@ def _draft(
         recipe.steering_columns,
     )
     factor = published(recipe, plan, data, public) if publish_f else None
-    account, found, verdict = plan.report(data), cautions(public, recipe, data, plan), None
+    account, found, verdict = plan.report(data), release_warnings(public, recipe, data, plan), None
     if asked:
         told, columns = tuple(map(str, found)), public.columns
         case = Case(data, recipe, plan, account, scores, cannot, columns, format, shuffle, publish_f, told)

@@ -15,11 +15,12 @@ from quadrille.cli.commands import search
 from quadrille.cli.designs import Design, takes_design
 from quadrille.cli.guard import BAD_INPUT, tell
 from quadrille.cli.inputs import load
+from quadrille.cli.show import show_verdict
 from quadrille.errors import ParameterError
 
 if TYPE_CHECKING:
     from quadrille.data import Data
-    from quadrille.release.judge import Judged, Verdict
+    from quadrille.release.judge import Verdict
 
 PolicyOption = Annotated[
     Path | None,
@@ -158,28 +159,6 @@ def verdict_shown(*, as_json: bool) -> Generator[None]:
         else:
             show_verdict(error.verdict)
         raise
-
-
-def show_verdict(found: Verdict) -> None:
-    """Print what each policy says, and, of several, the verdict of all."""
-    for each in found.policies:
-        _show_judged(each)
-    if len(found.policies) > 1:
-        show.note("")
-        show.facts([("both policies", found.outcome)])
-
-
-def _show_judged(found: Judged) -> None:
-    """Print line by line what a policy says, and below it why."""
-    show.title(f"Policy: {found.policy}")
-    rows = [(line.verdict, line.rule, line.asked, line.found) for line in found.lines]
-    show.grid(("verdict", "rule", "asked", "found"), rows, whole=(0,))
-    why = [(f"{line.verdict}:", f"{line.rule}: {line.why}") for line in found.lines if line.why]
-    if why:
-        show.note("")
-        show.facts(why)
-    show.note("")
-    show.facts([("verdict", found.summary()), ("policy file", found.source())])
 
 
 def _lines(count: int) -> str:

@@ -32,7 +32,7 @@ def rules(
 ) -> None:
     """Tell what plausibility rules cost: pairs they exclude, and measures with and without them. Writes nothing."""
     import quadrille as qd
-    from quadrille.expressions import rules_told
+    from quadrille.present.account import rule_facts
 
     recipe = design.recipe()
     if not recipe.parameters().get("rules"):
@@ -50,7 +50,7 @@ def rules(
         show.emit({**{name: facts[name] for name in kept if name in facts}, "draws": draws, "measures": found})
         return
     show.title("What the rules exclude")
-    show.facts(rules_told(facts))
+    show.facts(rule_facts(facts))
     _show(found, draws)
 
 
