@@ -9,8 +9,9 @@ import polars as pl
 
 from quadrille.chart import theme
 from quadrille.chart.labels import names
-from quadrille.chart.theme import HUES, INK, Range, counted
+from quadrille.chart.theme import HUES, INK, Range
 from quadrille.chart.tidy import checked, defined, inline, thinned
+from quadrille.present.numbers import counted
 
 _SIDE, _ACROSS = 300, 3
 _TEXT, _LABELS = 11, 6

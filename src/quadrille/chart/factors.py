@@ -8,8 +8,9 @@ import altair as alt
 import polars as pl
 
 from quadrille.chart import theme
-from quadrille.chart.theme import AXIS, HUES, INK, counted
+from quadrille.chart.theme import AXIS, HUES, INK
 from quadrille.chart.tidy import Kind, checked, defined, inline
+from quadrille.present.numbers import counted
 
 At = Callable[[str], alt.X]
 """Puts a column on the axis of a panel."""

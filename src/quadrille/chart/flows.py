@@ -6,9 +6,10 @@ import altair as alt
 import polars as pl
 
 from quadrille.chart import theme
-from quadrille.chart.theme import INK, counted
+from quadrille.chart.theme import INK
 from quadrille.chart.tidy import checked, inline
 from quadrille.errors import InputError, bad_parameter
+from quadrille.present.numbers import counted
 
 OTHER = "all others"
 _NUMBERS_UP_TO = 14

@@ -6,8 +6,9 @@ import altair as alt
 import polars as pl
 
 from quadrille.chart import n_rule, theme
-from quadrille.chart.theme import HUES, INK, counted
+from quadrille.chart.theme import HUES, INK
 from quadrille.chart.tidy import checked, defined, inline, thinned
+from quadrille.present.numbers import counted
 
 _PANEL, _HEIGHT, _ACROSS = 250, 150, 3
 _LABELS = 46

@@ -8,8 +8,9 @@ import altair as alt
 import polars as pl
 
 from quadrille.chart import n_rule, theme
-from quadrille.chart.theme import HUES, INK, WIDTH, counted
+from quadrille.chart.theme import HUES, INK, WIDTH
 from quadrille.chart.tidy import checked, defined, inline, thinned
+from quadrille.present.numbers import counted
 
 _BAND = 24
 _NARROWEST, _SPACE = 190, 20

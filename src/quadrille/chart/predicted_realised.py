@@ -9,9 +9,10 @@ import polars as pl
 
 from quadrille.chart import theme
 from quadrille.chart.labels import names
-from quadrille.chart.theme import GREY, HUES, INK, Range, counted
+from quadrille.chart.theme import GREY, HUES, INK, Range
 from quadrille.chart.tidy import checked, defined, inline, thinned
 from quadrille.errors import InputError
+from quadrille.present.numbers import counted
 
 _SIDE = 330
 _LABELS = 6

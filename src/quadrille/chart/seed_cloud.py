@@ -7,8 +7,9 @@ import polars as pl
 
 from quadrille.chart import theme
 from quadrille.chart.n_rule import COMPANION, with_companion
-from quadrille.chart.theme import GREY, HUES, INK, LOWER_PANEL, Figure, Plane, counted
+from quadrille.chart.theme import GREY, HUES, INK, LOWER_PANEL, Figure, Plane
 from quadrille.chart.tidy import Kind, checked, defined, inline, thinned
+from quadrille.present.numbers import counted
 
 _OWN = HUES[:6]
 _DARK = "#4d4d4d"

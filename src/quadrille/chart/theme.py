@@ -9,6 +9,8 @@ from typing import TypeVar
 
 import altair as alt
 
+from quadrille.present.numbers import counted
+
 WIDTH, HEIGHT = 600, 400
 LOWER_PANEL = 230
 INK, GREY, PALE, AXIS = "#1f1f1f", "#8a8a8a", "#b8b8b8", "#5f5f5f"
@@ -22,6 +24,9 @@ Figure = alt.Chart | alt.LayerChart | alt.HConcatChart | alt.VConcatChart
 AnyFigure = TypeVar("AnyFigure", alt.Chart, alt.LayerChart, alt.HConcatChart, alt.VConcatChart)
 
 Range = tuple[float, float]
+
+SHARE, SCORE = ".4~p", ".6~g"
+"""How Vega writes a share and a score: with the digits of `present.numbers`."""
 
 _FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
 _SHARES = frozenset({"small_cells", "exposed", "confidence"})
@@ -89,16 +94,6 @@ def extent(values: Iterable[float], margin: float = 0.05) -> Range:
     low, high = min(values), max(values)
     air = (high - low) * margin or abs(high) * margin or 1.0
     return max(low - air, 0.0) if low >= 0 else low - air, high + air
-
-
-def counted(number: int, one: str, many: str | None = None) -> str:
-    """Say how many: '1 seed', '1,204 seeds'.
-
-    >>> from quadrille.chart.theme import counted
-    >>> counted(1204, "seed"), counted(1, "has", "have")
-    ('1,204 seeds', '1 has')
-    """
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def told_below(companion: str, what: str, unknown: int) -> list[str]:

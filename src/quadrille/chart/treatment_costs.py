@@ -8,6 +8,7 @@ import polars as pl
 from quadrille.chart import theme
 from quadrille.chart.theme import GREY, HUES, INK
 from quadrille.chart.tidy import Kind, checked, defined, inline
+from quadrille.present.numbers import counted
 
 _PANEL, _HEIGHT = 560, 320
 _ORDER = ["empty", "camouflage"]
@@ -54,7 +55,7 @@ def treatment_costs(costs: pl.DataFrame, *, loss: str = "hellinger²") -> alt.La
             text=alt.Text("cost:Q", format=".3~f")
         ),
     ]
-    left = theme.counted(untreated, "treatment") + " of single cells cannot be done" if untreated else ""
+    left = counted(untreated, "treatment") + " of single cells cannot be done" if untreated else ""
     notes = [f"Not drawn: {left}, because no neighbour can give or take a record."] if left else []
     figure = theme.layered(layers, _PANEL, _HEIGHT)
     return theme.finish(figure, "What it costs to protect one record", _READING, notes)

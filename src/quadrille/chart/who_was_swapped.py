@@ -8,6 +8,7 @@ import polars as pl
 from quadrille.chart import theme
 from quadrille.chart.theme import HUES, INK, WIDTH
 from quadrille.chart.tidy import checked, defined, inline
+from quadrille.present.numbers import count, share
 
 _HEIGHT = 360
 
@@ -33,8 +34,10 @@ def who_was_swapped(groups: pl.DataFrame) -> alt.LayerChart:
     )
     frame, _ = defined(columns.sort("order", maintain_order=True), "who_was_swapped", "swapped", "records")
     shares, records = frame["swapped"].to_list(), frame["records"].to_list()
-    overall = sum(share * count for share, count in zip(shares, records, strict=True)) / (sum(records) or 1)
-    frame = frame.with_columns(below=pl.Series([f"{count:,.0f} records" for count in records]))
+    overall = sum(part * number for part, number in zip(shares, records, strict=True)) / (sum(records) or 1)
+    frame = frame.with_columns(
+        below=pl.Series([f"{count(number)} records" for number in records]), text=pl.Series(map(share, shares))
+    )
     top = max(*shares, overall) or 1.0
     figure = theme.layered([*_bars(frame, top), *_line(overall, top)], WIDTH, _HEIGHT)
     reading = (
@@ -58,18 +61,16 @@ def _bars(frame: pl.DataFrame, top: float) -> list[alt.Chart]:
         scale=alt.Scale(paddingInner=0.3, paddingOuter=0.2),
     )
     base = alt.Chart(inline(frame)).encode(x=x, y=_share_axis("swapped", top))
-    tooltip = ["size:N", alt.Tooltip("swapped:Q", format=".2%"), alt.Tooltip("records:Q", format=",")]
+    tooltip = ["size:N", alt.Tooltip("swapped:Q", format=theme.SHARE), alt.Tooltip("records:Q", format=",")]
     return [
         base.mark_bar(color=HUES[0]).encode(tooltip=tooltip),
-        base.mark_text(dy=-9, fontSize=13, fontWeight="bold", color=INK).encode(
-            text=alt.Text("swapped:Q", format=".1%")
-        ),
+        base.mark_text(dy=-9, fontSize=13, fontWeight="bold", color=INK).encode(text="text:N"),
         base.mark_text(dy=27, fontSize=12, color="#555555").encode(y=alt.value(_HEIGHT), text="below:N"),
     ]
 
 
 def _line(overall: float, top: float) -> list[alt.Chart]:
-    base = alt.Chart(inline(pl.DataFrame({"share": [overall], "text": [f"all: {overall:.1%}"]})))
+    base = alt.Chart(inline(pl.DataFrame({"share": [overall], "text": [f"all: {share(overall)}"]})))
     y = _share_axis("share", top)
     return [
         base.mark_rule(strokeDash=[6, 4], color=INK, strokeWidth=1.3).encode(y=y),

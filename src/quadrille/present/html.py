@@ -17,6 +17,7 @@ def render(blocks: Iterable[Block]) -> str:
     """Return blocks as HTML; every text is escaped.
 
     >>> from quadrille.present.blocks import Text
+    >>> from quadrille.present.html import render
     >>> render([Text("Age <b>")])
     '<p>Age &lt;b&gt;</p>'
     """

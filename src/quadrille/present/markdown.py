@@ -15,6 +15,7 @@ def render(blocks: Iterable[Block]) -> str:
     """Return blocks as Markdown, an empty line between them.
 
     >>> from quadrille.present.blocks import Text, Title
+    >>> from quadrille.present.markdown import render
     >>> print(render([Title("Scores"), Text("None.")]))
     ## Scores
     <BLANKLINE>
