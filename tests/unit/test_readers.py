@@ -165,7 +165,7 @@ def test_the_analyst_sees_all_of_it_but_the_seed(pages: dict[str, Page], data: D
     hidden = secrets(data, plan)
     assert all(row in text for row in hidden["rows"][:20])
     assert f"targets {TARGETS:g}" in text and all(share in text for share in hidden["shares"][1:])
-    assert all(word in text for word in ("Targets by stratum", "Certainties", "Targets without a partner", "greedy"))
+    assert all(word in text for word in ("Targets by stratum", "certain by size", "no partner", "greedy"))
     assert str(SEED) not in text and f"{SEED:,}" not in text
     assert plan.details is not None
     for row in plan.details.facts["strata"]:  # type: ignore[attr-defined]
@@ -262,9 +262,9 @@ def test_targets_without_a_partner_are_told_with_the_reason(tmp_path: Path) -> N
     plan = swap.plan(lonely)
     assert plan.details is not None and len(plan.details.rows["without partner"])
     text = Page(write_readers(lonely, swap, tmp_path / "out")["analyst"]).text
-    assert f"Targets without a partner {len(plan.details.rows['without partner'])}" in text
+    assert f"no partner {len(plan.details.rows['without partner'])} target" in text
     for reason, count in plan.details.facts["reasons"].items():  # type: ignore[attr-defined]
-        assert f"{reason} {count}" in text
+        assert f"{reason}: {count}" in text
     assert ", ".join(map(str, plan.details.rows["without partner"].tolist())) in text
 
 

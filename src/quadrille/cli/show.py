@@ -145,7 +145,7 @@ def _block(level: str, variable: str, rows: Rows) -> None:
     lines = [
         [
             row["measure" if unique else "address"],
-            *(statistic(row[name]) for name in ("mean", "sd", "p5", "p95", "whole")),
+            *(statistic(row[name], 3) for name in ("mean", "sd", "p5", "p95", "whole")),
         ]
         for row in rows
     ]

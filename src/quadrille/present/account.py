@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from quadrille.delta import PlanReport
 from quadrille.present import numbers
 from quadrille.present.blocks import Alert, Block, Pairs, Table, Title, facts, table
-from quadrille.present.designed import diagnosis, diagnosis_of
+from quadrille.present.designed import OF_CELLS, diagnosis, diagnosis_of
 from quadrille.present.numbers import count, counted, share
 from quadrille.recipe import Recipe
+
+_OF_TARGETS = ("targets", "certain", "strata", "pairs", "without_partner", "rounds", "bias", "cost", "reasons")
+_OF_RULES = ("rules", "pairs_excluded", "pairs_without_rules")
+WORDED = frozenset((*_OF_TARGETS, *_OF_RULES, *OF_CELLS))
+"""The details of a plan that have words of their own here; a method may remember others."""
 
 
 def account(report: PlanReport, tables: Sequence[object] = ()) -> list[Block]:
@@ -57,7 +62,7 @@ def target_facts(details: Mapping[str, object]) -> Pairs:
         return ()
     known = cast("Mapping[str, Any]", details)
     alone = known["without_partner"]
-    left = f"{counted(alone, 'target')}, left as {'it was' if alone == 1 else 'they were'}"
+    left = f"{counted(alone, 'target')}, left as {'it was' if alone == 1 else 'they were'}" if alone else "none"
     reasons = (f"{reason}: {count(number)}" for reason, number in known["reasons"].items())
     return (
         ("targets", f"{count(known['targets'])} drawn, {count(known['certain'])} of them certain by size"),
@@ -102,6 +107,15 @@ def strata_table(details: Mapping[str, object], most: int | None = None) -> Tabl
     strata = cast("Sequence[Mapping[str, Any]]", details["strata"])[:most]
     rows = [(str(row["stratum"]), *(count(row[name]) for name in head[1:])) for row in strata]
     return table(head, rows, caption="Targets by stratum", numbers=range(1, len(head)))
+
+
+def alternatives_table(details: Mapping[str, object], names: Iterable[str]) -> Table:
+    """Set a plan next to those that its method decided against: pairs, cost and bias."""
+    known = cast("Mapping[str, Any]", details)
+    columns = {"this swap": known, **{name: known[name] for name in names}}
+    rows = [(name, *(numbers.value(column[name]) for column in columns.values())) for name in ("pairs", "cost", "bias")]
+    caption = "The same targets matched in another way"
+    return table(("", *columns), rows, caption=caption, numbers=range(1, len(columns) + 1))
 
 
 def recipe_table(recipe: Recipe, *further: tuple[str, str]) -> Table:

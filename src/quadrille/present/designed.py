@@ -15,6 +15,10 @@ LIMITS = (
     "The choice of cells and records depends on the data, so no formal privacy follows.",
     "Somebody who knows the method knows that small cells were treated, and that those still small are genuine.",
 )
+_OUTCOMES = ("camouflaged", "emptied", "left")
+OF_CELLS = ("small_cells", *_OUTCOMES, "exposed_before", "exposed_after", "by_size", "just_large", "design_loss")
+"""The details of a plan that are worded here."""
+
 _SEVERAL = "Counts are over all protected tables: a record may be in a small cell of several."
 _GENUINE = (
     "Cells that are just large enough. Genuine is the share of their records that were there before: what somebody who "
@@ -73,13 +77,13 @@ class Diagnosis:
         """The outcome for the small cells of each size."""
         rows = [
             (
-                *(count(row[name]) for name in ("records", "cells", "camouflaged", "emptied", "left")),
+                *(count(row[name]) for name in ("records", "cells", *_OUTCOMES)),
                 count(row["records"] * row["cells"]),
                 count(row["exposed"]),
             )
             for row in self.found["by_size"]
         ]
-        head = ("size", "cells", "camouflaged", "emptied", "left", "exposed before", "exposed after")
+        head = ("size", "cells", *_OUTCOMES, "exposed before", "exposed after")
         return table(head, rows, caption="Small cells by their size before the swap", numbers=range(7), whole=range(5))
 
     @property

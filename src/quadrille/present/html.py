@@ -10,6 +10,7 @@ from quadrille.present.blocks import Alert, Block, Facts, Items, Table, Text, Ti
 from quadrille.present.numbers import NONE
 from quadrille.text import shown
 
+_PER_CENT = re.compile(r"(?<=\d) %")
 _MINUS = re.compile(r"(?<![\w.])-(?=[\d.])")
 
 
@@ -65,7 +66,8 @@ def _right(number: bool) -> str:
 
 
 def _text(text: str) -> str:
-    return escape(shown(text, keep="\n\r\t"))
+    """Escape a text; a number and its per cent stay on one line."""
+    return _PER_CENT.sub("\u00a0%", escape(shown(text, keep="\n\r\t")))
 
 
 def _number(text: str) -> str:

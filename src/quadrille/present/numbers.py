@@ -16,13 +16,23 @@ UNDEFINED = "undefined"
 
 
 def count(number: float | None) -> str:
-    """Write a number of records, pairs or cells, or a total of weights: whole, with commas.
+    """Write a number of records, pairs or cells, or a weighted count: whole, with commas.
 
     >>> from quadrille.present.numbers import count
     >>> count(48842), count(None)
     ('48,842', '-')
     """
     return NONE if number is None else f"{number:,.0f}"
+
+
+def total(weights: float) -> str:
+    """Write the total of the weights of a file.
+
+    >>> from quadrille.present.numbers import total
+    >>> total(1234567.25)
+    '1,234,567.25'
+    """
+    return f"{weights:,.10g}"
 
 
 def share(value: float | None) -> str:
@@ -53,7 +63,9 @@ def score(value: float | None) -> str:
 
 
 def statistic(value: float | None, digits: int = 4) -> str:
-    """Write what sums scores or estimates up (a mean, a standard deviation, an effect): a few digits.
+    """Write what sums scores or estimates up (a mean, a standard deviation, an effect): four digits.
+
+    Tables of many columns, which must fit a terminal, have room for three.
 
     >>> from quadrille.present.numbers import statistic
     >>> statistic(1234.5), statistic(-0.00012345), statistic(None), statistic(float("inf"))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from quadrille.present.blocks import Facts, Table, facts, table
-from quadrille.present.numbers import count, share
+from quadrille.present.numbers import count, share, total
 from quadrille.text import large
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def profile_facts(found: Profile) -> Facts:
     weight = "none"
     if found.weight is not None:
         exactness = "exact" if found.weight.exact else "rounded"
-        weight = f"{found.weight.column}, total {found.weight.total:,.10g} ({exactness})"
+        weight = f"{found.weight.column}, total {total(found.weight.total)} ({exactness})"
     lines = [("records", count(found.records)), ("weight", weight), ("key variables", _names(found.keys))]
     if found.geography:
         lines.append(("geography", "; ".join(map(str, found.geography))))

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, cast
+from typing import cast
 
 from quadrille import __version__
 from quadrille.data import Data
 from quadrille.delta import PlanReport
 from quadrille.plan import Details, Plan
 from quadrille.present import markdown
-from quadrille.present.account import account, recipe_table, strata_table
+from quadrille.present.account import account, alternatives_table, recipe_table, strata_table
 from quadrille.present.blocks import Block, Items, Text, Title, facts, table
 from quadrille.present.designed import diagnosis_of, limits
-from quadrille.present.numbers import count, score
+from quadrille.present.numbers import count
 from quadrille.present.scores import definitions, score_table, scores
 from quadrille.present.verdict import verdict
 from quadrille.randomness import is_secret
@@ -46,20 +46,13 @@ def _targets(details: Details | None) -> list[Block]:
 
 def _alternatives(record: Record) -> list[Block]:
     """Set the plan next to those the method decided against: pairs, cost, bias and every score."""
-    details, rivals = record.plan.details, record.rivals
-    if details is None or not rivals:
+    if record.plan.details is None or not record.rivals:
         return []
-    own = cast("Mapping[str, Any]", details.facts)
-    facts_of = {"released": own, **{name: own[name] for name in rivals}}
-    rows = [
-        (name, *(count(known[name]) if name == "pairs" else score(known[name]) for known in facts_of.values()))
-        for name in ("pairs", "cost", "bias")
-    ]
     return [
         Title("Alternatives"),
-        Text("The same targets matched in another way, for comparison; the first column was released."),
-        table(("", *facts_of), rows, numbers=range(1, len(facts_of) + 1)),
-        score_table({"released": record.scores, **rivals}),
+        Text("The same targets matched in another way, for comparison; this swap was released."),
+        alternatives_table(record.plan.details.facts, record.rivals),
+        score_table({"this swap": record.scores, **record.rivals}),
     ]
 
 

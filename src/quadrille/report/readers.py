@@ -20,8 +20,19 @@ from quadrille.measure.axes import beside_the_n_rule
 from quadrille.measure.base import Measure, Score
 from quadrille.plan import Move, Plan
 from quadrille.present import numbers, words
-from quadrille.present.account import account_facts, recipe_table, traces, variable_table
+from quadrille.present.account import (
+    WORDED,
+    account_facts,
+    alternatives_table,
+    recipe_table,
+    rule_facts,
+    strata_table,
+    target_facts,
+    traces,
+    variable_table,
+)
 from quadrille.present.blocks import Block, Table, Text, Title, facts, table
+from quadrille.present.designed import diagnosis
 from quadrille.present.numbers import count, counted, finite, fixed, ratio, share
 from quadrille.present.scores import definitions, score_table
 from quadrille.recipe import Recipe
@@ -135,23 +146,6 @@ _HEADS = {
     "b_after": "coefficient after",
     "ased": "change in standard errors",
 }
-_FACTS = {
-    "certain": "Certainties",
-    "strata": "Targets by stratum",
-    "pairs": "Pairs",
-    "without_partner": "Targets without a partner",
-    "rounds": "Rounds of the search",
-    "bias": "Total swapping bias",
-    "cost": "Total cost",
-    "reasons": "Why targets have no partner",
-    "greedy": "Next to the greedy search on the same targets",
-    "exposed_before": "Exposed records before",
-    "exposed_after": "Exposed records after",
-    "left": "Small cells left, and why",
-    "by_size": "Small cells by their size before",
-    "just_large": "Cells just large enough after the swap",
-    "design_loss": "Loss that was kept low",
-}
 _TITLES = {
     "r_ased": "Correlations, the largest change first",
     "c_ard": "Relative change of the contingency coefficient, by pair",
@@ -180,40 +174,32 @@ def account(material: Material) -> Row:
 
 
 def drawn(material: Material) -> Row:
-    """Say what the method remembers of the draw: targets, certainties, strata, targets without a partner."""
+    """Say what the method remembers of the draw: targets, strata, rules, small cells, and whatever else."""
     details = material.plan.details
     if details is None:
         return {"blocks": [Text(_NO_TARGETS)], "lists": []}
-    known: list[tuple[str, str]] = []
-    tables: list[Table] = []
+    known = [*target_facts(details.facts), *rule_facts(details.facts)]
+    tables = [strata_table(details.facts)] if "strata" in details.facts else []
+    if details.rivals:
+        tables.append(alternatives_table(details.facts, details.rivals))
     for name, value in details.facts.items():
-        if isinstance(value, Mapping):
-            rows = _mapping_rows(name, cast("Mapping[str, object]", value), details.facts)
-            tables.append(_table(_title(name), rows))
-        elif isinstance(value, list | tuple):
-            tables.append(_table(_title(name), cast("Sequence[Mapping[str, object]]", value)))
+        title = name.replace("_", " ").capitalize()
+        if name in WORDED or name in details.rivals or value in ({}, [], ()):
+            continue
+        if isinstance(value, list | tuple):
+            tables.append(_table(title, cast("Sequence[Mapping[str, object]]", value)))
         else:
-            known.append((_title(name), numbers.value(value)))
+            known.append((title, numbers.value(value)))
     lists = [
         {"title": name, "count": count(len(rows)), "text": ", ".join(map(str, rows.tolist()))}
         for name, rows in details.rows.items()
         if len(rows)
     ]
-    return {"blocks": [facts(known), *(each for each in tables if each.rows)], "lists": lists}
+    blocks = [*([facts(known)] if known else []), *tables, *diagnosis(material.account)]
+    return {"blocks": blocks, "lists": lists}
 
 
 _NO_TARGETS = "This method draws pairs directly: there are no targets, no certainties and no target without a partner."
-
-
-def _title(name: str) -> str:
-    return _FACTS.get(name, name.replace("_", " ").capitalize())
-
-
-def _mapping_rows(name: str, value: Mapping[str, object], known: Mapping[str, object]) -> list[dict[str, object]]:
-    """Lay a mapping out as rows; next to the facts of this swap where it is about the same ones."""
-    if value and set(value) <= set(known):
-        return [{"": _title(key), "this swap": known[key], name: other} for key, other in value.items()]
-    return [{"": key, "cells" if name == "left" else "targets": number} for key, number in value.items()]
 
 
 def pairs(material: Material) -> Row:

@@ -101,7 +101,8 @@ def _risk_in_words(scope: ReportInput) -> list[str]:
 def _loss_in_words(scope: ReportInput) -> str:
     address, account = scope.axes[1], dict(account_facts(scope.chosen.account))
     value = score(scope.chosen.scores[address])
-    return f"The price: {address} is {value} (0 before any swap). {account['records']}; changed: {account['changed']}."
+    moved = f"Records: {account['records']}; changed: {account['changed']}."
+    return f"The price: {address} is {value} (0 before any swap). {moved}"
 
 
 def rivals(scope: ReportInput) -> Row:

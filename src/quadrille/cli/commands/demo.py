@@ -67,7 +67,7 @@ class Gains:
         return f"random {self._point(one)}; designed at no more {what}: {told}"
 
     def _point(self, at: tuple[float, float]) -> str:
-        return f"{self.axes[0]} {at[0]:.5f}, {self.axes[1]} {at[1]:.4f}"
+        return ", ".join(f"{axis} {show.number(value)}" for axis, value in zip(self.axes, at, strict=True))
 
 
 def gains(study: Study, axes: tuple[str, str]) -> Gains:
