@@ -258,9 +258,9 @@ def _strata(strata: Sequence[Stratum]) -> None:
     head = (", ".join(strata[0].levels), "within A", "A with B", "within B")
     grid(head, lines, numbers=range(1, 4), whole=range(1, 4))
     more = len(strata) - len(lines)
-    told = "A: chi_square, effective_swap_rate, deviance. B: gini_, shannon_ and renyi_difference."
+    families = "A: chi_square, effective_swap_rate, deviance. B: gini_, shannon_ and renyi_difference."
     note("")
-    facts([("", told + (f" {more:,} more strata are in strata.csv." if more else ""))])
+    facts([("", families + (f" {more:,} more strata are in strata.csv." if more else ""))])
 
 
 def _effects(found: Analysis) -> None:
@@ -273,8 +273,8 @@ def _effects(found: Analysis) -> None:
         _effects_of(found, models[start : start + 3])
         note("")
     baseline = ", ".join(f"{f.name} {f.baseline}" for f in found.factors if len(f.levels) > 1)
-    told = "n.s.: not selected. R2 of settings: of a model with an effect of its own for every setting."
-    facts([("", f"Baseline: {baseline or 'none'}. {told}")])
+    legend = "n.s.: not selected. R2 of settings: of a model with an effect of its own for every setting."
+    facts([("", f"Baseline: {baseline or 'none'}. {legend}")])
 
 
 def _effects_of(found: Analysis, models: Sequence[Model]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Sized
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import cast
 
@@ -22,6 +22,7 @@ from quadrille.randomness import is_secret
 from quadrille.recipe import Recipe
 from quadrille.release.judge import Verdict
 from quadrille.release.note import Published
+from quadrille.release.warnings import ReleaseWarning
 from quadrille.score.evaluator import Scores
 from quadrille.text import shown
 
@@ -130,7 +131,7 @@ variable, whereas weighted totals by category can differ a little from the origi
 
 @dataclass(frozen=True)
 class Record:
-    """Everything that the dossier is about."""
+    """A release: what it is worked out from first, then what is known when its files are made."""
 
     data: Data
     public: Data
@@ -138,12 +139,12 @@ class Record:
     plan: Plan
     account: PlanReport
     scores: Scores
-    rivals: Mapping[str, Scores]
-    hashes: Mapping[str, str]
-    warnings: tuple[str, ...]
+    warnings: tuple[ReleaseWarning, ...]
     shuffled: bool
-    written: datetime
     verdict: Verdict | None = None
+    rivals: Mapping[str, Scores] = field(default_factory=dict[str, Scores])
+    hashes: Mapping[str, str] = field(default_factory=dict[str, str])
+    written: datetime = datetime.min
 
 
 def dossier(record: Record) -> str:
@@ -151,7 +152,7 @@ def dossier(record: Record) -> str:
     blocks: list[Block] = [
         *_files(record),
         Title("Warnings"),
-        Items(record.warnings) if record.warnings else Text("None."),
+        Items(tuple(map(str, record.warnings))) if record.warnings else Text("None."),
         *([] if record.verdict is None else verdict(record.verdict)),
         *_data(record),
         *_recipe(record.recipe, record.plan),

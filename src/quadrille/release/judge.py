@@ -195,9 +195,9 @@ class PolicyError(QuadrilleError):
 
 def _failed(judged: Judged) -> str:
     failed = judged.having("fail")
-    told = "; ".join(f"{line.rule} (asked {line.asked}, found {line.found})" for line in failed[:3])
+    lines = "; ".join(f"{line.rule} (asked {line.asked}, found {line.found})" for line in failed[:3])
     more = f"; and {len(failed) - 3} more" if len(failed) > 3 else ""
-    return f"The release fails the policy {judged.policy!r}: {told}{more}."
+    return f"The release fails the policy {judged.policy!r}: {lines}{more}."
 
 
 @dataclass(frozen=True)
@@ -316,8 +316,8 @@ def _never(rule: str, never: Sequence[str], used: Sequence[str], known: Sequence
     folded = {name.strip().casefold(): name for name in used}
     alike = [(name, folded[key]) for name in never if name not in known and (key := name.strip().casefold()) in folded]
     if alike:
-        told = "; ".join(f"the file has {other!r}, the policy names {name!r}" for name, other in alike)
-        return Line(rule, asked, f"{', '.join(other for _, other in alike)} {done}", "review", told)
+        why = "; ".join(f"the file has {other!r}, the policy names {name!r}" for name, other in alike)
+        return Line(rule, asked, f"{', '.join(other for _, other in alike)} {done}", "review", why)
     return Line(rule, asked, f"none of them {done}", "pass")
 
 
