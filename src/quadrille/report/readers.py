@@ -61,36 +61,6 @@ class Material:
     rivals: Mapping[str, Scores] = field(default_factory=dict[str, Scores])
 
 
-def gather(
-    data: Data,
-    swap: Plan | Recipe,
-    variables: Sequence[str] | None,
-    outcomes: Sequence[str] | None,
-    models: Sequence[str] | None,
-    stratum: str | Sequence[str] | None,
-    psu: str | None,
-    measures: Sequence[str | Measure] | None,
-) -> Material:
-    """Draw, account for, compare and score a swap."""
-    require_data(data, _OWNER)
-    recipe = swap if isinstance(swap, Recipe) else None
-    plan = swap.plan(data) if isinstance(swap, Recipe) else swap
-    if not isinstance(plan, Plan):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InputError(f"{_OWNER} needs a plan or a recipe, and got {type(plan).__name__!r}.")
-    compared = before_after(data, plan, variables=variables, outcomes=outcomes, stratum=stratum, psu=psu)
-    judge = Evaluator(data, _measures(data, plan, outcomes, models, measures))
-    rivals: Mapping[str, Plan] = plan.details.rivals if plan.details else dict[str, Plan]()
-    return Material(
-        data=data,
-        plan=plan,
-        recipe=recipe,
-        account=plan.report(data),
-        compared=compared,
-        scores=judge.score(plan),
-        rivals={name: judge.score(rival) for name, rival in rivals.items()},
-    )
-
-
 def _measures(
     data: Data,
     plan: Plan,
@@ -502,7 +472,22 @@ def write_readers(
     """
     folder = Path(out)
     check_free(folder, overwrite=overwrite, holds=FILES)
-    material = gather(data, swap, variables, outcomes, models, stratum, psu, measures)
+    require_data(data, _OWNER)
+    plan = swap.plan(data) if isinstance(swap, Recipe) else swap
+    if not isinstance(plan, Plan):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InputError(f"{_OWNER} needs a plan or a recipe, and got {type(plan).__name__!r}.")
+    compared = before_after(data, plan, variables=variables, outcomes=outcomes, stratum=stratum, psu=psu)
+    judge = Evaluator(data, _measures(data, plan, outcomes, models, measures))
+    rivals: Mapping[str, Plan] = plan.details.rivals if plan.details else {}
+    material = Material(
+        data=data,
+        plan=plan,
+        recipe=swap if isinstance(swap, Recipe) else None,
+        account=plan.report(data),
+        compared=compared,
+        scores=judge.score(plan),
+        rivals={name: judge.score(rival) for name, rival in rivals.items()},
+    )
     written = datetime.now(UTC)
     made: dict[str, Row] = {}
     pages = {name: render(material, name, written, made).encode() for name in _PAGES}
