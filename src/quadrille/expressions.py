@@ -504,28 +504,5 @@ class Rules:
         return tuple(int((_all(each, after) & ~_all(each, self.data)).sum()) for each in self.conditions)
 
 
-def rules_told(facts: Mapping[str, object]) -> list[tuple[str, str]]:
-    """Tell what a plan remembers of its rules, as names and words: in all, then rule by rule; nothing without rules.
-
-    >>> from quadrille.expressions import rules_told
-    >>> rows = [{"rule": "Age<16 & MS=Widowed", "broken_before": 2, "moved": "MS", "pairs_excluded": 50}]
-    >>> for line in rules_told({"rules": rows, "pairs_excluded": 50, "pairs_without_rules": 4000}):
-    ...     print(": ".join(line))
-    rules: exclude 50 of 4,000 pairs (1.25 %)
-    Age<16 & MS=Widowed: excludes 50 pairs that exchange MS; 2 records meet it already
-    """
-    rows = cast("Sequence[Mapping[str, object]]", facts.get("rules", ()))
-    if not rows:
-        return []
-    excluded, possible = cast("int", facts["pairs_excluded"]), cast("int", facts.get("pairs_without_rules", 0))
-    share = f" of {possible:,} pairs ({100 * excluded / possible:.3g} %)" if possible else " pairs"
-    return [("rules", f"exclude {excluded:,}{share}"), *((str(row["rule"]), _row_told(row)) for row in rows)]
-
-
-def _row_told(row: Mapping[str, object]) -> str:
-    does = f"excludes {row['pairs_excluded']:,} pairs that exchange {row['moved']}"
-    return f"{row.get('remark', does)}; {row['broken_before']:,} records meet it already"
-
-
 def _all(conditions: Iterable[Condition], data: Data) -> Flags:
     return Where(tuple(conditions)).met(data)

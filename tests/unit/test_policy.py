@@ -378,7 +378,8 @@ def test_rules_made_in_python_are_recorded_as_such(data: qd.Data, tmp_path: Path
     made = qd.release(data, make_recipe(), tmp_path / "release", policy=rules)
     (judged,) = json.loads((made.confidential / "policy.json").read_text())["policies"]
     assert (judged["verdict"], judged["file"], judged["sha256"]) == ("pass", None, None)
-    assert "Plover (not from a file: made in Python)" in (made.confidential / "dossier.md").read_text()
+    dossier = (made.confidential / "dossier.md").read_text()
+    assert "## Policy: Plover\n" in dossier and "- policy file: not from a file: made in Python\n" in dossier
     assert [line.verdict for line in made.verdict.lines] == ["pass"] * 3 if made.verdict else False
 
 
@@ -434,9 +435,9 @@ def test_both_policies_are_recorded_with_their_hashes(
     with pytest.warns(ReleaseWarning, match="The policy 'policy.toml' wants a person to look at"):
         made = qd.release(data, make_recipe(), tmp_path / "release", policy=loose)
     dossier = (made.confidential / "dossier.md").read_text()
-    for path, named in ((loose, "no"), (machine, "yes")):
+    for path, named in ((loose, ""), (machine, ", named by QUADRILLE_POLICY")):
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
-        assert f"`{digest}`\n- Named by the machine (QUADRILLE_POLICY): {named}" in dossier
+        assert f"- policy file: {path.name}, SHA-256 {digest}{named}\n" in dossier
     kept = json.loads((made.confidential / "policy.json").read_text())
     assert [(each["file"], each["machine"], each["verdict"]) for each in kept["policies"]] == [
         ("policy.toml", False, "review"),

@@ -159,7 +159,7 @@ def test_the_dossier_tells_the_whole_story_but_not_the_seed(
         "Weight: Factor, represented exactly",
         "steers the draw): Serial",
         "| swap | Region, Band |",
-        f"Pairs drawn: {PAIRS}",
+        f"- pairs: {PAIRS} asked, {PAIRS} drawn",
         "does not protect against",
         *DEFAULT,
     ):

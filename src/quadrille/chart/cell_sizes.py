@@ -9,6 +9,7 @@ from quadrille.chart import theme
 from quadrille.chart.theme import HUES, INK, PALE, WIDTH
 from quadrille.chart.tidy import Kind, checked, defined, inline, prepared
 from quadrille.errors import InputError, ParameterError
+from quadrille.present.numbers import count, counted, share
 
 _WHEN = ["before", "after"]
 _GENUINE = "after, genuine"
@@ -115,8 +116,10 @@ def who_was_swapped(groups: pl.DataFrame) -> alt.LayerChart:
     frame, _ = prepared(groups, "who_was_swapped", columns, "swapped", "records")
     frame = frame.sort("order", maintain_order=True)
     shares, records = frame["swapped"].to_list(), frame["records"].to_list()
-    overall = sum(share * count for share, count in zip(shares, records, strict=True)) / (sum(records) or 1)
-    frame = frame.with_columns(below=pl.Series([f"{count:,.0f} records" for count in records]))
+    overall = sum(part * number for part, number in zip(shares, records, strict=True)) / (sum(records) or 1)
+    frame = frame.with_columns(
+        below=pl.Series([f"{count(number)} records" for number in records]), text=pl.Series(map(share, shares))
+    )
     top = max(*shares, overall) or 1.0
     figure = theme.layered([*_share_bars(frame, top), *_overall(overall, top)], WIDTH, _SHARES_HEIGHT)
     reading = (
@@ -140,18 +143,16 @@ def _share_bars(frame: pl.DataFrame, top: float) -> list[alt.Chart]:
         scale=alt.Scale(paddingInner=0.3, paddingOuter=0.2),
     )
     base = alt.Chart(inline(frame)).encode(x=x, y=_share_axis("swapped", top))
-    tooltip = ["size:N", alt.Tooltip("swapped:Q", format=".2%"), alt.Tooltip("records:Q", format=",")]
+    tooltip = ["size:N", alt.Tooltip("swapped:Q", format=theme.SHARE), alt.Tooltip("records:Q", format=",")]
     return [
         base.mark_bar(color=HUES[0]).encode(tooltip=tooltip),
-        base.mark_text(dy=-9, fontSize=13, fontWeight="bold", color=INK).encode(
-            text=alt.Text("swapped:Q", format=".1%")
-        ),
+        base.mark_text(dy=-9, fontSize=13, fontWeight="bold", color=INK).encode(text="text:N"),
         base.mark_text(dy=27, fontSize=12, color="#555555").encode(y=alt.value(_SHARES_HEIGHT), text="below:N"),
     ]
 
 
 def _overall(overall: float, top: float) -> list[alt.Chart]:
-    base = alt.Chart(inline(pl.DataFrame({"share": [overall], "text": [f"all: {overall:.1%}"]})))
+    base = alt.Chart(inline(pl.DataFrame({"share": [overall], "text": [f"all: {share(overall)}"]})))
     y = _share_axis("share", top)
     return [
         base.mark_rule(strokeDash=[6, 4], color=INK, strokeWidth=1.3).encode(y=y),
@@ -221,7 +222,7 @@ def treatment_costs(costs: pl.DataFrame, *, loss: str = "hellinger²") -> alt.La
         ),
     ]
     untreated = int((everyone["cells"] - everyone["treatable"]).sum())
-    undone = f"{theme.counted(untreated, 'treatment')} of single cells cannot be done"
+    undone = f"{counted(untreated, 'treatment')} of single cells cannot be done"
     notes = [f"Not drawn: {undone}, because no neighbour can give or take a record." if untreated else ""]
     figure = theme.layered(layers, _COST_WIDTH, _HEIGHT)
     return theme.finish(figure, "What it costs to protect one record", _COST_READING, notes)

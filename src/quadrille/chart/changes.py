@@ -9,9 +9,10 @@ import polars as pl
 
 from quadrille.chart import theme
 from quadrille.chart.labels import names
-from quadrille.chart.theme import GREY, HUES, INK, Plane, counted, left_out
+from quadrille.chart.theme import GREY, HUES, INK, Plane, left_out
 from quadrille.chart.tidy import Kind, inline, prepared, thinned
 from quadrille.errors import InputError
+from quadrille.present.numbers import counted
 
 _LABELS = 6
 _AFTER_SIDE, _ACROSS = 300, 3

@@ -9,8 +9,9 @@ import altair as alt
 import polars as pl
 
 from quadrille.chart import n_rule, theme
-from quadrille.chart.theme import AXIS, HUES, INK, WIDTH, counted, left_out
+from quadrille.chart.theme import AXIS, HUES, INK, WIDTH, left_out
 from quadrille.chart.tidy import Kind, checked, defined, inline, prepared, thinned
+from quadrille.present.numbers import counted
 
 At = Callable[[str], alt.X]
 """Puts a column on the axis of a panel."""

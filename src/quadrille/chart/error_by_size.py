@@ -11,9 +11,10 @@ import polars as pl
 
 from quadrille.chart import theme
 from quadrille.chart.labels import Place, names
-from quadrille.chart.theme import AXIS, GREY, HEIGHT, HUES, SHAPES, WIDTH, Range, counted, left_out
+from quadrille.chart.theme import AXIS, GREY, HEIGHT, HUES, SHAPES, WIDTH, Range, left_out
 from quadrille.chart.tidy import Kind, defined, inline, prepared, thinned
 from quadrille.errors import InputError
+from quadrille.present.numbers import counted
 
 _TEXT = 12
 _BAND, _BAND_INK = "#f3c98b", "#8a5a00"

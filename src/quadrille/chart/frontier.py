@@ -10,9 +10,10 @@ import polars as pl
 from quadrille.chart import theme
 from quadrille.chart.labels import free_spot, stairs
 from quadrille.chart.n_rule import COMPANION, with_companion
-from quadrille.chart.theme import GREY, HEIGHT, HUES, INK, SHAPES, WIDTH, Figure, Plane, Range, counted, left_out
+from quadrille.chart.theme import GREY, HEIGHT, HUES, INK, SHAPES, WIDTH, Figure, Plane, Range, left_out
 from quadrille.chart.tidy import Kind, defined, inline, prepared, thinned
 from quadrille.errors import ParameterError
+from quadrille.present.numbers import counted
 
 _OTHER = "other swaps"
 _TEXT = 13
@@ -254,7 +255,8 @@ def _dots(
 ) -> list[alt.Chart]:
     """Draw candidates; those of which nobody knows beforehand how many records take part have one size."""
     columns = [name for name in frame.columns if name not in ("on_frontier", "chosen")]
-    tooltip = ["label:N", "swap:N", alt.Tooltip("rate:Q", format=".2%"), f"{field}:Q", "loss:Q"]
+    tooltip = ["label:N", "swap:N", alt.Tooltip("rate:Q", format=theme.SHARE)]
+    tooltip += [alt.Tooltip(f"{name}:Q", format=theme.SCORE) for name in (field, "loss")]
     rated = frame.filter(pl.col("rate").is_not_null()).select(columns)
     others = frame.filter(pl.col("rate").is_null()).select(columns)
     layers: list[alt.Chart] = []

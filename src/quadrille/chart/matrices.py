@@ -10,9 +10,10 @@ import altair as alt
 import polars as pl
 
 from quadrille.chart import n_rule, theme
-from quadrille.chart.theme import INK, counted
+from quadrille.chart.theme import INK
 from quadrille.chart.tidy import checked, inline
 from quadrille.errors import InputError, bad_parameter
+from quadrille.present.numbers import counted
 
 _SIDE = 560
 _UNDEFINED, _EDGE = "#d5d5d5", "#e4e4e4"

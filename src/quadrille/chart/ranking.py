@@ -11,6 +11,7 @@ from quadrille.chart import theme
 from quadrille.chart.theme import AXIS, HUES, INK, WIDTH
 from quadrille.chart.tidy import Kind, checked, inline
 from quadrille.errors import InputError
+from quadrille.present.numbers import counted, statistic
 
 _BAND = 19
 _COLOURS = {"most": HUES[3], "least": HUES[0]}
@@ -73,7 +74,7 @@ def _panel(areas: pl.DataFrame, level: str, address: str) -> alt.LayerChart:
             rows.append({"name": f"… {between:,} between …", "value": None, "affected": "", "text": ""})
         value = row["value"]
         name = f"{int(row['rank']):,}. {row['area']} ({int(row['before']):,})"
-        rows.append({**row, "name": name, "text": f"{value:.4g}".replace("-", "−"), "right": value >= 0})
+        rows.append({**row, "name": name, "text": statistic(value).replace("-", "−"), "right": value >= 0})
     names = [row["name"] for row in rows]
     low, high = min(0.0, *(v for v in areas["value"])), max(0.0, *(v for v in areas["value"]))
     air = (high - low) * 0.14 or 1.0
@@ -94,6 +95,6 @@ def _panel(areas: pl.DataFrame, level: str, address: str) -> alt.LayerChart:
     layers += [text.encode(x=x, y=y, text="text:N") for text in (right, left)]
     count = int(areas["of"][0])
     last, equal = areas["value"][-1], int(areas["equal"][-1])
-    alike = f", {equal:,} of them at {last:.4g}" if equal > int((areas["value"] == last).sum()) else ""
-    text = f"{level}: {theme.counted(count, 'area')}{alike}"
+    alike = f", {equal:,} of them at {statistic(last)}" if equal > int((areas["value"] == last).sum()) else ""
+    text = f"{level}: {counted(count, 'area')}{alike}"
     return theme.layered(layers, WIDTH, _BAND * len(names), theme.heading(text, frame="group"))

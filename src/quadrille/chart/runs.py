@@ -6,9 +6,10 @@ import altair as alt
 import polars as pl
 
 from quadrille.chart import n_rule, theme
-from quadrille.chart.theme import HUES, INK, SHAPES, WIDTH, counted, left_out
+from quadrille.chart.theme import HUES, INK, SHAPES, WIDTH, left_out
 from quadrille.chart.tidy import Kind, checked, defined, inline
 from quadrille.errors import InputError
+from quadrille.present.numbers import counted, statistic
 
 _HEIGHT = 150
 _RUN = "run "
@@ -88,7 +89,7 @@ def _relative(everything: pl.DataFrame) -> pl.DataFrame:
     mean = pl.col("value").mean().over("measure")
     known = everything.with_columns(mean=mean).filter(pl.col("mean") > 0)
     names = [
-        f"{measure} (mean {mean:.3g}{', higher is better' if better == 'higher' else ''})"
+        f"{measure} (mean {statistic(mean)}{', higher is better' if better == 'higher' else ''})"
         for measure, mean, better in known.select("measure", "mean", "better").iter_rows()
     ]
     return known.with_columns(pl.Series("name", names, dtype=pl.String), relative=pl.col("value") / pl.col("mean"))

@@ -9,10 +9,14 @@ from typing import Any, TypeVar
 
 import altair as alt
 
+from quadrille.present.numbers import counted
+
 WIDTH, HEIGHT = 600, 400
 INK, GREY, PALE, AXIS = "#1f1f1f", "#8a8a8a", "#b8b8b8", "#5f5f5f"
 HUES = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#000000")
 """Okabe & Ito (2008) without yellow, which paper swallows: distinct with every kind of colour vision."""
+SHARE, SCORE = ".4~p", ".6~g"
+"""How Vega writes a share and a score: with the digits of `present.numbers`."""
 SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-right")
 """A shape for every hue, so that a grey print can be read too."""
 
@@ -115,16 +119,6 @@ def extent(values: Iterable[float], margin: float = 0.05) -> Range:
     low, high = min(values), max(values)
     air = (high - low) * margin or abs(high) * margin or 1.0
     return max(low - air, 0.0) if low >= 0 else low - air, high + air
-
-
-def counted(number: int, one: str, many: str | None = None) -> str:
-    """Say how many: '1 seed', '1,204 seeds'.
-
-    >>> from quadrille.chart.theme import counted
-    >>> counted(1204, "seed"), counted(1, "has", "have")
-    ('1,204 seeds', '1 has')
-    """
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def left_out(count: int, what: str, why: str) -> str:

@@ -124,10 +124,10 @@ def _pictures(seen: Overview, data: Data, out: Path) -> tuple[Path | None, Path 
     except QuadrilleError as error:
         tell(f"no report is written: {error}")
         return None, None
-    from quadrille.report.frontier_chart import Ahead, draw_frontier, floor_of, rows_of, scored
+    from quadrille.report.frontier_chart import FrontierPredictions, draw_frontier, floor_of, rows_of, scored
 
     study, knee = seen.study, seen.knee
-    ahead = Ahead(floor=floor_of(data, study.measures, AXES))
+    ahead = FrontierPredictions(floor=floor_of(data, study.measures, AXES))
     points = scored(study, AXES, rows_of(study))
     picture = chart.save(
         draw_frontier(study, AXES, points, None if knee is None else knee.candidate, ahead), out / "frontier.png"

@@ -12,7 +12,7 @@ from quadrille.errors import InputError, ParameterError, QuadrilleError
 
 if TYPE_CHECKING:
     from quadrille.cli.study_show import Overview
-    from quadrille.report.frontier_chart import Ahead
+    from quadrille.report.frontier_chart import FrontierPredictions
     from quadrille.study.study import Study
 
 MOST_RUNS = 7
@@ -63,7 +63,7 @@ def frontier(
     if not as_json:
         study_show.show_frontier(seen, rows)
         if ahead is not None:
-            show.note(f"\nDrew {chart}. {ahead.told}")
+            show.note(f"\nDrew {chart}. {ahead.text}")
         return
     show.emit(
         {
@@ -80,10 +80,10 @@ def frontier(
     )
 
 
-def _draw(seen: Overview, given: tuple[str | None, Path | None, str | None], path: Path) -> Ahead:
+def _draw(seen: Overview, given: tuple[str | None, Path | None, str | None], path: Path) -> FrontierPredictions:
     """Draw the frontier of a study, with what theory predicts where data and recipes allow."""
     from quadrille import chart
-    from quadrille.report.frontier_chart import Ahead, ahead_of, draw_frontier, rows_of, scored
+    from quadrille.report.frontier_chart import FrontierPredictions, draw_frontier, predictions_of, rows_of, scored
 
     study = seen.study
     if not len(seen.points):
@@ -92,11 +92,11 @@ def _draw(seen: Overview, given: tuple[str | None, Path | None, str | None], pat
     try:
         data = load(*source_of(study, *given, command="frontier STUDY --chart FILE --data FILE"))
         require_data(study, data)
-        ahead = ahead_of(study, data, seen.axes, found)
+        ahead = predictions_of(study, data, seen.axes, found)
     except QuadrilleError as error:
         if given[0] is not None:
             raise
-        ahead = Ahead(why_none=str(error).rstrip("."))
+        ahead = FrontierPredictions(why_none=str(error).rstrip("."))
     knee = None if seen.knee is None else seen.knee.candidate
     chart.save(draw_frontier(study, seen.axes, found, knee, ahead), path)
     return ahead

@@ -12,7 +12,7 @@ from quadrille.cli import options as opt
 from quadrille.cli import show
 from quadrille.cli.designs import read_recipe
 from quadrille.cli.inputs import addresses, check_new, load, load_after, names
-from quadrille.cli.show import number_of_any_size, show_ranking, show_spread
+from quadrille.cli.show import show_ranking, show_spread, statistic
 from quadrille.errors import ParameterError, bad_parameter, unknown_name
 
 if TYPE_CHECKING:
@@ -329,13 +329,13 @@ def _swapped_records(recipe: Recipe, data: Data, other: Data) -> NDArray[np.bool
 
 def show_recipes(rows: Sequence[Mapping[str, Any]], rules: Mapping[str, Mapping[str, object]]) -> None:
     """Print the means of several recipes side by side, and how they differ from the first one."""
-    from quadrille.expressions import rules_told
     from quadrille.measure.difference import DIVERSITIES, NOT_MONOTONE
+    from quadrille.present.account import rule_facts
 
     for name, facts in rules.items():
         if facts:
             show.title(f"What the rules exclude, {name}")
-            show.facts(rules_told(facts))
+            show.facts(rule_facts(facts))
     recipes = list(dict.fromkeys(row["recipe"] for row in rows))
     draws = max(row["draws"] for row in rows)
     cells = {(row["measure"], row["recipe"]): row for row in rows}
@@ -343,12 +343,12 @@ def show_recipes(rows: Sequence[Mapping[str, Any]], rules: Mapping[str, Mapping[
     show.title(f"Means over {draws:,} {'draw' if draws == 1 else 'draws'} of each recipe")
     for start in range(0, len(recipes), MOST_RECIPES):
         some = recipes[start : start + MOST_RECIPES]
-        lines = [[name, *(number_of_any_size(cells[name, each]["mean"], 4) for each in some)] for name in measures]
+        lines = [[name, *(statistic(cells[name, each]["mean"]) for each in some)] for name in measures]
         show.grid(("measure", *some), lines, numbers=range(1, len(some) + 1))
     if len(recipes) == 2 and draws > 1:
         named = ("difference", "difference_error")
         lines = [
-            [row["measure"], row["better"], *(number_of_any_size(row[key], 4) for key in named)]
+            [row["measure"], row["better"], *(statistic(row[key]) for key in named)]
             for row in (cells[name, recipes[1]] for name in measures)
         ]
         show.title(f"{recipes[1]}, minus {recipes[0]}")
