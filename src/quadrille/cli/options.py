@@ -54,7 +54,7 @@ Catalog = Annotated[
     ),
 ]
 WriteCodebook = Annotated[
-    Path | None, typer.Option("--write-codebook", metavar="FILE", help="Also write the codebook, TOML; - prints it.")
+    Path | None, typer.Option("--write-codebook", metavar="FILE", help="Also write the codebook, TOML.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.", rich_help_panel=RARELY)]
 Overwrite = Annotated[
