@@ -14,7 +14,10 @@ from quadrille.errors import ParameterError
 
 def reproduce(
     paper: opt.Paper,
-    draws: opt.Draws = None,
+    draws: Annotated[
+        int | None,
+        typer.Option(metavar="NUMBER", help="How often each design is drawn. [default: as the paper's page]"),
+    ] = None,
     sampler: Annotated[
         str | None,
         typer.Option(metavar="WORD", help="first-uniform or pair-uniform; cells, records or both for lemons-2014."),
