@@ -38,7 +38,8 @@ def test_every_option_reaches_its_parameter(run: Run, folder: Path) -> None:
     words = (
         "swap dataset:cps8d --method designed --n 4 --share 0.5 --choose cheapest --treatment either"
         " --spread 0 --price 0 --keep-low hellinger=1,hellinger(Age*Sex)=5 --no-improve"
-        " --together Age*MS --tables Age*MS*Sex,Edu*Race --max-pairs 9 --same EmpTyp --different AvgHrs --swap Age,MS,Edu,Race --seed 3 --save-recipe new.json"
+        " --together Age*MS --tables Age*MS*Sex,Edu*Race"
+        " --max-pairs 9 --same EmpTyp --different AvgHrs --swap Age,MS,Edu,Race --seed 3 --save-recipe new.json"
     )
     shown(run(words))
     assert qd.recipe_from_json((folder / "new.json").read_text()) == DesignedSwap(
