@@ -222,7 +222,8 @@ def _help(param: Param) -> str:
     default: object = "" if param.required or param.switch is not None else param.otherwise or param.default
     text = ("do not " if param.switch is False else "") + _first_clause(param.help)
     shown = f" [default: {default}]" if default not in ("", None, (), {}) else ""
-    return f"{text[:1].upper()}{text[1:]}.{shown}"
+    listed = text.replace(",", " ").split()[0] in getattr(param, "words", ())  # words are typed as they stand
+    return f"{text if listed else text[:1].upper() + text[1:]}.{shown}"
 
 
 def _first_clause(text: str) -> str:
