@@ -260,3 +260,18 @@ def test_an_installed_package_makes_its_methods_known_by_an_entry_point(outside:
         done = run(f"swap good.csv --codebook book.toml --method {name} --moving Sex --seed 1 --json")
         assert done.exit_code == 0, done.output
         assert json.loads(done.stdout)["recipe"]["method"] == "NeighbourSwap"
+
+
+def test_the_class_that_the_guide_for_contributors_shows_is_a_method(
+    outside: Path, run: Run, data: qd.Data, folder: Path
+) -> None:
+    guide = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    code = guide.split("```python\n")[1].split("```")[0]
+    (outside / "shown.py").write_text(code, encoding="utf-8")
+    qd.testing.check_recipe(find_method("shown:ShuffleSwap")(["Sex"], rate=0.3, seed=3), data)  # type: ignore[call-arg]
+    words = "swap good.csv --codebook book.toml --method shown:ShuffleSwap"
+    assert "--rate SHARE" in run(f"{words} --help").stdout
+    done = run(f"{words} --swap Sex,Age --rate 0.3 --json")
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["account"]["asked"] == 9
+    sys.modules.pop("shown")
