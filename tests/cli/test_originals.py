@@ -174,3 +174,17 @@ def test_the_policy_of_the_machine_is_safe_though_no_option_names_it(
     assert (done.exit_code, done.stdout) == (2, ""), done.output
     assert "is the policy of this machine that this command reads" in done.stderr
     assert listing(folder) == before
+
+
+@pytest.mark.parametrize("inside", ["good.csv", "book.toml"])
+def test_the_reports_for_readers_replace_no_folder_that_is_read_from(inside: str, run: Run, folder: Path) -> None:
+    (folder / "report-readers").mkdir()
+    names = {"good.csv": "good.csv", "book.toml": "book.toml"}
+    names[inside] = f"report-readers/{inside}"
+    (folder / inside).rename(folder / names[inside])
+    before = listing(folder)
+    words = f"report small.study {names['good.csv']} --codebook {names['book.toml']} --readers --overwrite"
+    done = run(words)
+    assert (done.exit_code, done.stdout) == (2, ""), done.output
+    assert "report-readers" in done.stderr and done.stderr.count("\n") == 1
+    assert listing(folder) == before
