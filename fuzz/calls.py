@@ -17,6 +17,8 @@ from typer.testing import CliRunner, Result
 
 from fuzz.seeds import CORPUS
 from quadrille.cli import app
+from quadrille.cli.designs import method_options
+from quadrille.recipe import known_methods
 
 FILES = (
     *("csv/survey.csv", "csv/quoted.csv", "csv_gz/survey.csv.gz", "parquet/survey.parquet", "codebook/survey.toml"),
@@ -30,9 +32,10 @@ _LONG = ("reproduce", "demo")  # run for seconds when nothing is wrong with thei
 
 
 def _options() -> list[str]:
-    found = typer.main.get_command(app).commands  # type: ignore[attr-defined]
-    options = {word for each in found.values() for option in each.params for word in option.opts if word[0] == "-"}
-    return [*found, *sorted(options)]
+    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    options = [option for command in commands.values() for option in command.params]
+    options += [option for method in known_methods().values() for option in method_options(method)]
+    return [*commands, *sorted({word for option in options for word in option.opts if word[0] == "-"})]
 
 
 WORDS = tuple(
@@ -58,6 +61,7 @@ WORDS = tuple(
             "all",
         ),
         *("hellinger", "exposed(n=2)", "Sex=a", "Age>1", "pairs", "cycles", "across", "controlled", "designed", "knee"),
+        *("permutation", "RandomSwap", "fuzz.calls:Nobody", "rate=0.1,0.2", "pairs=2,3", "rules", "same"),
         *(
             "--help",
             "--version",

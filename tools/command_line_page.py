@@ -2,8 +2,9 @@
 
     .venv/bin/python tools/command_line_page.py
 
-What an option means is its help text; what a command is for, and its example, stand in `command_line.toml` beside this
-file. Nothing on the page depends on the machine: no number of cores, no width of a terminal, no folder.
+What an option means is its help text; of a method, all that its parameters declare. The examples of a command are those
+of its help. What a command is for stands in `command_line.toml` next to this file. Nothing on the page depends on the
+machine: no number of cores, no width of a terminal, no folder.
 """
 
 from __future__ import annotations
@@ -19,24 +20,33 @@ from typing import Any
 import typer.main
 
 from quadrille.cli.app import app
-from quadrille.cli.designs import METHODS, OPTIONS
+from quadrille.cli.designs import DesignCommand, method_options
+from quadrille.recipe import Recipe, known_methods
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parent / "docs" / "command-line.md"
 WORDS: dict[str, Any] = tomllib.loads((HERE / "command_line.toml").read_text(encoding="utf-8"))
-OF_NO_METHOD = [name for name in OPTIONS if not any(name in options for options in METHODS.values())]
 
-_METHOD = re.compile(rf"^(?:{'|'.join(METHODS)})(?:, \w+)*: ", re.IGNORECASE)
+HEAD = ("option", "default", "meaning")
 _DEFAULT = re.compile(r" *\[default: ([^]]*)\]")
-_DESIGNED = re.compile(r" \[designed: ([^]]*)\]")
-_CODE = re.compile(r"\bquadrille [a-z]+|(?<![\w-])(?:frontier )?--[a-z][a-z-]*")
+_CODE = re.compile(r"\bquadrille [a-z]+|(?<![\w-])--[a-z][a-z-]*")
+
+
+def methods() -> list[type[Recipe]]:
+    """Return the methods of the package, in the order in which the texts describe them."""
+    by_word = {
+        method.word(): method for method in known_methods().values() if method.__module__.startswith("quadrille.")
+    }
+    if missing := sorted(set(by_word) - set(WORDS["method"])):
+        raise SystemExit(f"Write a text for the methods {', '.join(missing)} into tools/command_line.toml.")
+    return [by_word[word] for word in WORDS["method"]]
 
 
 def page() -> str:
     """Return the page as Markdown."""
     commands: dict[str, Any] = typer.main.get_command(app).commands  # pyright: ignore[reportAttributeAccessIssue]
     if missing := sorted(set(commands) - set(WORDS["command"])):
-        raise SystemExit(f"Write a text and an example for {', '.join(missing)} into tools/command_line.toml.")
+        raise SystemExit(f"Write a text for {', '.join(missing)} into tools/command_line.toml.")
     parts = [WORDS["page"]["opening"], _overview(commands), WORDS["page"]["common"], _designs(commands)]
     parts += [_command(name, command) for name, command in commands.items()]
     return "\n\n".join(part.strip() for part in parts) + "\n"
@@ -53,47 +63,48 @@ def _first(command: Any) -> str:
     return _marked(command.help.strip().splitlines()[0])
 
 
-def _takes_design(command: Any) -> bool:
-    return set(OPTIONS) <= {param.name for param in command.params}
-
-
 def _designs(commands: dict[str, Any]) -> str:
-    """List the options that describe a recipe, by method; some commands have them all."""
-    by_name = {param.name: param for param in commands["swap"].params}
-    *others, last = (f"[`{name}`](#{name})" for name, command in commands.items() if _takes_design(command))
+    """List the options that describe a recipe, by method."""
+    *others, last = (f"[`{name}`](#{name})" for name, command in commands.items() if isinstance(command, DesignCommand))
     text = WORDS["design"]["text"].format(commands=f"{', '.join(others)} and {last}")
-    general = _options((by_name[name] for name in OF_NO_METHOD), designed=True)
-    lines = ["## Options of a design", _filled(text), general]
-    for method, options in METHODS.items():
-        rows = _options((by_name[name] for name in options), designed=True)
-        lines += [f"### --method {method}", _filled(WORDS["design"][method]), rows]
+    lines = ["## Options of a design", _filled(text)]
+    for method in methods():
+        lines += [f"### --method {method.word()}", _filled(WORDS["method"][method.word()]), _declared(method)]
     return "\n\n".join(lines)
 
 
+def _declared(method: type[Recipe]) -> str:
+    """Return a table of the options of a method: what the program says in its help, and the rest of the declaration."""
+    rows: list[tuple[str, ...]] = []
+    for option, param in zip(method_options(method), method.params().values(), strict=True):
+        written, default, meaning = _row(option)
+        rest = re.split(r"\. |; ", param.help, maxsplit=1)[1:]
+        more = "".join(f" {_marked(text[:1].upper() + text[1:].rstrip('.'))}." for text in rest)
+        rows.append((written, "*needed*" if param.required else default, meaning + more))
+    return _table(HEAD, rows)
+
+
 def _command(name: str, command: Any) -> str:
-    words = WORDS["command"][name]
-    designed = _takes_design(command)
-    own = [param for param in command.params if not (designed and param.name in OPTIONS)]
-    said = _filled(f"**{_first(command)}** {words['text']}")
-    if designed:
+    said = _filled(f"**{_first(command)}** {WORDS['command'][name]}")
+    if isinstance(command, DesignCommand):
         said += "\n\nIt takes the [options of a design](#options-of-a-design), and these:"
-    examples = "\n".join(f"    {line}" for line in words["example"].strip().splitlines())
-    return "\n\n".join((f"## {name}", said, _options(own, designed=designed), "For example:", examples))
+    examples = "\n".join(f"    {line}" for line in command.epilog.splitlines())
+    return "\n\n".join((f"## {name}", said, _options(command.params), "For example:", examples))
 
 
 def _filled(text: str) -> str:
     return textwrap.fill(" ".join(text.split()), 120, break_long_words=False, break_on_hyphens=False)
 
 
-def _options(params: Iterable[Any], *, designed: bool) -> str:
+def _options(params: Iterable[Any]) -> str:
     """Return a table, the arguments first."""
     ordered = sorted(params, key=lambda param: param.param_type_name != "argument")
-    return _table(("option", "default", "meaning"), (tuple(_row(param, designed=designed)) for param in ordered))
+    return _table(HEAD, (tuple(_row(param)) for param in ordered))
 
 
-def _row(param: Any, *, designed: bool) -> Iterator[str]:
+def _row(param: Any) -> Iterator[str]:
     """Return the option as it is written, its default and its meaning."""
-    text = _DESIGNED.sub(r" (designed: \1)" if designed else "", _METHOD.sub("", param.help))
+    text: str = param.help
     default = next(iter(_DEFAULT.findall(text)), "")
     flag = getattr(param, "is_flag", False)
     if param.param_type_name == "argument":

@@ -84,6 +84,7 @@ def make_files(folder: Path) -> None:
     (folder / "good.csv.gz").write_bytes(gzip.compress((folder / "good.csv").read_bytes()))
     (folder / "book.toml").write_text(CODEBOOK)
     (folder / "filled").mkdir()
+    (folder / "filled-readers").write_text("ZQ")
     (folder / "filled" / "notes.txt").write_text("ZQ")
     _bad_tables(folder, frame)
     _bad_bytes(folder)
@@ -181,6 +182,7 @@ def _bad_codebooks(folder: Path) -> None:
 def _bad_recipes(folder: Path) -> None:
     recipes = {
         "good": '{"method":"RandomSwap","version":1,"swap":["Sex"],"pairs":5,"seed":7}',
+        "ruled": '{"method":"RandomSwap","swap":["Sex"],"rate":0.3,"rules":["Age<2 & Sex=Female"],"seed":3}',
         "broken": '{"method": "RandomSwap", ',
         "list": "[1, 2]",
         "method": '{"method":"RandomSwop","version":1,"swap":["Sex"],"pairs":5}',

@@ -85,12 +85,15 @@ def test_the_table_tells_of_targets_and_partners(run: Run) -> None:
     [
         (SWAP, "Controlled swapping needs --targets"),
         (f"{SWAP} --targets 0.6", "must be a number in [0, 0.5) or the name of a column. Got 0.6."),
-        (f"{SWAP} --targets 0.1 --rate 0.1", "--rate belongs to --method random, and this is controlled swapping"),
+        (
+            f"{SWAP} --targets 0.1 --rate 0.1",
+            "--rate belongs to --method permutation or random, and this is controlled swapping",
+        ),
         ("swap good.csv --swap Sex --rate 0.1 --boundary Age", "--boundary belongs to --method controlled"),
         ("swap good.csv --swap Sex --rate 0.1 --strict", "--strict belongs to --method controlled"),
         (
             "swap good.csv --swap Sex --rate 0.1 --method magic",
-            "random, controlled, permutation, designed. Got 'magic'",
+            "There is no method 'magic'. Known: ControlledSwap, DesignedSwap, PermutationSwap, RandomSwap",
         ),
         (f"{SWAP} --targets 0.1 --linked Age", "must be like Edu=Degree,Years. Got 'Age'"),
         (f"{SWAP} --targets 0.1 --variant odd", "must be one of 'standard', 'balanced'. Got 'odd'"),
@@ -107,10 +110,10 @@ def test_both_families_stand_on_one_frontier_and_the_rule_picks_a_run(run: Run, 
     assert run("search both.toml --workers 1").exit_code == 0
     shown = json.loads(run("frontier new.study --json").stdout)
     assert shown["candidates"] == 18
-    picked = json.loads(run("pick new.study --rule dohrmann --json").stdout)
+    picked = json.loads(run("pick new.study --criterion dohrmann --json").stdout)
     assert picked["rule"] == "dohrmann"
     assert "the smallest hd1(Sex*Age)" in picked["reason"]
-    plain = json.loads(run("pick new.study --rule dohrmann --ignore-hd --json").stdout)
+    plain = json.loads(run("pick new.study --criterion dohrmann --ignore-hd --json").stdout)
     assert "the Hellinger distance is ignored" in plain["reason"]
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import polars as pl
 import pytest
 from cli_files import Run
 from typer.testing import Result
 
 import quadrille as qd
-from quadrille.cli.designs import Design
 from quadrille.swap.designed import DesignedSwap
 
 JOB = """
@@ -34,26 +34,16 @@ def shown(result: Result) -> str:
     return " ".join(result.stdout.split())
 
 
-def test_every_option_reaches_its_parameter() -> None:
-    words = {
-        "method": "designed",
-        "n": 4,
-        "share": 0.5,
-        "choose": "cheapest",
-        "treatment": "either",
-        "loss": ["hellinger=1,hellinger(Age*Sex)=5"],
-        "spread": 0.0,
-        "price": 0.0,
-        "no_improve": True,
-        "together": ["Age*MS"],
-        "tables": ["Age*MS*Sex,Edu*Race"],
-        "never": "out",
-        "max_pairs": 9,
-        "same": ["x,y"],
-        "seed": "3",
-    }
-    made = Design(words).recipe()
-    assert made == DesignedSwap(
+def test_every_option_reaches_its_parameter(run: Run, folder: Path) -> None:
+    words = (
+        "swap dataset:cps8d --method designed --n 4 --share 0.5 --choose cheapest --treatment either"
+        " --spread 0 --price 0 --keep-low hellinger=1,hellinger(Age*Sex)=5 --no-improve"
+        " --together Age*MS --tables Age*MS*Sex,Edu*Race"
+        " --max-pairs 9 --same EmpTyp --different AvgHrs --swap Age,MS,Edu,Race --seed 3 --save-recipe new.json"
+    )
+    shown(run(words))
+    assert qd.recipe_from_json((folder / "new.json").read_text()) == DesignedSwap(
+        swap=["Age", "MS", "Edu", "Race"],
         n=4,
         share=0.5,
         choose="cheapest",
@@ -64,14 +54,27 @@ def test_every_option_reaches_its_parameter() -> None:
         improve=False,
         together=[["Age", "MS"]],
         tables=[["Age", "MS", "Sex"], ["Edu", "Race"]],
-        never="out",
         max_pairs=9,
-        same=["x", "y"],
+        same=["EmpTyp"],
+        different=["AvgHrs"],
         seed=3,
     )
-    assert Design({"method": "designed", "loss": ["total_variation(A*B)"]}).recipe().parameters()["loss"] == (
-        "total_variation(A*B)"
-    )
+
+
+def test_one_measure_to_keep_low_is_kept_as_it_is_named(run: Run, folder: Path) -> None:
+    words = "swap dataset:cps8d --method designed --n 2 --seed 1 --keep-low total_variation(Age*Sex)"
+    shown(run(f"{words} --save-recipe new.json"))
+    kept = qd.recipe_from_json((folder / "new.json").read_text())
+    assert kept.parameters()["loss"] == "total_variation(Age*Sex)"
+
+
+def test_a_column_can_say_who_must_not_be_touched(run: Run, folder: Path) -> None:
+    frame = qd.datasets.cps8d().frame()[:3000].with_columns(spared=pl.int_range(3000) % 20 == 3)
+    frame.write_csv(folder / "spared.csv")
+    shown(run("swap spared.csv --method designed --never spared --seed 1 --save-recipe new.json --out new.csv"))
+    assert qd.recipe_from_json((folder / "new.json").read_text()).parameters()["never"] == "spared"
+    after = qd.read(folder / "new.csv").frame().filter(frame["spared"])
+    assert after.equals(qd.read(folder / "spared.csv").frame().filter(frame["spared"]))
 
 
 def test_swap_shows_the_outcome_for_the_small_cells(run: Run) -> None:
@@ -100,10 +103,10 @@ def test_json_has_the_diagnosis(run: Run) -> None:
     ("options", "says"),
     [
         ("--n 1", "'n' parameter of DesignedSwap must be a whole number of 2 or more"),
-        ("--loss foo=a", "'--loss' parameter of the command must be measures with their weights"),
-        ("--loss hellinger,hellinger", "'--loss' parameter of the command must be measures with their weights"),
+        ("--keep-low foo=a", "'--keep-low' parameter of the command must be measures with their weights"),
+        ("--keep-low hellinger,hellinger", "'--keep-low' parameter of the command must be measures with their weights"),
         ("--tables Age*Foo", "There is no column 'Foo' in 'tables'"),
-        ("--rate 0.1", "--rate belongs to --method random, and this is designed swapping"),
+        ("--rate 0.1", "--rate belongs to --method permutation or random, and this is designed swapping"),
         ("--targets 0.1", "--targets belongs to --method controlled"),
         ("--spread 3", "'spread' parameter"),
     ],
@@ -117,7 +120,7 @@ def test_bad_options_exit_with_one_message(options: str, says: str, run: Run) ->
 def test_other_methods_refuse_the_options_of_designed_swaps_and_need_swap(run: Run) -> None:
     result = run("swap dataset:cps8d --swap Age --rate 0.1 --price 0.3")
     assert result.exit_code == 2 and "--price belongs to --method designed, and this is random" in result.stderr
-    assert "Name the variables to swap" in run("swap dataset:cps8d --rate 0.1").stderr
+    assert "Name the variables to exchange with --swap" in run("swap dataset:cps8d --rate 0.1").stderr
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ def test_inspect_tells_the_areas_of_each_level_and_which_have_no_record(run: Run
 
 
 def test_a_codebook_written_with_levels_serves_the_other_commands(run: Run, census: Path) -> None:
-    assert run(f"codebook {census} --geography county --geography tract --out levels.toml").exit_code == 0
+    assert run(f"inspect {census} --geography county --geography tract --write-codebook levels.toml").exit_code == 0
     assert qd.Codebook.read("levels.toml").geography == ("county", "tract")
     swapped = run(f"swap {census} --codebook levels.toml --swap tract --pairs 5 --seed 1 --json")
     assert swapped.exit_code == 0, swapped.output

@@ -18,7 +18,6 @@ from quadrille.cli.guard import WRITTEN
 # What each command reads, by option ("" for an argument), and the options by which it writes.
 READS: dict[str, dict[str, str]] = {
     "inspect": {"file": "good.csv", "codebook": "book.toml", "catalog": "labels.sas7bcat"},
-    "codebook": {"file": "good.csv", "codebook": "book.toml", "catalog": "labels.sas7bcat"},
     "convert": {"file": "good.csv", "codebook": "book.toml", "catalog": "labels.sas7bcat"},
     "swap": {"file": "good.csv", "codebook": "book.toml", "recipe": "good.json"},
     "score": {
@@ -31,10 +30,8 @@ READS: dict[str, dict[str, str]] = {
     "search": {"job": "job.toml"},
     "frontier": {"study": "small.study", "file": "good.csv", "codebook": "book.toml"},
     "pick": {"study": "small.study"},
-    "runs": {"study": "small.study"},
-    "rates": {"file": "good.csv", "codebook": "book.toml"},
-    "error": {"file": "good.csv", "codebook": "book.toml"},
-    "correct": {"table": "good.csv", "note": "note.md"},
+    "error": {"file": "good.csv", "codebook": "book.toml", "recipe": "good.json"},
+    "correct": {"table": "good.csv", "methods_note": "note.md"},
     "simulate": {"design": "job.toml"},
     "report": {"study": "small.study", "file": "good.csv", "codebook": "book.toml"},
     "release": {
@@ -45,7 +42,7 @@ READS: dict[str, dict[str, str]] = {
         "policy": "kind.toml",
     },
 }
-_PATHS = ("FILE", "FOLDER", "STUDY", "JOB", "OUT", "POLICY", "BEFORE", "AFTER", "TABLE", "DESIGN")
+_PATHS = ("FILE", "FOLDER", "STUDY", "JOB", "OUT", "BEFORE", "AFTER", "TABLE", "DESIGN")
 COMMANDS: dict[str, Any] = typer.main.get_command(app).commands  # pyright: ignore[reportAttributeAccessIssue]
 
 
@@ -176,4 +173,18 @@ def test_the_policy_of_the_machine_is_safe_though_no_option_names_it(
     done = run("swap good.csv --swap Sex --pairs 5 --out kind.toml --overwrite")
     assert (done.exit_code, done.stdout) == (2, ""), done.output
     assert "is the policy of this machine that this command reads" in done.stderr
+    assert listing(folder) == before
+
+
+@pytest.mark.parametrize("inside", ["good.csv", "book.toml"])
+def test_the_reports_for_readers_replace_no_folder_that_is_read_from(inside: str, run: Run, folder: Path) -> None:
+    (folder / "report-readers").mkdir()
+    names = {"good.csv": "good.csv", "book.toml": "book.toml"}
+    names[inside] = f"report-readers/{inside}"
+    (folder / inside).rename(folder / names[inside])
+    before = listing(folder)
+    words = f"report small.study {names['good.csv']} --codebook {names['book.toml']} --readers --overwrite"
+    done = run(words)
+    assert (done.exit_code, done.stdout) == (2, ""), done.output
+    assert "report-readers" in done.stderr and done.stderr.count("\n") == 1
     assert listing(folder) == before

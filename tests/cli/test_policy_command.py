@@ -1,4 +1,4 @@
-"""The policy of an agency on the command line: release refuses, `quadrille policy` checks ahead."""
+"""The policy of an agency on the command line: release refuses, `release --check` judges ahead."""
 
 from __future__ import annotations
 
@@ -62,15 +62,13 @@ def test_json_has_the_verdict_whether_it_is_written_or_not(run: Run, policies: P
 def test_the_environment_can_name_the_policy(run: Run, policies: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("QUADRILLE_POLICY", "strict.toml")
     assert run(RELEASE).exit_code == 2
-    assert run("policy good.csv --codebook book.toml --swap Sex --pairs 5").exit_code == 2
+    assert run(f"{RELEASE} --check").exit_code == 2
     monkeypatch.setenv("QUADRILLE_POLICY", "")
     assert run(f"{RELEASE} --out other").exit_code == 0
-    assert run("policy good.csv --codebook book.toml --swap Sex --pairs 5").stderr == (
-        "quadrille: Name the policy: quadrille policy FILE POLICY.\n"
-    )
+    assert run(f"{RELEASE} --check").stderr == "quadrille: Name the policy to check: --policy FILE.\n"
 
 
-CHECK = "policy good.csv --codebook book.toml"
+CHECK = "release good.csv --codebook book.toml --check --policy"
 
 
 @pytest.mark.parametrize(
@@ -94,7 +92,7 @@ def test_the_policy_of_the_machine_is_never_replaced(
     assert "Policy: Plover" in shown.stdout and "fail (2 pass, 0 review, 1 fail)" in shown.stdout
     assert "'Plover'" in shown.stderr and "'Other'" not in shown.stderr and shown.stderr.count("\n") == 1
     document = json.loads(told.stdout)
-    found = document["policies"] if command.startswith("policy") else document["policy"]["policies"]
+    found = document["policies"] if "--check" in command else document["policy"]["policies"]
     assert [(each["policy"], each["machine"], each["verdict"]) for each in found] == [
         ("Other", False, "pass"),
         ("Plover", True, "fail"),
@@ -149,8 +147,8 @@ def test_a_release_is_checked_ahead_and_nothing_is_written(
     run: Run, policies: Path, words: str, code: int, verdict: str
 ) -> None:
     before = names(policies)
-    told = run(f"policy good.csv --codebook book.toml {words} --json")
-    shown = run(f"policy good.csv --codebook book.toml {words}")
+    told = run(f"{CHECK} {words} --json")
+    shown = run(f"{CHECK} {words}")
     assert (told.exit_code, shown.exit_code) == (code, code), told.output + shown.output
     assert json.loads(told.stdout)["verdict"] == verdict
     assert f"{verdict} (" in shown.stdout
@@ -159,7 +157,7 @@ def test_a_release_is_checked_ahead_and_nothing_is_written(
 
 
 def test_the_frontier_of_a_study_is_checked_candidate_by_candidate(run: Run, policies: Path) -> None:
-    words = "policy good.csv --codebook book.toml --study small.study"
+    words = "release good.csv --codebook book.toml --study small.study --check --policy"
     rates = {row["id"]: row["rate"] for row in json.loads(run("frontier small.study --json").stdout)["frontier"]}
     limit = (min(rates.values()) + max(rates.values())) / 2  # the seeds are secret, and so the frontier is another one
     (policies / "some.toml").write_text(LOOSE.replace("0.5", str(limit)))
@@ -176,7 +174,7 @@ def test_the_frontier_of_a_study_is_checked_candidate_by_candidate(run: Run, pol
     assert run(f"{words} strict.toml --swap Sex").stderr.startswith("quadrille: Give --study or --swap, not both")
 
 
-@pytest.mark.parametrize("command", [f"{RELEASE} --policy", "policy good.csv --swap Sex --pairs 5"])
+@pytest.mark.parametrize("command", [f"{RELEASE} --policy", f"{RELEASE} --check --policy"])
 @pytest.mark.parametrize("name", ["wrong.toml", "nowhere.toml", "filled", "good.csv", "/dev/zero"])
 def test_a_bad_policy_is_one_line_on_stderr(run: Run, policies: Path, command: str, name: str) -> None:
     before = names(policies)

@@ -69,7 +69,7 @@ def test_the_console_script_is_the_same_program() -> None:
 
 
 def test_a_pipe_gets_plain_text_and_no_progress() -> None:
-    done = start("reproduce", "gomatam-karr-2003", "--seeds", "2", "--json")
+    done = start("reproduce", "gomatam-karr-2003", "--draws", "2", "--json")
     assert done.returncode == 0
     assert done.stderr == ""
     assert json.loads(done.stdout)["paper"] == "gomatam-karr-2003"
@@ -80,7 +80,7 @@ def test_a_pipe_gets_plain_text_and_no_progress() -> None:
 
 def test_a_terminal_sees_progress_on_stderr_and_json_stays_clean_on_stdout(tmp_path: Path) -> None:
     ours, theirs = pty.openpty()
-    words = [*PROGRAM, "reproduce", "gomatam-karr-2003", "--seeds", "2", "--json"]
+    words = [*PROGRAM, "reproduce", "gomatam-karr-2003", "--draws", "2", "--json"]
     with (tmp_path / "out").open("wb") as out, subprocess.Popen(words, stdout=out, stderr=theirs) as process:
         os.close(theirs)
         seen = b""

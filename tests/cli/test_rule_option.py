@@ -113,23 +113,15 @@ def test_bad_rules_of_a_job_are_told_with_their_place(
 
 
 def test_the_cost_of_rules_is_told(run: Run) -> None:
-    call = [
-        "rules",
-        "good.csv",
-        "--codebook",
-        "book.toml",
-        "--swap",
-        "Sex",
-        "--seed",
-        "3",
-        "--rate",
-        "0.3",
-        "--draws",
-        "2",
-    ]
-    document = json.loads(run([*call, "--rule", RULE, "--json"]).stdout)
-    assert document["pairs_excluded"] == document["rules"][0]["pairs_excluded"] > 0
-    assert [row["measure"] for row in document["measures"]][:2] == ["pairs", "hellinger"]
-    shown = run([*call, "--rule", RULE]).stdout
-    assert "What the rules exclude" in shown and "its s.e." in shown
-    assert "--rule" in told(run, call)
+    call = ["score", "good.csv", "--codebook", "book.toml", "--recipe", "ruled.json", "--without", "rules"]
+    document = json.loads(run([*call, "--draws", "2", "--json"]).stdout)
+    assert list(document["rules"]) == ["with rules"] and document["draws"] == 2
+    facts = document["rules"]["with rules"]
+    assert facts["pairs_excluded"] == facts["rules"][0]["pairs_excluded"] > 0
+    assert facts["rules"][0]["rule"] == RULE
+    assert [row["recipe"] for row in document["measures"]].count("without rules") == len(document["measures"]) / 2
+    measures = list(dict.fromkeys(row["measure"] for row in document["measures"]))
+    assert measures[:2] == ["pairs", "hellinger"]
+    shown = run([*call, "--draws", "2"]).stdout
+    assert "What the rules exclude" in shown and "its s.e." in shown and "with rules, minus without rules" in shown
+    assert "'rules'" in told(run, ["good.json" if word == "ruled.json" else word for word in call])

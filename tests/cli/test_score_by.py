@@ -108,7 +108,7 @@ def test_every_area_and_the_charts_are_written_and_only_when_asked(
 ) -> None:
     words = "score census.csv swapped.csv --codebook census.toml --by county,tract --out areas.csv "
     before = set(folder.iterdir())
-    result = run(words + "--chart-ranking ranking.png --chart-flows flows.png")
+    result = run(words + "--chart ranking.png --chart-flows flows.png")
     assert result.exit_code == 0, result.output
     assert "Wrote areas.csv, ranking.png, flows.png." in " ".join(result.stdout.split())
     assert {path.name for path in set(folder.iterdir()) - before} == {"areas.csv", "ranking.png", "flows.png"}
@@ -172,12 +172,14 @@ def test_infinity_is_a_text_in_json(run: Run, census: object) -> None:
         ("census.csv swapped.csv --top 3", "--top is about areas"),
         ("census.csv swapped.csv --min-records 3", "--min-records is about areas"),
         ("census.csv swapped.csv --chart-flows f.png", "--chart-flows is about areas"),
+        ("census.csv swapped.csv --chart f.png", "--chart is about areas"),
+        ("census.csv swapped.csv --out f.csv", "--out is about areas"),
         ("census.csv swapped.csv --by tract --top 0", "'top' parameter of ranking"),
         ("census.csv swapped.csv --by tract --rank hellinger", "There is no measure 'hellinger'"),
         ("census.csv swapped.csv --by tract --out areas.txt", "must end in .csv or .parquet"),
         ("census.csv swapped.csv --by tract --out swapped.csv --overwrite", "is the original file"),
         ("census.csv swapped.csv --by tract --out a.csv --chart-flows a.csv", "the same file"),
-        ("census.csv swapped.csv --by tract --chart-ranking a.gif", "cannot be saved as"),
+        ("census.csv swapped.csv --by tract --chart a.gif", "cannot be saved as"),
         ("census.csv shuffled.csv --by tract --chart-flows f.png", "in the same order"),
         ("census.csv census.csv --by tract --chart-flows f.png", "No record changes its area"),
         ("census.csv swapped.csv --by tract --geography tract,county", "not nested"),
@@ -194,38 +196,76 @@ def test_bad_calls_are_refused_in_one_line_and_write_nothing(
     assert {path: path.stat().st_mtime_ns for path in folder.iterdir()} == before
 
 
-def test_rates_compares_the_means_of_the_runs(run: Run, census: tuple[qd.Data, qd.Data], folder: Path) -> None:
-    words = "rates census.csv --codebook census.toml --swap tract --rates 0.1,0.02 --seeds 3 --seed 5 --by tract"
+@pytest.fixture
+def tract(folder: Path) -> Path:
+    """A recipe that swaps the tract, with a seed."""
+    path = folder / "tract.json"
+    path.write_text('{"method": "RandomSwap", "swap": ["tract"], "rate": 0.05, "seed": 5}', encoding="utf-8")
+    return path
+
+
+def test_the_values_of_a_parameter_are_compared_by_the_means_of_the_draws(
+    run: Run, census: tuple[qd.Data, qd.Data], tract: Path, folder: Path
+) -> None:
+    words = "score census.csv --codebook census.toml --recipe tract.json --vary rate=0.02,0.1 --draws 3 --by tract"
     found = json.loads(run(words + " --chart rates.png --out runs.parquet --json").stdout)
-    assert [(row["measure"], row["rate"]) for row in found["means"]][:1] == [("chi_square(tract*race)", 0.02)]
+    assert (found["draws"], found["chart"], found["out"]) == (3, "rates.png", "runs.parquet")
+    assert list(dict.fromkeys(row["recipe"] for row in found["measures"])) == ["rate 0.02", "rate 0.1"]
     recipes = qd.grid(qd.RandomSwap, swap=[["tract"]], rate=[0.02, 0.1], seed=range(5, 8))
     address = "deviance(tract*sex)"
     expected = qd.score_recipes(census[0], recipes, [address]).runs
-    for row in found["means"]:
-        if row["measure"] == address:
-            values = expected.filter(pl.col("rate") == row["rate"])["value"]
-            assert row["mean"] == pytest.approx(values.mean())
-            assert row["sd"] == pytest.approx(values.std())
-            assert row["runs"] == 3
-    assert pl.read_parquet(folder / "runs.parquet").height == 6 * 12
+    rows = [row for row in found["measures"] if row["measure"] == address]
+    assert len(rows) == 2
+    for row in rows:
+        values = expected.filter(pl.col("rate") == row["rate"])["value"]
+        assert row["mean"] == pytest.approx(values.mean())
+        assert row["sd"] == pytest.approx(values.std())
+        assert row["draws"] == 3
+    drawn = pl.read_parquet(folder / "runs.parquet")
+    assert drawn.height == 6 * 13 and set(drawn["measure"]) >= {"pairs", "chi_square(tract*race)"}
+    assert (folder / "runs.parquet").stat().st_mode & 0o777 == 0o600
     assert (folder / "rates.png").read_bytes().startswith(b"\x89PNG")
     shown = run(words)
     assert max(map(len, shown.stdout.splitlines())) <= 80
-    assert "Means over 3 runs at each rate" in shown.stdout
+    assert "Means over 3 draws of each recipe" in shown.stdout
+    assert "larger does not mean more perturbed" in " ".join(shown.stdout.split())
+
+
+def test_recipes_of_several_files_are_compared(run: Run, census: tuple[qd.Data, qd.Data], tract: Path) -> None:
+    Path("sex.json").write_text('{"method": "RandomSwap", "swap": ["sex"], "rate": 0.05, "seed": 5}')
+    words = (
+        "score census.csv --codebook census.toml --recipe tract.json --recipe sex.json --measures hellinger(tract*sex)"
+    )
+    found = json.loads(run(words + " --draws 2 --json").stdout)["measures"]
+    assert [(row["recipe"], row["measure"]) for row in found if row["measure"] != "pairs"] == [
+        ("tract.json", "hellinger(tract*sex)"),
+        ("sex.json", "hellinger(tract*sex)"),
+    ]
+    kept = qd.recipe_from_json(Path("tract.json").read_text())
+    alone = qd.score_recipes(census[0], {"tract.json": kept}, ["hellinger(tract*sex)"], draws=2).frame()
+    assert [row["mean"] for row in found if row["recipe"] == "tract.json"][-1] == alone["mean"][0]
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("--by tract", "Name the variables to swap"),
-        ("--swap tract", "Say what to measure"),
-        ("--swap tract --by tract --rates a,b", "numbers such as 0.01,0.03"),
-        ("--swap tract --by tract --rates 2", "number in (0, 1]"),
-        ("--swap tract --by tract --seeds 0", "whole number of 1 or more"),
-        ("--swap tract --by tract --seed abc", "must be a whole number"),
-        ("--swap tract --by trackt", "Did you mean: 'tract'"),
-        ("--swap tract --by tract --out a.txt", "must end in"),
+        ("--by tract", "recipes to be drawn with --recipe FILE"),
+        ("--recipe tract.json --by tract --vary rate=a,b", "a number in (0, 1]. Got 'a'."),
+        ("--recipe tract.json --by tract --vary rate=2", "a number in (0, 1]. Got 2.0."),
+        ("--recipe tract.json --by tract --vary rate=", "like rate=0.01,0.05"),
+        ("--recipe tract.json --by tract --draws 0", "--draws must be a whole number of 1 or more"),
+        ("--recipe tract.json --by tract --vary seed=abc", "a whole number of 0 or more"),
+        ("--recipe tract.json --by trackt", "Did you mean: 'tract'"),
+        ("--recipe tract.json --by tract --out a.txt", "must end in"),
+        ("--recipe tract.json --by tract --out tract.json --overwrite", "is the recipe that this command reads"),
+        ("--recipe tract.json --by tract --chart a.gif", "cannot be saved as"),
+        ("--recipe tract.json --by tract --rank hellinger", "--rank compares two files"),
+        ("--recipe tract.json --by tract --chart-flows f.png", "--chart-flows compares two files"),
     ],
 )
-def test_bad_calls_of_rates_are_refused(run: Run, census: object, words: str, message: str) -> None:
-    assert message in refused(run, f"rates census.csv {words}")
+def test_bad_calls_of_recipes_are_refused(
+    run: Run, census: object, tract: Path, folder: Path, words: str, message: str
+) -> None:
+    before = {path: path.stat().st_mtime_ns for path in folder.iterdir()}
+    assert message in refused(run, f"score census.csv {words}")
+    assert {path: path.stat().st_mtime_ns for path in folder.iterdir()} == before

@@ -265,15 +265,15 @@ def test_a_long_frontier_is_thinned_but_keeps_its_ends_and_the_knee() -> None:
     ("words", "asked"),
     [
         ("", {}),
-        ("--rule knee", {"rule": "knee"}),
-        ("--rule least-loss --max-risk 0.9", {"rule": "least loss", "max_risk": 0.9}),
-        ("--rule least-risk --max-loss 0.3", {"rule": "least risk", "max_loss": 0.3}),
+        ("--criterion knee", {"rule": "knee"}),
+        ("--criterion least-loss --max-risk 0.9", {"rule": "least loss", "max_risk": 0.9}),
+        ("--criterion least-risk --max-loss 0.3", {"rule": "least risk", "max_loss": 0.3}),
         ("--max-risk 0.9", {"max_risk": 0.9}),
         ("--max-loss 0.3", {"max_loss": 0.3}),
         ("--trade 2", {"trade": 2.0}),
-        ("--rule linear --trade 0.5", {"rule": "linear", "trade": 0.5}),
-        ("--rule ideal --weights 3,1", {"rule": "ideal", "weights": (3.0, 1.0)}),
-        ("--rule lexicographic", {"rule": "lexicographic"}),
+        ("--criterion linear --trade 0.5", {"rule": "linear", "trade": 0.5}),
+        ("--criterion ideal --weights 3,1", {"rule": "ideal", "weights": (3.0, 1.0)}),
+        ("--criterion lexicographic", {"rule": "lexicographic"}),
         ("--risk exposed --loss hellinger", {"risk": "exposed", "loss": "hellinger"}),
     ],
 )
@@ -306,11 +306,11 @@ def test_pick_saves_the_recipe_for_its_owner_alone(run: Run, folder: Path) -> No
     assert run("pick small.study --save-recipe new.json --overwrite").exit_code == 0
 
 
-def test_the_rules_are_those_of_the_library() -> None:
-    from quadrille.cli.commands.search import RULES
+def test_the_criteria_are_those_of_the_library() -> None:
+    from quadrille.cli.commands.pick import CRITERIA
     from quadrille.study import choose
 
-    assert [rule.replace("-", " ") for rule in RULES] == list(choose.RULES)
+    assert [word.replace("-", " ") for word in CRITERIA] == list(choose.RULES)
 
 
 # Releasing

@@ -254,6 +254,10 @@ JUDGED = [
 """Which policy judges which of the recipes; all of these are for cps8d, and permutations have a factor f."""
 
 
+CHECK = ("release", "dataset:cps8d", "--check", "--policy")
+"""Was the command `policy`: the documents are those of before."""
+
+
 def command(folder: Path, *words: str) -> tuple[int, Any]:
     """Run the program in a folder and return its exit code and the JSON it prints."""
     (program,) = entry_points(group="console_scripts", name="quadrille")
@@ -317,15 +321,14 @@ def judged(folder: Path, policy: Sequence[str], number: int) -> dict[str, Any]:
     """Judge a recipe by a policy: the exit code and the lines of the verdict."""
     in_folder(folder, policy[:1])
     (folder / "recipe.json").write_text(PLANS[number]["recipe"], encoding="utf-8")
-    code, found = command(folder, "release", "dataset:cps8d", "--check", "--policy", *policy, "--recipe", "recipe.json")
+    code, found = command(folder, *CHECK, *policy, "--recipe", "recipe.json")
     return {"code": code, **found}
 
 
 def frontier_judged(folder: Path) -> dict[str, Any]:
     """Judge the frontier of the study by a policy."""
     in_folder(folder, ["study.db", "policy-few.toml"])
-    check = ("--check", "--policy", "policy-few.toml", "--study", "study.db")
-    code, found = command(folder, "release", "dataset:cps8d", *check)
+    code, found = command(folder, *CHECK, "policy-few.toml", "--study", "study.db")
     return {"code": code, **found}
 
 
@@ -414,6 +417,11 @@ def test_a_recipe_written_in_other_words_is_the_same_recipe(case: dict[str, Any]
 def test_a_recipe_that_was_refused_is_refused(text: str) -> None:
     with pytest.raises(qd.QuadrilleError):
         qd.Recipe.from_json(text)
+
+
+def test_a_recipe_without_a_version_was_refused_and_is_now_that_of_today() -> None:
+    text = '{"method":"RandomSwap","rate":0.02,"seed":7,"swap":["Edu"]}'
+    assert qd.Recipe.from_json(text) == qd.RandomSwap(["Edu"], rate=0.02, seed=7)
 
 
 def test_every_measure_has_its_name_side_direction_and_range() -> None:

@@ -265,11 +265,17 @@ def test_the_canaries_can_be_found(home: Path) -> None:
 
 # The command line: whatever a call prints to stderr, fine or not
 
+RECIPES = {
+    "moved.json": '{"method": "PermutationSwap", "swap": ["Code"], "rate": 0.2}',
+    "alike.json": '{"method": "RandomSwap", "swap": ["Sex"], "rate": 0.5, "same": ["Name"]}',
+    "ruled.json": '{"method": "RandomSwap", "swap": ["Sex"], "rate": 0.99, "rules": ["Name=nobody"]}',
+}
 CALLS = (
     "inspect good.csv --weight Sex",
     "inspect good.csv --weight Serial --codebook book.toml",
     "inspect good.csv --codebook book.toml --geography Region,Born",
-    "codebook good.sav --codebook book.toml",
+    "inspect good.sav --codebook book.toml --write-codebook new.toml",
+    "inspect good.sav --codebook book.toml --write-codebook - --json",
     "convert good.csv new.sav --codebook book.toml",
     "convert good.csv new.dta",
     "convert good.parquet new.xpt --codebook book.toml",
@@ -285,10 +291,12 @@ CALLS = (
     "score good.csv good.parquet --codebook book.toml --where Region=x",
     "score good.csv good.sav --codebook book.toml --where Income>x",
     "score good.csv good.dta",
-    "error good.csv --swap Code --rate 0.2 --margin Code*Name",
+    "error good.csv --recipe moved.json --margin Code*Name",
     "correct good.csv --f 0.1 --swapped Sex --kind pairs",
-    "rates good.csv --swap Sex --rates 0.99 --seeds 1 --same Name",
-    "rules good.csv --swap Sex --rate 0.99 --draws 1 --rule Name=nobody",
+    "score good.csv --recipe alike.json --vary rate=0.99 --draws 1",
+    "score good.csv --recipe alike.json --vary same=Code,Name --draws 1",
+    "score good.csv --recipe ruled.json --without rules --draws 1",
+    "frontier small.study --runs",
     "frontier good.csv",
     "report small.study good.csv --out new.html",
     "release good.csv --swap Sex --pairs 5 --out new --format xpt",
@@ -297,7 +305,8 @@ CALLS = (
     "release good.csv --method permutation --swap Code --rate 0.2 --within Region --publish-f --out new",
     "release good.csv --study small.study --pick --out new",
     "release good.csv --study small.study --pick --out new --codebook book.toml --format dta",
-    "policy good.csv book.toml --swap Sex --pairs 5",
+    "release good.csv --policy book.toml --check --swap Sex --pairs 5",
+    "release good.csv --policy book.toml --check --study small.study",
     "search book.toml",
     "simulate good.csv --out new",
 )
@@ -309,6 +318,8 @@ def test_what_a_call_says_on_stderr_holds_no_value(
 ) -> None:
     for path in home.iterdir():
         shutil.copyfile(path, tmp_path / path.name)
+    for name, text in RECIPES.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("quadrille.io.stat.read.ISOLATED", False)
     result = CliRunner().invoke(app, words.split())

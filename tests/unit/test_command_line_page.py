@@ -14,12 +14,14 @@ import typer.main
 
 from quadrille import datasets, papers
 from quadrille.cli.app import app
-from quadrille.cli.designs import OPTIONS
+from quadrille.cli.designs import DesignCommand, method_options
+from quadrille.recipe import known_methods
 
 ROOT = Path(__file__).parents[2]
 TOOL = ROOT / "tools/command_line_page.py"
 PAGE = (ROOT / "docs/command-line.md").read_text(encoding="utf-8")
 COMMANDS: dict[str, Any] = typer.main.get_command(app).commands  # pyright: ignore[reportAttributeAccessIssue]
+METHODS = [method for method in known_methods().values() if method.__module__.startswith("quadrille.")]
 
 
 def section(name: str) -> str:
@@ -48,19 +50,33 @@ def test_the_page_does_not_depend_on_the_machine(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_option_of_a_command_is_in_its_table(name: str) -> None:
-    shown, design = section(name), section("Options of a design")
-    shared = set(OPTIONS) if "(#options-of-a-design)" in shown else set()
+    shown = section(name)
     for param in COMMANDS[name].params:
         written = param.metavar.strip("[]") if param.param_type_name == "argument" else param.opts[0]
-        place = design if param.name in shared else shown
-        assert f"| `{written}` |" in place or f"| `{written} {param.metavar}` |" in place, written
+        assert f"| `{written}` |" in shown or f"| `{written} {param.metavar}` |" in shown, written
         assert param.help
 
 
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.word())
+def test_every_option_of_a_method_is_in_its_table_in_order(method: Any) -> None:
+    shown = section("Options of a design").split(f"\n### --method {method.word()}\n")[1].split("\n### ")[0]
+    listed = [line.split("`")[1].split()[0] for line in shown.splitlines() if line.startswith("| `--")]
+    assert listed == [option.opts[0] for option in method_options(method)]
+    needed = [line.split("`")[1].split()[0] for line in shown.splitlines() if "| *needed* |" in line]
+    assert needed == [f"--{param.option}" for param in method.params().values() if param.required]
+    assert not any(option.required for option in method_options(method)), "the page leaves the program as it is"
+
+
 def test_the_options_of_a_design_are_told_of_the_commands_that_have_them() -> None:
-    having = {name for name, each in COMMANDS.items() if set(OPTIONS) <= {param.name for param in each.params}}
+    having = {name for name, command in COMMANDS.items() if isinstance(command, DesignCommand)}
     assert {name for name in COMMANDS if "(#options-of-a-design)" in section(name)} == having >= {"swap", "release"}
     assert all(f"[`{name}`](#{name})" in section("Options of a design") for name in having)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_examples_are_those_of_the_help(name: str) -> None:
+    listed = section(name).split("For example:\n\n")[1].splitlines()
+    assert [line.strip() for line in listed if line.strip()] == COMMANDS[name].epilog.splitlines()
 
 
 def test_every_paper_and_every_bundled_file_is_named() -> None:
@@ -68,6 +84,8 @@ def test_every_paper_and_every_bundled_file_is_named() -> None:
     assert all(f"`dataset:{name}`" in PAGE for name in datasets.__all__)
 
 
-def test_every_command_has_a_text_and_every_text_a_command() -> None:
+def test_every_command_and_method_has_a_text_and_every_text_its_command_or_method() -> None:
     words: dict[str, Any] = runpy.run_path(str(TOOL))["WORDS"]
     assert list(words["command"]) == list(COMMANDS)
+    assert set(words["method"]) == {method.word() for method in METHODS}
+    assert all(isinstance(text, str) for text in words["command"].values()), "an example stands in the program"

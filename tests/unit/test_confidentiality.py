@@ -152,19 +152,22 @@ seeds = 2
 COMMANDS = (
     "search job.toml --workers 1",
     "inspect survey.csv --codebook book.toml --write-codebook written.toml",
-    "codebook survey.csv --out guessed.toml",
+    "inspect survey.csv --write-codebook guessed.toml",
     "convert survey.csv converted.parquet --codebook book.toml",
     "measures",
     "swap survey.csv --codebook book.toml --swap Edu --pairs 11 --out swapped.csv --save-recipe swapped.json",
     "score survey.csv swapped.csv --codebook book.toml --recipe swapped.json",
     "frontier all.study",
     "pick all.study --save-recipe picked.json --note fine",
-    "runs all.study --design 1",
-    "rates survey.csv --codebook book.toml --swap Edu --rates 0.05,0.1 --seeds 2 --measures hellinger --out rates.csv",
-    "rules survey.csv --codebook book.toml --swap Edu --pairs 11 --rule Age=young&Edu=1 --draws 2 --measures hellinger",
-    "error survey.csv --codebook book.toml --swap Age --rate 0.1 --margin Age*Edu --realised realised.svg --draws 2",
-    "report all.study survey.csv --codebook book.toml --out report.html",
-    "policy survey.csv policy.toml --codebook book.toml --swap Edu --pairs 11",
+    "frontier all.study --runs --design 1",
+    "score survey.csv --codebook book.toml --recipe swapped.json --vary pairs=7,9 --draws 2 --measures hd1 --out d.csv",
+    "swap survey.csv --codebook book.toml --swap Edu --pairs 11 --rule Age=young&Edu=1 --save-recipe ruled.json",
+    "score survey.csv --codebook book.toml --recipe ruled.json --without rules --draws 2 --measures hellinger",
+    "swap survey.csv --codebook book.toml --method permutation --swap Age --rate 0.1 --save-recipe moved.json",
+    "error survey.csv --codebook book.toml --recipe moved.json --margin Age*Edu --realised realised.svg --draws 2",
+    "report all.study survey.csv --codebook book.toml --out report.html --readers",
+    "release survey.csv --codebook book.toml --swap Edu --pairs 11 --policy policy.toml --check",
+    "release survey.csv --codebook book.toml --study all.study --policy policy.toml --check",
     "release survey.csv --codebook book.toml --study all.study --pick --out chosen",
 )
 ELSEWHERE = {"correct", "simulate", "reproduce", "demo"}
@@ -175,7 +178,8 @@ def seeds(home: Path) -> set[str]:
     """Return every seed that the commands have left in their files."""
     study = qd.Study(home / "all.study")
     found = {str(study.recipe(int(number)).seed) for number in study.ids}
-    kept = [home / "swapped.json", home / "picked.json", home / "chosen" / "confidential" / "recipe.json"]
+    kept = [home / f"{name}.json" for name in ("swapped", "picked", "ruled", "moved")]
+    kept.append(home / "chosen" / "confidential" / "recipe.json")
     return found | {str(json.loads(path.read_text(encoding="utf-8"))["seed"]) for path in kept if path.exists()}
 
 
@@ -192,10 +196,12 @@ def test_no_command_shows_a_seed_or_lets_others_read_one_and_only_release_writes
         told = call(*words.split(), *(["--json"] if as_json else [])).output
         assert not [seed for seed in seeds(tmp_path) if seed in told], words
     known = seeds(tmp_path)
-    assert len(known) == 3 and all(len(seed) == 64 for seed in known)
+    assert len(known) == 5 and all(len(seed) == 64 for seed in known)
     written = [path for path in tmp_path.rglob("*") if path not in before and path.is_file()]
     holders = {path for path in written for seed in known if seed.encode() in path.read_bytes()}
-    assert {"all.study", "swapped.json", "picked.json", "recipe.json"} <= {path.name for path in holders}
+    assert {"all.study", "swapped.json", "picked.json", "ruled.json", "moved.json", "recipe.json"} <= {
+        path.name for path in holders
+    }
     assert not [path for path in holders if _others_can_read(path, tmp_path)], "for the owner alone"
     assert {path.parent for path in written if "public" in path.parts} == {tmp_path / "chosen" / "public"}
     assert not [path for path in holders if "public" in path.parts]

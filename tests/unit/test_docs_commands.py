@@ -12,7 +12,9 @@ import pytest
 import typer.main
 
 from quadrille.cli.app import app
+from quadrille.cli.designs import DesignCommand, method_options
 from quadrille.papers import PAPERS
+from quadrille.recipe import known_methods
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -21,7 +23,16 @@ PAGES = [
     *sorted(page for room in ("docs", "src") for page in (ROOT / room).rglob("*.md")),
 ]
 PROGRAM: Any = typer.main.get_command(app)
-OPTIONS = {flag for command in (PROGRAM, *PROGRAM.commands.values()) for param in command.params for flag in param.opts}
+OF_METHODS = {
+    flag
+    for method in known_methods().values()
+    if method.__module__.startswith("quadrille.")
+    for param in method_options(method)
+    for flag in param.opts
+}
+OPTIONS = OF_METHODS | {
+    flag for command in (PROGRAM, *PROGRAM.commands.values()) for param in command.params for flag in param.opts
+}
 OF_OTHERS = {"--help"}  # every command has it; it is no parameter
 
 FENCED = re.compile(r"^```(?P<kind>\w*)\n(?P<code>.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -62,12 +73,15 @@ def fault(command: str, *, inline: bool = False) -> str | None:
     known: Any = PROGRAM.commands[name]
     rest = [VALUES.get(word, word) for word in words[words.index(name) + 1 :]]
     flags = {flag for param in known.params for flag in param.opts} | OF_OTHERS
+    flags |= OF_METHODS if isinstance(known, DesignCommand) else set()
     if inline and all(word.startswith("-") for word in rest):
         return next((f"{name} has no option {word}" for word in rest if word not in flags), None)
     if name == "reproduce" and rest[0] not in (*PAPERS, "PAPER"):
         return f"no paper {rest[0]}"
+    if OF_OTHERS & set(rest):  # help is shown whatever else is missing
+        return next((f"{name} has no option {word}" for word in rest if word[:2] == "--" and word not in flags), None)
     try:
-        known.make_context(name, [word for word in rest if word not in OF_OTHERS], resilient_parsing=False)
+        known.make_context(name, rest, resilient_parsing=False)
     except Exception as error:
         return f"{type(error).__name__}: {error}"
     return None
@@ -94,7 +108,7 @@ def test_the_pages_have_commands_of_every_kind() -> None:
     assert named >= set(PROGRAM.commands)
     written = {command for command, _ in found}
     assert "quadrille reproduce dohrmann-2009" in written  # four spaces
-    assert "quadrille runs STUDY --chart FILE.png" in written  # inline, over two lines
+    assert "quadrille frontier STUDY --runs --chart FILE.png" in written  # inline, over two lines
     assert "quadrille convert dataset:cps8d people.csv" in written  # a console block
 
 
@@ -134,6 +148,10 @@ quadrille: not a command but a message
         "quadrille pick STUDY --max-loss",
         "quadrille pick STUDY --max-loss much",
         "quadrille simulate DESIGN",
+        "quadrille swap --metod designed --help",
+        "quadrille rates FILE --swap MS",  # a command that is gone
+        "quadrille score FILE --swap MS",  # an option of a design, which score does not take
+        "quadrille report STUDY --readers FOLDER --out FILE.html OTHER",
         "quadrille report STUDY --candidate five",
         "quadrille reproduce gomatam-2003",
         "quadrille --verson",
@@ -143,7 +161,9 @@ def test_the_test_of_commands_sees_a_wrong_one(wrong: str) -> None:
     assert fault(wrong) is not None
 
 
-@pytest.mark.parametrize("wrong", ["quadrille swap --outt", "quadrille swop", "quadrille pick --readers"])
+@pytest.mark.parametrize(
+    "wrong", ["quadrille swap --outt", "quadrille swop", "quadrille pick --readers", "quadrille score --rate"]
+)
 def test_the_test_of_commands_sees_a_wrong_mention(wrong: str) -> None:
     assert fault(wrong, inline=True) is not None
 
@@ -152,10 +172,13 @@ def test_the_test_of_commands_sees_a_wrong_mention(wrong: str) -> None:
     "right",
     [
         "quadrille release FILE --study survey.study --candidate ID --readers",
-        "quadrille reproduce boudreau-2005 [--figures FOLDER]",
-        "quadrille policy FILE POLICY --swap ... --rate ...",
+        "quadrille reproduce boudreau-2005 [--charts FOLDER]",
+        "quadrille release FILE --policy POLICY --check --swap ... --rate ...",
+        "quadrille swap FILE --method designed --keep-low hellinger",
+        "quadrille release --targets",
         'quadrille swap FILE --swap MS --rule "Age=<25 & MS=Married" > scores.txt',
         "quadrille search --help",
+        "quadrille swap --method designed --help",
         "quadrille --version",
     ],
 )

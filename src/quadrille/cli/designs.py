@@ -102,16 +102,22 @@ def recipe_of(ctx: typer.Context, method: str | None, file: Path | None) -> Reci
     params = options_of(made)
     for option in words:
         if option not in params:
-            owner = next(each for each in _methods() if option in options_of(each))
-            raise ParameterError(f"--{option} belongs to --method {owner.word()}, and this is {made.word()} swapping.")
+            owners = " or ".join(sorted(each.word() for each in _methods() if option in options_of(each)))
+            raise ParameterError(f"--{option} belongs to --method {owners}, and this is {made.word()} swapping.")
     for option, param in params.items():
         if param.required and option not in words:
             raise ParameterError(_needed(made.word(), option, param))
-    return made(**{params[option].name: _value(params[option], value) for option, value in words.items()})
+    return made(**{params[option].name: value_of(params[option], value) for option, value in words.items()})
 
 
-def _value(param: Param, value: Any) -> object:
-    return param.read(value) if param.switch is None else param.switch
+def value_of(param: Param, given: Any) -> object:
+    """Return the value that words stand for; what is no number stays a text, and the parameter refuses it by name."""
+    if param.switch is not None:
+        return param.switch
+    if param.number is int:
+        with suppress(ValueError):
+            return int(given)
+    return param.read(given)
 
 
 def _needed(word: str, option: str, param: Param) -> str:
@@ -205,11 +211,10 @@ def method_options(method: type[Recipe], *, hidden: bool = False) -> Sequence[An
 
 
 def _type_of(param: Param) -> Any:
+    """Return the type of an option; a number is read as text, so that the parameter itself says what it must be."""
     if param.switch is not None:
         return bool
-    if param.repeated:
-        return list[str] | None
-    return (param.number or str) | None
+    return list[str] | None if param.repeated else str | None
 
 
 def _help(param: Param) -> str:
@@ -217,7 +222,8 @@ def _help(param: Param) -> str:
     default: object = "" if param.required or param.switch is not None else param.otherwise or param.default
     text = ("do not " if param.switch is False else "") + _first_clause(param.help)
     shown = f" [default: {default}]" if default not in ("", None, (), {}) else ""
-    return f"{text[:1].upper()}{text[1:]}.{shown}"
+    listed = text.replace(",", " ").split()[0] in getattr(param, "words", ())  # words are typed as they stand
+    return f"{text if listed else text[:1].upper() + text[1:]}.{shown}"
 
 
 def _first_clause(text: str) -> str:

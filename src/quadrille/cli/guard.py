@@ -22,8 +22,8 @@ from quadrille.text import shown
 
 WRITTEN = frozenset(
     {
-        *("out", "write_codebook", "save_recipe", "readers"),
-        *("chart", "charts", "chart_ranking", "chart_flows", "realised", "figures"),
+        *("out", "write_codebook", "save_recipe"),
+        *("chart", "charts", "chart_flows", "realised"),
     }
 )
 """The options of all commands that name a file or a folder to write; every other path is one to read."""

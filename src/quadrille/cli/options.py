@@ -53,7 +53,7 @@ Catalog = Annotated[
     Path | None,
     value("FILE", "Catalog (.sas7bcat) with the value labels of a .sas7bdat file.", panel=ABOUT_THE_FILE),
 ]
-WriteCodebook = Annotated[Path | None, value("FILE", "Also write the codebook, TOML; - prints it.", "--write-codebook")]
+WriteCodebook = Annotated[Path | None, value("FILE", "Also write the codebook, TOML.", "--write-codebook")]
 Json = Annotated[bool, flag("--json", "Print one JSON document and nothing else.", panel=RARELY)]
 Overwrite = Annotated[bool, flag("--overwrite", "Replace what an earlier run has written.", panel=RARELY)]
 

@@ -63,7 +63,7 @@ be a table of all records: the swapped variables (columns) against variables tha
 
 estimates the original table without bias. A table of a part of the file cannot be corrected in this
 way. Where f is given by class, correct the table of each class apart and add up. Single cells become
-more variable, and small ones can come out negative. `quadrille correct TABLE.csv --note methods.md`
+more variable, and small ones can come out negative. `quadrille correct TABLE.csv --methods-note methods.md`
 does the sum and gives standard errors; with f by class, a column of the table that holds the classes
 is named with `--class-column`.
 

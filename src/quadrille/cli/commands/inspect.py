@@ -23,7 +23,10 @@ def inspect(
     reasons: Annotated[
         bool, opt.flag("--reasons", "Say why each column has its kind and role, and its label.")
     ] = False,
-    write_codebook: opt.WriteCodebook = None,
+    write_codebook: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the codebook, TOML; - prints it and nothing else."),
+    ] = None,
     overwrite: opt.Overwrite = False,
     as_json: opt.Json = False,
 ) -> None:
@@ -38,13 +41,12 @@ def inspect(
         found = qd.inspect(data, labels=categories, declared=declared)
         if write_codebook is not None and not printed:
             data.codebook.write(write_codebook)
+    if as_json:
+        book = None if write_codebook is None else str(write_codebook)
+        show.emit({"file": file, **found.as_dict(), "codebook": data.codebook.to_toml() if printed else book})
+        return
     if printed:
         typer.echo(data.codebook.to_toml(), nl=False)
-        return
-    if as_json:
-        show.emit(
-            {"file": file, **found.as_dict(), "codebook": None if write_codebook is None else str(write_codebook)}
-        )
         return
     show.show_profile(file, found)
     if reasons or write_codebook is not None:

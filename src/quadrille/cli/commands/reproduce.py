@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from types import ModuleType
+from typing import Annotated, Any
 
 from quadrille.cli import options as opt
 from quadrille.cli import show
@@ -12,7 +13,10 @@ from quadrille.errors import ParameterError
 
 def reproduce(
     paper: opt.Paper,
-    draws: opt.Draws = None,
+    draws: Annotated[
+        int | None,
+        typer.Option(metavar="NUMBER", help="How often each design is drawn. [default: as the paper's page]"),
+    ] = None,
     sampler: Annotated[
         str | None,
         opt.value("WORD", "first-uniform or pair-uniform; cells, records or both for lemons-2014."),
@@ -30,7 +34,7 @@ def reproduce(
         check_folder(charts)
     count, rule = module.DEFAULT_SEEDS if draws is None else draws, sampler or module.DEFAULT_SAMPLER
     with show.progress_bar(f"Reproducing {paper}") as progress:
-        reproduction = module.reproduce(seeds=count, sampler=rule, progress=progress)
+        reproduction = _reproduced(module, count, rule, progress)
     with writing(charts):
         drawn = [] if charts is None else [str(path) for path in module.write_figures(reproduction, charts)]
     if as_json:
@@ -40,3 +44,13 @@ def reproduce(
     if drawn:
         show.title("Figures")
         show.facts([("", path) for path in drawn])
+
+
+def _reproduced(module: ModuleType, draws: int, sampler: str, progress: show.Progress | None) -> Any:
+    """Reproduce a paper; a wrong number of draws is refused by the name of its option."""
+    try:
+        return module.reproduce(seeds=draws, sampler=sampler, progress=progress)
+    except ParameterError as error:
+        if error.parameter == "seeds":
+            raise ParameterError(f"--draws must be {error.must}. Got {error.value!r}.") from None
+        raise

@@ -10,7 +10,7 @@ import typer
 
 from quadrille.cli import options as opt
 from quadrille.cli import show
-from quadrille.cli.designs import read_recipe
+from quadrille.cli.designs import read_recipe, value_of
 from quadrille.cli.inputs import addresses, check_new, load, load_after, names
 from quadrille.cli.show import show_ranking, show_spread, statistic
 from quadrille.errors import ParameterError, bad_parameter, unknown_name
@@ -90,6 +90,8 @@ def score(
     files = {"out": out, "chart": chart, "chart_flows": chart_flows}
     for source in filter(None, (before, after)):
         check_new(*files.values(), overwrite=overwrite, source=source)
+    if draws is not None and draws < 1:
+        raise ParameterError(f"--draws must be a whole number of 1 or more. Got {draws}.")
     if after is None:
         _refuse({**areas, "where": where, "codebook-after": codebook_after}, "compares two files. Name the second one.")
         data = load(before, codebook, weight, geography)
@@ -163,6 +165,8 @@ def _compared(recipes: Sequence[Path], vary: str | None, without: str | None) ->
     (recipe,) = read
     if vary is None:
         name = _parameter(recipe, str(without), "--without")
+        if recipe.parameters()[name] == recipe.params()[name].default:
+            raise ParameterError(f"The recipe has no {without!r} to do without. Name a parameter that it gives.")
         free = recipe.changed(**{name: recipe.params()[name].default})
         return {f"without {without}": free, f"with {without}": recipe}
     from quadrille.expressions import split_outside_quotes
@@ -174,7 +178,8 @@ def _compared(recipes: Sequence[Path], vary: str | None, without: str | None) ->
     if not listed:
         raise bad_parameter("the command", "--vary", "a parameter and its values, like rate=0.01,0.05", vary)
     return {
-        f"{option} {part}": recipe.changed(**{name: param.read([part] if param.repeated else part)}) for part in listed
+        f"{option} {part}": recipe.changed(**{name: value_of(param, [part] if param.repeated else part)})
+        for part in listed
     }
 
 
