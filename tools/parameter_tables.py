@@ -16,8 +16,8 @@ from pathlib import Path
 from quadrille import params
 from quadrille.measure import MEASURES
 from quadrille.params import Param
+from quadrille.recipe import Recipe
 from quadrille.release.policy import SECTIONS, Limits
-from quadrille.swap import Recipe
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"

@@ -25,7 +25,7 @@ def inspect(
     ] = False,
     write_codebook: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write the codebook, TOML; - prints it and nothing else."),
+        opt.value("FILE", "Write the codebook, TOML; - prints it and nothing else."),
     ] = None,
     overwrite: opt.Overwrite = False,
     as_json: opt.Json = False,

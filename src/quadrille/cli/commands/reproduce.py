@@ -15,7 +15,7 @@ def reproduce(
     paper: opt.Paper,
     draws: Annotated[
         int | None,
-        typer.Option(metavar="NUMBER", help="How often each design is drawn. [default: as the paper's page]"),
+        opt.value("NUMBER", "How often each design is drawn. [default: as the paper's page]"),
     ] = None,
     sampler: Annotated[
         str | None,
