@@ -16,7 +16,7 @@ from pathlib import Path
 from quadrille import params
 from quadrille.measure import MEASURES
 from quadrille.params import Param
-from quadrille.recipe import Recipe
+from quadrille.recipe import find_method
 from quadrille.release.policy import SECTIONS, Limits
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -52,7 +52,7 @@ def table(name: str) -> str:
         return _table(("rule", "values", "left out", "meaning"), _policy())
     if name == "measures":
         return _table(("measure", "option", "left out", "meaning"), _options())
-    rows = ((f"`{param.name}`", *_cells(param)) for param in Recipe.methods[name].params().values())
+    rows = ((f"`{param.name}`", *_cells(param)) for param in find_method(name).params().values())
     return _table(("parameter", "values", "default", "meaning"), rows)
 
 
