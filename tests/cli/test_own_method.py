@@ -15,7 +15,7 @@ from cli_files import Run
 
 import quadrille as qd
 from quadrille.errors import InputError, ParameterError
-from quadrille.recipe import Recipe, find_method, schema
+from quadrille.recipe import Recipe, find_method
 
 MODULE = "agency_methods"
 PLACE = f"{MODULE}:NeighbourSwap"
@@ -126,7 +126,7 @@ def test_its_json_reads_back_with_and_without_a_version(method: Any) -> None:
 
 
 def test_a_form_can_be_made_of_it(method: Any) -> None:
-    form = schema(PLACE)
+    form = qd.schema(PLACE)
     assert form["required"] == ["method", "moving"]
     assert form["properties"]["moving"]["x-kind"] == "columns" and form["properties"]["moving"]["minItems"] == 1
     assert form["properties"]["part"]["maximum"] == 1 and form["properties"]["part"]["x-unit"] == "share of the records"
@@ -141,12 +141,17 @@ def test_a_grid_and_a_search_take_it(method: Any, data: qd.Data, folder: Path) -
     assert study.counts()["done"] == 8
     frame = study.frame()
     assert set(frame["method"]) == {"NeighbourSwap"}
-    assert set(frame["other"]) == {
-        f"moving {names}, part {part}" for names in ("Sex", "Age + Region") for part in (0.2, 0.3)
-    }
+    assert set(frame["swap"]) == {"Sex", "Age + Region"}
     chosen = study.pick("knee")
     scores = qd.score(data, chosen.recipe.plan(data), ["hellinger"])
     assert scores["hellinger"] == frame["hellinger"][chosen.candidate - 1]
+
+
+def test_workers_of_a_search_know_it(method: Any, data: qd.Data, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("quadrille.study.run.IN_PROCESS_SECONDS", 0.0)
+    recipes = qd.grid(method, moving=[["Sex"]], part=[0.2, 0.3], seed=range(8))
+    study = qd.search(data, recipes, ["exposed", "hellinger"], out=folder / "many.study", workers=2)
+    assert study.counts()["done"] == 16
 
 
 def test_it_can_be_released(method: Any, data: qd.Data, folder: Path) -> None:

@@ -17,7 +17,7 @@ from quadrille.data import tidy
 from quadrille.errors import InputError, unknown_name
 from quadrille.measure import measure_of, orient
 from quadrille.measure.base import Address, Side
-from quadrille.recipe import Recipe
+from quadrille.recipe import Recipe, find_method
 from quadrille.study.choose import Choice, choose, described
 from quadrille.study.designed import Gains, gains_of
 from quadrille.study.frontier import Cloud, clouds, dominated_by, linear_winners, non_dominated
@@ -153,7 +153,7 @@ class Study:
         parameters.pop("version")
         for name in ("swap", "same", "different"):
             shown[name] = written(parameters.pop(name, []))
-        shown["swap"] = shown["swap"] or (OF_TABLES if "tables" in parameters else ALL_KEYS)
+        shown["swap"] = shown["swap"] or _moved(str(shown["method"]), parameters)
         shown["rate"] = _rate(parameters, self.header.records)
         shown["pairs"] = parameters.pop("pairs", None)
         if isinstance(parameters.get("rate"), float):
@@ -478,3 +478,11 @@ def family(address: str) -> str:
     if name.startswith("hd") and name[2:3].isdigit():
         return "HD"
     return "pairwise" if name in PAIRWISE else "regression" if name in REGRESSION else "other"
+
+
+def _moved(method: str, parameters: Mapping[str, Any]) -> str:
+    """Name what a method moves that has no list of swap variables: its own columns, or those it knows by itself."""
+    if "tables" in parameters:
+        return OF_TABLES
+    params = find_method(method).params().values()
+    return written([name for p in params if p.moves for name in p.columns(parameters.get(p.written, ()))]) or ALL_KEYS

@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -31,6 +31,7 @@ _CODES = {
     "exposed": kernels.EXPOSED,
     "confidence": kernels.CONFIDENCE,
 }
+PACKAGE = __name__.partition(".")[0]
 _SMALL = (kernels.SMALL_CELLS, kernels.EXPOSED, kernels.CONFIDENCE)
 
 
@@ -195,7 +196,14 @@ def _safe_path() -> Generator[None]:
 _scorer: Scorer | None = None
 
 
-def begin(parent: int, data: Data, measures: Sequence[str]) -> None:
+def own_methods(designs: Iterable[str]) -> tuple[type[Recipe], ...]:
+    """Return the methods of some designs that are not of this package: a worker knows them when it receives them."""
+    texts = list(designs)
+    outside = [method for method in Recipe.methods.values() if method.__module__.split(".")[0] != PACKAGE]
+    return tuple(method for method in outside if any(f'"{method.__name__}"' in text for text in texts))
+
+
+def begin(parent: int, data: Data, measures: Sequence[str], _own: tuple[type[Recipe], ...]) -> None:
     """Prepare a worker."""
     global _scorer  # noqa: PLW0603  # the one object a worker process holds
     end_with(parent)
