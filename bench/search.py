@@ -30,7 +30,7 @@ COLUMN = "Edu"
 def candidate_ratios() -> list[Result]:
     """Compare one candidate, draw included: 488 pairs of one variable, small_cells and 8-way Hellinger."""
     data = cps8d()
-    bench = Scorer(data, MEASURES)
+    scorer = Scorer(data, MEASURES)
     design = RandomSwap([COLUMN], pairs=PAIRS, sampler="pair-uniform", seed=1).design_json()
     chunk = ([Pending(i, 1, f"number {i}") for i in range(64)], {1: design})
     frame = data.frame().to_pandas()
@@ -39,7 +39,7 @@ def candidate_ratios() -> list[Result]:
     before = np.bincount(cells, minlength=cross.possible)
     rng = np.random.default_rng(1)
     ours, vectorised, plain = best(
-        lambda: bench.run(chunk),
+        lambda: scorer.run(chunk),
         lambda: [with_numpy(rng, cells, codes, cross.stride(COLUMN), before) for _ in range(16)],
         lambda: with_pandas(rng, frame),
         repeats=7,

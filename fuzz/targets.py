@@ -130,23 +130,23 @@ def _job(raw: bytes, folder: Path) -> str:
     from quadrille.study.job import Job
 
     job = Job.read(_file(raw, folder, "job.toml"))
-    grids = job.recipes(survey(), seeds=1)
+    grids = list(job.recipes(survey(), seeds=1))
     made = [recipe.to_json() for grid in grids for recipe in islice(iter(grid), 3)]
     return f"job {len(grids)} {bool(made)}"
 
 
 def _recipe(raw: bytes, _folder: Path) -> str:
-    recipe = qd.recipe_from_json(_text(raw))
-    _law(qd.recipe_from_json(recipe.to_json()) == recipe, "the recipe does not survive JSON")
+    recipe = qd.Recipe.from_json(_text(raw))
+    _law(qd.Recipe.from_json(recipe.to_json()) == recipe, "the recipe does not survive JSON")
     plan = recipe.plan(survey())
     plan.report(survey()).as_dict()
     return f"recipe {type(recipe).__name__} {len(plan.moves)}"
 
 
 def _design(raw: bytes, folder: Path) -> str:
-    from quadrille.simulation.design import Design
+    from quadrille.simulation.design import SimulationDesign
 
-    design = Design.read(_file(raw, folder, "design.toml"))
+    design = SimulationDesign.read(_file(raw, folder, "design.toml"))
     _law(len(design.identity) == 64, "no identity")
     return f"design {len(design.factors)}"
 

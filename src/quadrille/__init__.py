@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from quadrille.inspect import inspect
     from quadrille.io import read, write
     from quadrille.io.frames import from_frame
+    from quadrille.measure import schema
     from quadrille.plan import Move, Plan
     from quadrille.recipe import Recipe
     from quadrille.release.policy import Policy
@@ -25,13 +26,11 @@ if TYPE_CHECKING:
     from quadrille.score.evaluator import Scores, measures, score
     from quadrille.score.flows import area_flows
     from quadrille.simulation.simulate import simulate
-    from quadrille.study.designed import designed_frontier
     from quadrille.study.forecast import forecast
     from quadrille.study.grid import grid
     from quadrille.study.run import search
     from quadrille.study.score_recipes import score_recipes
     from quadrille.study.study import Study
-    from quadrille.swap import recipe_from_json
     from quadrille.swap.controlled import ControlledSwap
     from quadrille.swap.designed import DesignedSwap
     from quadrille.swap.permutation import PermutationSwap
@@ -58,15 +57,14 @@ _HOME = {
     "area_flows": "score.flows",
     "before_after": "score.estimates",
     "check_policy": "release.release",
-    "designed_frontier": "study.designed",
     "forecast": "study.forecast",
     "from_frame": "io.frames",
     "grid": "study.grid",
     "inspect": "inspect",
     "measures": "score.evaluator",
     "read": "io",
-    "recipe_from_json": "swap",
     "release": "release.release",
+    "schema": "measure",
     "score": "score.evaluator",
     "score_recipes": "study.score_recipes",
     "search": "study.run",
@@ -79,6 +77,8 @@ _MODULES = ("chart", "datasets", "report", "testing", "theory")
 _OLD = {
     "check_measure": "testing.check_measure",
     "check_recipe": "testing.check_recipe",
+    "designed_frontier": "DesignedSwap.curve(...)",
+    "recipe_from_json": "Recipe.from_json",
     "rules_cost": "score_recipes(...)",
     "runs_table": "Study.runs",
     "scores_by_rate": "score_recipes(...)",
@@ -108,16 +108,15 @@ __all__ = [  # sorted as in _HOME; a test keeps the two lists equal
     "chart",
     "check_policy",
     "datasets",
-    "designed_frontier",
     "forecast",
     "from_frame",
     "grid",
     "inspect",
     "measures",
     "read",
-    "recipe_from_json",
     "release",
     "report",
+    "schema",
     "score",
     "score_recipes",
     "search",

@@ -92,19 +92,19 @@ class Variable:
         distinct = set(map(_identity, self.values)) if bool in kinds else set(self.values)
         if len(distinct) != len(self.values):
             raise InputError(f"In {where} a category or missing code is listed twice. List each once.")
-        if self.labels and len(self.labels) != len(self.categories):
-            raise InputError(
-                f"In {where} there are {len(self.labels)} labels for {len(self.categories)} categories. "
-                "Give one label per category, in the same order."
-            )
         self._check_words(where)
 
     def _check_words(self, where: str) -> None:
-        if self.missing_labels and len(self.missing_labels) != len(self.missing):
-            raise InputError(
-                f"In {where} there are {len(self.missing_labels)} labels for {len(self.missing)} missing codes. "
-                "Give one label per missing code, in the same order, an empty one for none."
-            )
+        named = (
+            ("category", "categories", self.labels, self.categories),
+            ("missing code", "missing codes", self.missing_labels, self.missing),
+        )
+        for one, many, labels, values in named:
+            if labels and len(labels) != len(values):
+                raise InputError(
+                    f"In {where} there are {len(labels)} labels for {len(values)} {many}. "
+                    f"Give one label per {one}, in the same order, an empty one for none."
+                )
         if any(not low <= high for low, high in self.missing_ranges):
             raise InputError(f"In {where} a range of missing codes ends before it starts. Write [lowest, highest].")
         if self.stored is not None and self.stored.program not in PROGRAMS:

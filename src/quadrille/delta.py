@@ -67,7 +67,7 @@ class Delta:
         old, ticks = self.ticks, self.data.ticks
         if old is None or ticks is None or not self.weight_moves:
             return old
-        move, place = next(each for each in self._places if self.data.weight in each[0].columns)
+        move, place = next((move, place) for move, place in self._places if self.data.weight in move.columns)
         new = old.copy()
         new[slice(None) if place is None else place] = ticks.values[move.given[1]]
         return new
@@ -205,9 +205,9 @@ def traces(data: Data, plan: Plan, public: Sequence[str] | None = None) -> list[
     moved = [name for name in strata if name in plan.columns]
     if data.weight in plan.columns:
         return [_weight_moved(data, moved, strata)] if strata and _tells_weight(data, plan, strata, moved) else []
-    told = [_stratum_moved(data, name) for name in moved if _parted(data, plan, name)]
+    warned = [_stratum_moved(data, name) for name in moved if _parted(data, plan, name)]
     others = [name for name in public if name in plan.columns and name not in strata]
-    return told + [
+    return warned + [
         _like_a_stratum(data, name) for name in others if _parted(data, plan, name) and _sets_weight(data, name)
     ]
 
@@ -238,12 +238,21 @@ def _weight_moved(data: Data, moved: Sequence[str], strata: Sequence[str]) -> st
     )
 
 
+def _differ(data: Data, columns: Sequence[str], rows: Rows, source: Rows) -> NDArray[np.bool_]:
+    """Tell, pair by pair, whether two rows differ in any of some columns."""
+    differ = np.zeros(len(rows), dtype=np.bool_)
+    for name in columns:
+        values = data[name].values
+        differ |= unequal(values[rows], values[source])
+    return differ
+
+
 def _parted(data: Data, plan: Plan, name: str) -> bool:
     """Tell whether a record gets a value of this column from a record of another weight."""
     assert data.ticks is not None
-    values, ticks = data[name].values, data.ticks.values
+    ticks = data.ticks.values
     rows, source = next(move.given for move in plan.moves if name in move.columns)
-    return bool((unequal(values[rows], values[source]) & (ticks[rows] != ticks[source])).any())
+    return bool((_differ(data, (name,), rows, source) & (ticks[rows] != ticks[source])).any())
 
 
 def _tells_weight(data: Data, plan: Plan, strata: Sequence[str], moved: Sequence[str]) -> bool:
@@ -396,19 +405,14 @@ def _pairs(plan: Plan) -> int | None:
 
 def _moved(move: Move, name: str, plan: Plan, data: Data) -> Moved:
     rows, source = move.given
-    values = data[name].values
-    changed = int(unequal(values[rows], values[source]).sum())
+    changed = int(_differ(data, (name,), rows, source).sum())
     pairs = None if move.pairs is None else len(move.pairs)
     return Moved(name, plan.asked, pairs, len(rows), changed, len(rows) / data.n, changed / data.n)
 
 
 def _false(move: Move, data: Data) -> int:
     rows, source = (move.pairs[:, 0], move.pairs[:, 1]) if move.pairs is not None else move.given
-    same = np.ones(len(rows), dtype=bool)
-    for name in move.columns:
-        values = data[name].values
-        same &= ~unequal(values[rows], values[source])
-    return int(same.sum())
+    return len(rows) - int(_differ(data, move.columns, rows, source).sum())
 
 
 def _compensating(old: np.ndarray, new: np.ndarray) -> int:

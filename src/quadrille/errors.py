@@ -19,6 +19,22 @@ class QuadrilleError(Exception):
     The 'rate' parameter of RandomSwap must be a number in (0, 1]. Got 3.
     """
 
+    hint: str = ""
+    """The advice that the message ends with, where it can be told from the reason."""
+
+    @property
+    def reason(self) -> str:
+        """The message without the advice.
+
+        >>> import quadrille as qd
+        >>> try:
+        ...     qd.RandomSwap(["Race"], pairs=8000, seed=1).plan(qd.datasets.cps8d())
+        ... except qd.QuadrilleError as error:
+        ...     print(error.reason)
+        8,000 pairs cannot be drawn for swapping Race: the maximum is 7,080.
+        """
+        return str(self).removesuffix(self.hint).rstrip()
+
 
 class ParameterError(QuadrilleError):
     """A parameter of a recipe, a measure or a function is out of its range.
@@ -65,22 +81,20 @@ class InfeasibleError(QuadrilleError):
 
     def __init__(self, asked: int, maximum: int, *, exact: bool, where: str) -> None:
         limit = f"the maximum is {maximum:,}" if exact else f"at most {maximum:,} are possible"
-        super().__init__(
-            f"{asked:,} pairs cannot be drawn for {where}: {limit}. "
-            "Ask for fewer pairs or a lower rate, or relax the constraints."
-        )
+        self.hint = "Ask for fewer pairs or a lower rate, or relax the constraints."
+        super().__init__(f"{asked:,} pairs cannot be drawn for {where}: {limit}. {self.hint}")
         self.asked = asked
         self.maximum = maximum
         self.exact = exact
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (infeasible, (str(self), self.asked, self.maximum, self.exact))
+        return (infeasible, (self.reason, self.asked, self.maximum, self.exact, self.hint))
 
 
-def infeasible(message: str, asked: int, maximum: int, exact: bool = False) -> InfeasibleError:
-    """Build the error with a message of its own."""
+def infeasible(reason: str, asked: int, maximum: int, exact: bool = False, hint: str = "") -> InfeasibleError:
+    """Build the error with a reason, and advice, of its own."""
     error = InfeasibleError(asked, maximum, exact=exact, where="")
-    error.args = (message,)
+    error.args, error.hint = (f"{reason} {hint}".rstrip(),), hint
     return error
 
 

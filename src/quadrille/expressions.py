@@ -1,4 +1,4 @@
-"""Plausibility rules: what no record may become by a swap, such as `Age<16 & MS=Widowed`.
+"""The little languages: conditions (`Sex=Male & Hours>=40`), models (`score ~ age + C(race)`), plausibility rules.
 
 A rule is a condition that no record may meet after a swap unless it met it before. Records that meet it already are
 counted and may stay as they are.
@@ -66,13 +66,13 @@ class Condition:
             if self.labels[0] in marks:
                 raise InputError(_missing_bound(column.variable))
             return cast("Flags", _COMPARE[self.sign](column.values, _number(self.labels[0], column.variable)))
-        found = np.isin(column.values, [_number(label, column.variable) for label in self.labels if label not in marks])
+        met = np.isin(column.values, [_number(label, column.variable) for label in self.labels if label not in marks])
         wanted = [marks[label] for label in self.labels if label in marks]
         if wanted or "" in self.labels:
             positions = missing_positions(column.values)
-            found |= np.isin(positions, wanted)
-            found |= np.isnan(column.values) & (positions < 0) & ("" in self.labels)
-        return ~found if self.negated else found
+            met |= np.isin(positions, wanted)
+            met |= np.isnan(column.values) & (positions < 0) & ("" in self.labels)
+        return ~met if self.negated else met
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,10 @@ def _codes(column: Column, label: str) -> list[int]:
     values = [code for code, value in enumerate(variable.values) if str(value) == label]
     labelled = [code for code, value in enumerate(variable.values) if words.get(value) == label]
     if not values and not labelled:
-        raise InputError(_no_category(variable))
+        raise InputError(
+            f"A condition names a category that column {variable.name!r} does not have. "
+            f"It has {len(variable.values):,}; `quadrille inspect --categories` lists them."
+        )
     return values or labelled
 
 
@@ -171,25 +174,18 @@ def _number(text: str, variable: Variable) -> float:
     if text == "":
         return nan
     try:
-        found = float(text)
+        number = float(text)
     except ValueError:
-        found = nan
-    if not isfinite(found):
+        number = nan
+    if not isfinite(number):
         raise InputError(
             f"A condition compares column {variable.name!r}, which holds numbers, with something that is none."
         )
-    return found
+    return number
 
 
 def _missing_bound(variable: Variable) -> str:
     return f"A condition compares column {variable.name!r} with a missing code, which is neither small nor large."
-
-
-def _no_category(variable: Variable) -> str:
-    return (
-        f"A condition names a category that column {variable.name!r} does not have. "
-        f"It has {len(variable.values):,}; `quadrille inspect --categories` lists them."
-    )
 
 
 def split_outside_quotes(text: str, separator: str) -> list[str]:
@@ -506,29 +502,6 @@ class Rules:
         """Count, rule by rule, the records that break it after a plan and did not before."""
         after = plan.apply(self.data)
         return tuple(int((_all(each, after) & ~_all(each, self.data)).sum()) for each in self.conditions)
-
-
-def rules_told(facts: Mapping[str, object]) -> list[tuple[str, str]]:
-    """Tell what a plan remembers of its rules, as names and words: in all, then rule by rule; nothing without rules.
-
-    >>> from quadrille.expressions import rules_told
-    >>> rows = [{"rule": "Age<16 & MS=Widowed", "broken_before": 2, "moved": "MS", "pairs_excluded": 50}]
-    >>> for line in rules_told({"rules": rows, "pairs_excluded": 50, "pairs_without_rules": 4000}):
-    ...     print(": ".join(line))
-    rules: exclude 50 of 4,000 pairs (1.25 %)
-    Age<16 & MS=Widowed: excludes 50 pairs that exchange MS; 2 records meet it already
-    """
-    rows = cast("Sequence[Mapping[str, object]]", facts.get("rules", ()))
-    if not rows:
-        return []
-    excluded, possible = cast("int", facts["pairs_excluded"]), cast("int", facts.get("pairs_without_rules", 0))
-    share = f" of {possible:,} pairs ({100 * excluded / possible:.3g} %)" if possible else " pairs"
-    return [("rules", f"exclude {excluded:,}{share}"), *((str(row["rule"]), _row_told(row)) for row in rows)]
-
-
-def _row_told(row: Mapping[str, object]) -> str:
-    does = f"excludes {row['pairs_excluded']:,} pairs that exchange {row['moved']}"
-    return f"{row.get('remark', does)}; {row['broken_before']:,} records meet it already"
 
 
 def _all(conditions: Iterable[Condition], data: Data) -> Flags:

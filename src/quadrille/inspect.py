@@ -11,7 +11,7 @@ import numpy as np
 
 from quadrille.codebook import records_in
 from quadrille.data import Column, Cross, Data
-from quadrille.io.frames.identifiers import MOST_ORDINAL, can_be_rounded, sort_of, suspicion, tally, words
+from quadrille.io.frames.identifiers import MOST_ORDINAL, can_be_rounded, name_kind, suspicion, tally, words
 from quadrille.io.stat.dates import counted_in
 from quadrille.io.stat.read import was_moment
 
@@ -168,7 +168,7 @@ def reason(column: Column, data: Data, declared: Collection[str]) -> str:
 
 
 def _why_identifier(column: Column) -> str:
-    sort = sort_of(column.variable.name, column.variable.label)
+    sort = name_kind(column.variable.name, column.variable.label)
     what = "text" if column.dtype == "String" else "numbers"
     if sort in ("direct", "short", "point"):
         why = "called like a name, an address or a number of a person"

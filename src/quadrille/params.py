@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, MISSING, dataclass, fields, replace
 from functools import cached_property
 from math import inf, isfinite, nan
@@ -29,7 +29,7 @@ from typing import (
     get_type_hints,
 )
 
-from quadrille.errors import InputError, bad_parameter, unknown_name
+from quadrille.errors import InputError, ParameterError, bad_parameter, unknown_name
 
 REQUIRED = object()
 """The default of a parameter that has none."""
@@ -218,7 +218,7 @@ class ColumnSets(Param):
 
     def shape(self) -> dict[str, object]:
         one = {"type": "array", "items": {"type": "string"}, "uniqueItems": True, "minItems": 1}
-        return {"type": "array", "items": one}
+        return {"type": "array", "items": {"anyOf": [one, {"type": "string", "minLength": 1}]}}
 
 
 @dataclass(frozen=True)
@@ -433,7 +433,8 @@ class Weights(Param):
 
     def shape(self) -> dict[str, object]:
         number = {"type": "number", "minimum": 0}
-        return {"type": "object", "properties": dict.fromkeys(self.names, number), "additionalProperties": False}
+        named: dict[str, object] = dict.fromkeys(self.names, number)
+        return {"type": "object", "properties": named, "additionalProperties": False, "minProperties": 1}
 
 
 @dataclass(frozen=True)
@@ -704,3 +705,110 @@ def as_written(value: object) -> str:
     if isinstance(value, float) and not isfinite(value):
         return str(value)
     return json.dumps(value, ensure_ascii=False, default=str)
+
+
+@dataclass(frozen=True)
+class UpTo(Count):
+    """A whole number from `least` to `most`."""
+
+    most: int = 999_999_999
+
+    example = "3"
+
+    def check(self, owner: str, parameter: str, value: object) -> object:
+        if isinstance(value, bool) or not isinstance(value, int) or not self.least <= value <= self.most:
+            must = self.must or f"a whole number from {self.least:,} to {self.most:,}"
+            raise bad_parameter(owner, parameter, must, value)
+        return value
+
+    def shape(self) -> dict[str, object]:
+        return super().shape() | {"maximum": self.most}
+
+
+@dataclass(frozen=True)
+class Digits(UpTo):
+    """A whole number in the address of a measure; with `most` 1 a switch, which is off when it is left out."""
+
+    def check(self, owner: str, parameter: str, value: object) -> object:
+        text, places = str(value), len(str(UpTo.most))
+        if not text.isdecimal() or len(text) > places or int(text) < 1:
+            raise bad_parameter(owner, parameter, f"a whole number of 1 or more, with at most {places} digits", value)
+        if int(text) > self.most:
+            raise bad_parameter(owner, parameter, "1, or left out", value)
+        return int(text)
+
+
+@dataclass(frozen=True)
+class Setting(Param):
+    """A parameter that only files have: it reads itself from its table, and says where a fault is."""
+
+    def of_table(self, table: Table) -> object:
+        """Return the value, which is there."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Text(Setting):
+    """A text that is not empty."""
+
+    kind = "text"
+
+    def of_table(self, table: Table) -> object:
+        return table.text(self.written)
+
+    def shape(self) -> dict[str, object]:
+        return {"type": "string", "minLength": 1}
+
+
+@dataclass(frozen=True)
+class Texts(Setting):
+    """A list of `what`, each once; where only some are `known`, an unknown one is reported as no such `one`."""
+
+    what: str = "texts"
+    one: str = "text"
+    known: Callable[[], Sequence[str]] = tuple
+
+    kind = "texts"
+
+    def of_table(self, table: Table) -> object:
+        """An empty list that is written would be a rule about nothing."""
+        listed = table.texts(self.written, self.what, least=1)
+        known = self.known()
+        for index, text in enumerate(listed):
+            if known and text not in known:
+                table.refuse(str(unknown_name(self.one, text, known)), self.written, index)
+        return listed
+
+    def shape(self) -> dict[str, object]:
+        known = list(self.known())
+        one = {"type": "string", "enum": known} if known else {"type": "string"}
+        return {"type": "array", "items": one, "uniqueItems": True, "minItems": 1}
+
+
+@dataclass(frozen=True)
+class ConditionText(Text):
+    """A condition on records, such as Sex=Male & Hours>=40."""
+
+    kind = "condition"
+
+
+@dataclass(frozen=True)
+class Models(Texts):
+    """Regressions, such as score ~ age + C(race)."""
+
+    kind = "models"
+
+
+def setting(table: Table, param: Param) -> object:
+    """Return a setting as its declaration reads it, or its default; a fault is reported with its place."""
+    key = param.written
+    if key not in table.values:
+        if param.required:
+            table.require(key, param.example)
+        return param.default
+    if isinstance(param, Setting):
+        return param.of_table(table)
+    try:
+        return param.check(table.place, key, table.values[key])
+    except ParameterError as error:  # texts as TOML writes them
+        return table.demand((error.must or str(error)).replace("'", '"'), table.values[key], key)

@@ -41,7 +41,7 @@ class Prepared:
     """The one-off preparation of a design for one data set; `draw` makes the plan of a seed.
 
     Drawing works on scratch memory that it leaves as it found it, one draw at a time. `exchange` describes the draw
-    where it is simple enough for the fast lane of a search.
+    where it is simple enough for the fused scorer of a search.
     """
 
     def __init__(self, draw: Callable[[Stream], Plan], *, exchange: Exchange | None = None) -> None:
@@ -108,6 +108,18 @@ class Recipe(ABC):
         'random'
         """
         return cls.__name__.removesuffix("Swap").lower() or cls.__name__.lower()
+
+    @classmethod
+    def schema(cls) -> dict[str, Any]:
+        """Return the JSON Schema of its recipes, made from the declarations of its parameters.
+
+        >>> import quadrille as qd
+        >>> qd.RandomSwap.schema()["properties"]["differ"]["enum"]
+        ['all', 'any', 'none']
+        """
+        made = object_schema(cls.__name__, cls.params().values(), {"method": cls.__name__})
+        made["properties"]["version"] = {"const": cls.version}
+        return made
 
     def check(self) -> None:  # noqa: B027  # most methods have nothing to add
         """Refuse parameters that do not go together; each by itself has been checked."""
@@ -269,25 +281,6 @@ def find_method(name: str, *, where: str = "") -> type[Recipe]:
         if name in (point.name, point.value.rpartition(":")[2]):
             return _imported(point.value)
     raise unknown_name("method", name, methods, where=where)
-
-
-def schema(name: str) -> dict[str, Any]:
-    """Return the JSON Schema of a recipe, by the name of its method, or of the options of a measure.
-
-    It is made from the declarations of the parameters, and a form can be built from it: besides the usual keywords,
-    `x-kind` says what a value is (columns, share, count, word, ...) and `x-unit` what a number counts.
-
-    Example
-    -------
-    >>> import quadrille as qd
-    >>> form = qd.schema("RandomSwap")
-    >>> form["required"], form["properties"]["rate"]["maximum"], form["properties"]["differ"]["enum"]
-    (['method', 'swap'], 1.0, ['all', 'any', 'none'])
-    """
-    method = find_method(name)
-    made = object_schema(method.__name__, method.params().values(), {"method": method.__name__})
-    made["properties"]["version"] = {"const": method.version}
-    return made
 
 
 def _imported(place: str) -> type[Recipe]:

@@ -19,10 +19,7 @@ from quadrille import kernels
 from quadrille.data import Cells, Codes, Cross, Data
 from quadrille.delta import OUTSIDE, Delta, Fused, scratch
 from quadrille.errors import MismatchError
-from quadrille.expressions import Where
-
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
+from quadrille.expressions import Flags, Ints, Where
 
 _NONE = np.empty(0, dtype=np.int64)
 
@@ -76,6 +73,11 @@ class Counted(Summary):
     def net(self, delta: Delta, cross: Cross) -> tuple[Cells, Ints]:
         """Return the cells of its cross whose counts or ticks change, ascending, and by how much, (2, m)."""
 
+    def leave_out(self, cells: Cells, data: Data, values: Callable[[str], Codes]) -> None:
+        """Put records outside, in place, whose values do not meet the condition."""
+        for condition in self.where.conditions if self.where else ():
+            cells[~condition.allowed(data)[values(condition.variable)]] = OUTSIDE
+
     def of(self, data: Data, original: Data | None = None, swapped: Flags | None = None) -> Tally:
         """Count."""
         return Tally.count_cells(self, data, self.cells(data, original, swapped))
@@ -92,9 +94,7 @@ class Table(Counted):
     def cells(self, data: Data, original: Data | None = None, swapped: Flags | None = None) -> Cells:
         """Return the cell of every record."""
         cells = self.cross(data).cells(data)
-        if self.where:
-            for condition in self.where.conditions:
-                cells[~condition.allowed(data)[data[condition.variable].values]] = OUTSIDE
+        self.leave_out(cells, data, lambda name: data[name].values)
         return cells
 
     def net(self, delta: Delta, cross: Cross) -> tuple[Cells, Ints]:
@@ -118,20 +118,15 @@ class Table(Counted):
         old, new = delta.cells(cross)
         if self.where:
             old, new = old.copy(), new.copy()
-            for condition in self.where.conditions:
-                allowed = condition.allowed(delta.data)
-                was, now = delta.values(condition.variable)
-                old[~allowed[was]] = OUTSIDE
-                new[~allowed[now]] = OUTSIDE
+            self.leave_out(old, delta.data, lambda name: delta.values(name)[0])
+            self.leave_out(new, delta.data, lambda name: delta.values(name)[1])
         return old, new
 
     def _lookup(self, fused: Fused, data: Data) -> NDArray[np.int32]:
         """Return the table's cell for every cell of a fused cross that contains it."""
         every = np.arange(fused.cross.possible, dtype=np.int64)
         cells = fused.cross.project(every, self.cross(data))
-        if self.where:
-            for condition in self.where.conditions:
-                cells[~condition.allowed(data)[fused.cross.codes(every, condition.variable)]] = OUTSIDE
+        self.leave_out(cells, data, lambda name: fused.cross.codes(every, name))
         return cells.astype(np.int32)
 
 
@@ -175,8 +170,7 @@ class Transition(Counted):
         """Return the cell of every record; without an original nothing has changed yet."""
         first = original or data
         cells = self._join(data, [(first[v].values, data[v].values) for v in self.variables])
-        for condition in self.where.conditions if self.where else ():
-            cells[~condition.allowed(first)[first[condition.variable].values]] = OUTSIDE
+        self.leave_out(cells, first, lambda name: first[name].values)
         return cells
 
     def net(self, delta: Delta, cross: Cross) -> tuple[Cells, Ints]:
@@ -184,9 +178,8 @@ class Transition(Counted):
         values = [delta.values(name) for name in self.variables]
         old = self._join(delta.data, [(was, was) for was, _ in values])
         new = self._join(delta.data, values)
-        for condition in self.where.conditions if self.where else ():
-            outside = ~condition.allowed(delta.data)[delta.values(condition.variable)[0]]
-            old[outside] = new[outside] = OUTSIDE
+        for cells in (old, new):
+            self.leave_out(cells, delta.data, lambda name: delta.values(name)[0])
         return net_of_rows(cross, delta, old, new)
 
     def _join(self, data: Data, values: Sequence[tuple[Codes, Codes]]) -> Cells:

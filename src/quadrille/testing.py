@@ -18,7 +18,6 @@ from quadrille.randomness import is_secret
 from quadrille.recipe import Recipe
 from quadrille.score.evaluator import Evaluator, Scores
 from quadrille.summary import Table
-from quadrille.swap import recipe_from_json
 
 _PARTS = 3
 _TOLERANCE = 1e-12
@@ -44,7 +43,7 @@ def check_recipe(recipe: Recipe, data: Data) -> Plan:
     Plan(10 records, columns Edu)
     """
     plan = recipe.plan(data)
-    _law(recipe_from_json(recipe.to_json()) == recipe, "its JSON does not give the same recipe back")
+    _law(Recipe.from_json(recipe.to_json()) == recipe, "its JSON does not give the same recipe back")
     _law(
         not is_secret(seed := recipe.parameters()["seed"]) or seed not in repr(recipe), "its text shows the secret seed"
     )

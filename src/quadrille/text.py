@@ -22,11 +22,7 @@ def read_text(path: str | Path, what: str) -> str:
 
     What it is goes into the message, as in "the codebook".
     """
-    try:
-        text = read_bytes(path, what).decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise _unreadable(path, what, "not UTF-8 text") from None
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+    return _decoded(read_bytes(path, what), path, what)
 
 
 def read_bytes(path: str | Path, what: str, *, most: int = MOST_BYTES) -> bytes:
@@ -43,6 +39,13 @@ def read_bytes(path: str | Path, what: str, *, most: int = MOST_BYTES) -> bytes:
     if len(contents) > most:
         raise _unreadable(path, what, f"it has more than {most:,} bytes")
     return contents
+
+
+def _decoded(raw: bytes, path: str | Path, what: str) -> str:
+    try:
+        return raw.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+    except UnicodeDecodeError:
+        raise _unreadable(path, what, "not UTF-8 text") from None
 
 
 def _unreadable(path: str | Path, what: str, reason: str) -> InputError:
@@ -96,10 +99,7 @@ def read_toml_bytes(path: Path, what: str) -> bytes:
 
 def parse_toml(raw: bytes, path: Path, what: str) -> dict[str, object]:
     """Turn what was read into its tables; a byte order mark, which Windows editors put first, is skipped."""
-    try:
-        text = raw.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
-    except UnicodeDecodeError:
-        raise InputError(f"Cannot read {what} {str(path)!r}: not UTF-8 text. Check the path.") from None
+    text = _decoded(raw, path, what)
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

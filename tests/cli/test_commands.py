@@ -144,7 +144,7 @@ def test_swap_writes_the_file_in_its_order_and_a_private_recipe_that_repeats_it(
     assert "not a release" in result.stderr
     assert "cannot be repeated" not in result.stderr
     assert stat.S_IMODE((folder / "new.json").stat().st_mode) == 0o600
-    recipe = qd.recipe_from_json((folder / "new.json").read_text())
+    recipe = qd.Recipe.from_json((folder / "new.json").read_text())
     data = qd.read(folder / "good.csv")
     assert recipe.parameters()["swap"] == ("Sex", "Age", "Region")
     assert recipe.plan(data).apply(data).frame().equals(qd.read(folder / "new.csv").frame())
@@ -162,7 +162,7 @@ def test_swap_passes_every_option_to_the_recipe(run: Run, folder: Path) -> None:
         " --sampler pair-uniform --seed 11 --save-recipe new.json"
     )
     assert run(words).exit_code == 0
-    assert qd.recipe_from_json((folder / "new.json").read_text()) == qd.RandomSwap(
+    assert qd.Recipe.from_json((folder / "new.json").read_text()) == qd.RandomSwap(
         ["Sex", "Age"],
         pairs=4,
         same=["Region"],
@@ -177,7 +177,7 @@ def test_swap_passes_every_option_to_the_recipe(run: Run, folder: Path) -> None:
 def test_a_hexadecimal_seed_is_taken_as_it_is(run: Run, folder: Path) -> None:
     seed = "12" * 32
     assert run(f"swap good.csv --swap Sex --pairs 4 --seed {seed} --save-recipe new.json").exit_code == 0
-    assert qd.recipe_from_json((folder / "new.json").read_text()).parameters()["seed"] == seed
+    assert qd.Recipe.from_json((folder / "new.json").read_text()).parameters()["seed"] == seed
 
 
 def test_json_of_swap_holds_the_design_and_the_scores_but_no_seed(run: Run, folder: Path) -> None:
@@ -185,7 +185,7 @@ def test_json_of_swap_holds_the_design_and_the_scores_but_no_seed(run: Run, fold
     result = run([*words, "--measures", "hellinger(Sex*Age, where=Region!=ZQr0),total_variation"])
     found = document(result)
     assert found["recipe"] == {"method": "RandomSwap", "version": 1, "swap": ["Sex"], "pairs": 5}
-    data, recipe = qd.read(folder / "good.csv"), qd.recipe_from_json((folder / "new.json").read_text())
+    data, recipe = qd.read(folder / "good.csv"), qd.Recipe.from_json((folder / "new.json").read_text())
     addresses = ["hellinger(Sex*Age, where=Region!=ZQr0)", "total_variation"]
     expected = qd.score(data, recipe.plan(data), addresses)
     assert {name: row["value"] for name, row in found["scores"].items()} == dict(expected)  # type: ignore[attr-defined]

@@ -74,7 +74,7 @@ def test_every_option_reaches_its_parameter() -> None:
     )
 
 
-def test_swap_shows_what_became_of_the_small_cells(run: Run) -> None:
+def test_swap_shows_the_outcome_for_the_small_cells(run: Run) -> None:
     text = shown(run("swap dataset:cps8d --method designed --seed 3"))
     facts = qd.DesignedSwap(seed=3).plan(qd.datasets.cps8d()).report(qd.datasets.cps8d()).details
     assert f"547 cells of 1 or 2 records: {facts['camouflaged']} camouflaged" in text

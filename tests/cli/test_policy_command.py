@@ -112,7 +112,8 @@ def test_two_policies_that_are_kept_are_shown_and_recorded(
     assert done.stdout.index("Policy: Other") < done.stdout.index("Policy: Plover")
     assert "both policies  pass" in done.stdout and "named by QUADRILLE_POLICY" in done.stdout
     dossier = (policies / "release" / "confidential" / "dossier.md").read_text()
-    assert "- Policy: Other (`other.toml`)" in dossier and "- Policy: Plover (`loose.toml`)" in dossier
+    assert "## Policy: Other" in dossier and "- policy file: other.toml, SHA-256" in dossier
+    assert "## Policy: Plover" in dossier and "- policy file: loose.toml, SHA-256" in dossier
 
 
 def test_the_frontier_is_judged_by_both_policies(run: Run, policies: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -299,7 +299,7 @@ def test_pick_pins_a_note_that_the_frontier_shows(run: Run, folder: Path) -> Non
 
 def test_pick_saves_the_recipe_for_its_owner_alone(run: Run, folder: Path) -> None:
     found = document(run("pick small.study --save-recipe new.json --json"))
-    recipe = qd.recipe_from_json((folder / "new.json").read_text())
+    recipe = qd.Recipe.from_json((folder / "new.json").read_text())
     assert recipe == qd.Study(folder / "small.study").recipe(found["candidate"])
     assert stat.S_IMODE((folder / "new.json").stat().st_mode) == 0o600
     assert run("pick small.study --save-recipe new.json").exit_code == 2
@@ -321,7 +321,7 @@ def test_a_candidate_is_released_by_its_recipe(which: str, run: Run, folder: Pat
     study = qd.Study(folder / "small.study")
     recipe = study.recipe(7) if which == "--candidate 7" else study.pick("knee").recipe
     found = document(run(f"{RELEASE} {which} --out new --json"))
-    assert qd.recipe_from_json((folder / "new/confidential/recipe.json").read_text()) == recipe
+    assert qd.Recipe.from_json((folder / "new/confidential/recipe.json").read_text()) == recipe
     number = 7 if which == "--candidate 7" else study.pick("knee").candidate
     row = study.frame()[number - 1].to_dicts()[0]
     for measure in study.measures:

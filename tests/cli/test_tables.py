@@ -267,7 +267,7 @@ def test_a_table_takes_no_options_of_a_file(run: Run, table: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("error table.csv --swapped row", "Give one of 'rate'"),
+        ("error table.csv --swapped row", "one of 'rate'"),
         ("error table.csv --swapped middle --rate 0.1", "must be one of 'row', 'column'. Got 'middle'"),
         (
             "error table.csv --swapped row --records 3",
@@ -282,7 +282,7 @@ def test_a_table_takes_no_options_of_a_file(run: Run, table: Path) -> None:
         ("correct table.csv --f 0.1 --class-column N", "--class-column needs --note"),
         ("error table.csv --swapped row --rate 1.5", "must be a number in (0, 1]. Got 1.5"),
         ("error table.csv --swapped row --rate 0.000001", "moves no record of the table's 607,745"),
-        ("error totals.csv --swapped row --rate 0.1", "The row 'all of them' of the table of error_of_counts looks"),
+        ("error totals.csv --swapped row --rate 0.1", "The row 'all of them' of the table of compare_errors looks"),
         ("correct totals.csv --f 0.1", "it equals the sum of the other rows. Leave totals out"),
         ("error dataset:cps8d --swap Age --margin Age*MS --rate 0.1 --no-totals", "--no-totals is for a table"),
         ("error good.csv --rate 0.1", "Name the variables to swap with --swap and the table with --margin"),

@@ -14,8 +14,8 @@ from rich.console import Console
 from quadrille.errors import QuadrilleError
 from quadrille.papers import PAPERS, get
 from quadrille.papers import boudreau_2005 as paper
-from quadrille.papers.boudreau_2005 import draws, tables
-from quadrille.papers.boudreau_2005.claims import exponents, worked
+from quadrille.papers.boudreau_2005 import run
+from quadrille.papers.boudreau_2005.claims import draws_agree, exponents, worked
 from quadrille.papers.reproduction import Reproduction
 from quadrille.theory import swap_error
 
@@ -35,28 +35,28 @@ def verdict(found: Reproduction, words: str) -> tuple[bool, str]:
     [("cycles", 315, 22.58804, 23.20468), ("pairs", 105, 22.58804, 21.61678)],
 )
 def test_the_small_file_has_the_published_moments_by_enumeration_and_by_formula(
-    kind: tables.Kind, permutations: int, mean: float, variance: float
+    kind: run.Kind, permutations: int, mean: float, variance: float
 ) -> None:
-    found = tables.enumerated(kind)
+    found = run.enumerated(kind)
     assert len(found.values) == permutations
     assert round(float(found.mean), 5) == round(found.formula.expected, 5) == mean
     assert round(float(found.variance), 5) == round(found.formula.variance, 5) == variance
     assert found.off < 1e-10
-    assert float(tables.before()) == 24.060698 == round(found.formula.value, 12)
+    assert float(run.before()) == 24.060698 == round(found.formula.value, 12)
 
 
 def test_the_distribution_of_table_1_is_the_enumerated_one() -> None:
-    found = tables.enumerated("cycles")
-    assert dict(found.counts()) == tables.PUBLISHED
-    assert sum(tables.PUBLISHED.values()) == 315
+    found = run.enumerated("cycles")
+    assert dict(found.counts()) == run.PUBLISHED
+    assert sum(run.PUBLISHED.values()) == 315
     assert f"{found.rmse:.4f}" == "5.0372"
-    for kind in tables.KINDS:
-        for source in tables._permutations(kind):
+    for kind in run.KINDS:
+        for source in run._permutations(kind):
             assert sorted(source) == list(range(7)) and sum(u != v for u, v in enumerate(source)) == 4
 
 
 def test_regions_have_the_published_sizes_and_the_rate_gives_whole_pairs() -> None:
-    one, two = (tables.region(name) for name in tables.REGIONS)
+    one, two = (run.region(name) for name in run.REGIONS)
     assert (one.n, two.n) == (907_999, 89)
     assert (one.moved("pairs"), two.moved("pairs")) == (45_400, 4)
     assert (one.moved("cycles"), two.moved("cycles")) == (45_400, 4)
@@ -66,10 +66,10 @@ def test_regions_have_the_published_sizes_and_the_rate_gives_whole_pairs() -> No
         assert (region.rounded % 5 == 0).all() and (abs(region.rounded - region.counts) < 5).all()
 
 
-@pytest.mark.parametrize("name", tables.REGIONS)
+@pytest.mark.parametrize("name", run.REGIONS)
 def test_biases_of_a_table_are_those_of_independence_and_add_up_to_nothing(name: str) -> None:
-    region = tables.region(name)
-    found = tables.cells(region, "pairs")
+    region = run.region(name)
+    found = run.cells(region, "pairs")
     bias = np.array([cell.swap.bias for cell in found]).reshape(region.counts.shape)
     independent = np.outer(region.counts.sum(axis=1), region.counts.sum(axis=0)) / region.n
     expected = region.moved("pairs") / (region.n - 1) * (independent - region.counts)
@@ -81,7 +81,7 @@ def test_biases_of_a_table_are_those_of_independence_and_add_up_to_nothing(name:
 
 
 def test_the_worked_cell_has_the_error_of_equal_weights_and_not_5800(reproduced: Reproduction) -> None:
-    cell = worked(tables.cells(tables.region("I"), "pairs"))
+    cell = worked(run.cells(run.region("I"), "pairs"))
     assert cell.count == 294_438
     assert [round(x, 2) for x in (cell.swap.bias, cell.swap.sd, cell.swap.rmse)] == [-5397.22, 73.75, 5397.72]
     assert cell.rounding.rmse == pytest.approx(6**0.5)
@@ -90,8 +90,8 @@ def test_the_worked_cell_has_the_error_of_equal_weights_and_not_5800(reproduced:
 
 
 def test_the_equivalent_swap_is_the_first_to_reach_the_error_of_rounding() -> None:
-    region = tables.region("II")
-    for place, cell in zip(np.ndindex(*region.counts.shape), tables.cells(region, "pairs"), strict=True):
+    region = run.region("II")
+    for place, cell in zip(np.ndindex(*region.counts.shape), run.cells(region, "pairs"), strict=True):
         age, status = (np.repeat(codes.ravel(), region.counts.ravel()) for codes in np.indices(region.counts.shape))
         a, b = age == place[0], status == place[1]
         last = 88 if cell.equivalent is None else cell.equivalent
@@ -101,7 +101,7 @@ def test_the_equivalent_swap_is_the_first_to_reach_the_error_of_rounding() -> No
 
 
 def test_equivalent_swaps_of_the_worked_cell_and_those_that_never_get_there() -> None:
-    one, two = (tables.cells(tables.region(name), "pairs") for name in tables.REGIONS)
+    one, two = (run.cells(run.region(name), "pairs") for name in run.REGIONS)
     assert (worked(one).equivalent, worked(two).equivalent) == (18, 28)
     assert all(cell.equivalent is not None for cell in one)
     assert [cell.label for cell in two if cell.equivalent is None] == [
@@ -138,7 +138,7 @@ def test_verdicts(reproduced: Reproduction, words: str, holds: bool) -> None:
 
 
 def test_powers_are_those_of_the_same_cell_in_both_regions() -> None:
-    one, two = (tables.cells(tables.region(name), "pairs") for name in tables.REGIONS)
+    one, two = (run.cells(run.region(name), "pairs") for name in run.REGIONS)
     found = exponents(one, two)
     both = [(x, y) for x, y in zip(one, two, strict=True) if x.count and y.count]
     assert len(found) == len(both) == 11
@@ -146,18 +146,18 @@ def test_powers_are_those_of_the_same_cell_in_both_regions() -> None:
         assert y.swap.rmse * (x.count / y.count) ** power == pytest.approx(x.swap.rmse)
 
 
-@pytest.mark.parametrize("kind", tables.KINDS)
-def test_draws_on_the_small_region_agree_with_theory_within_four_standard_errors(kind: tables.Kind) -> None:
-    region = tables.region("II")
-    found = draws.draw(region, tables.cells(region, kind), kind, 3000)
+@pytest.mark.parametrize("kind", run.KINDS)
+def test_draws_on_the_small_region_agree_with_theory_within_four_standard_errors(kind: run.Kind) -> None:
+    region = run.region("II")
+    found = run.draw(region, run.cells(region, kind), kind, 3000)
     assert max(abs(each.z_mean) for each in found) < 4
     assert max(abs(each.z_variance) for each in found) < 4
-    assert not draws.claim([*found, draws.Drawn(found[0].cell, 0.0, 0.0, 4.1, 0.0)], 3000).holds
+    assert not draws_agree([*found, run.Drawn(found[0].cell, 0.0, 0.0, 4.1, 0.0)], 3000).holds
 
 
 def test_a_region_as_records_has_the_table_of_the_region() -> None:
-    region = tables.region("II")
-    data = draws.file_of(region)
+    region = run.region("II")
+    data = run.file_of(region)
     table = np.zeros_like(region.counts)
     np.add.at(table, (data["age"].values, data["status"].values), 1)
     assert data.n == 89 and (table == region.counts).all()
@@ -205,7 +205,7 @@ def test_the_same_seeds_give_the_same_numbers_progress_runs_to_the_end_and_the_k
     assert seen == [(i, 6) for i in range(1, 7)]
     assert paper.reproduce(seeds=3, sampler="cycles") == one
     assert one.setting["kind"] == "cycles"
-    pairs, cycles = (worked(tables.cells(tables.region("I"), kind)).swap for kind in ("pairs", "cycles"))
+    pairs, cycles = (worked(run.cells(run.region("I"), kind)).swap for kind in ("pairs", "cycles"))
     assert pairs.bias == cycles.bias and pairs.sd > cycles.sd
 
 

@@ -63,7 +63,7 @@ def test_a_line_never_exceeds_the_bound_elsewhere(bound: Bound, solved: Bound) -
 
 
 def test_empty_cells_need_not_be_listed(data: qd.Data, bound: Bound) -> None:
-    """Formula (7) of derivations/bound.md in place of (6)."""
+    """Formula (7) of bound.md in place of (6)."""
     counts = replace(counts_of(data, data.keys), empty=None)
     for point in bound.points:
         line, _ = certify(counts, LOSSES["hellinger"], 3, point.price, np.array(point.certificate.multipliers))

@@ -14,11 +14,10 @@ import quadrille as qd
 from quadrille.errors import QuadrilleError
 from quadrille.papers import PAPERS, get
 from quadrille.papers import dohrmann_2009 as paper
-from quadrille.papers.dohrmann_2009 import census, design, literacy, runs
-from quadrille.papers.dohrmann_2009 import runs as files
-from quadrille.papers.dohrmann_2009.analysis import analyse
-from quadrille.papers.dohrmann_2009.claims import claims
-from quadrille.papers.dohrmann_2009.design import METHODS, RATES, SHAPES, SIZES, SOURCES, Method, Scenario, Source
+from quadrille.papers.dohrmann_2009 import files, run
+from quadrille.papers.dohrmann_2009.claims import all_claims
+from quadrille.papers.dohrmann_2009.files import METHODS, RATES, SHAPES, SIZES, SOURCES, Method, Scenario, Source
+from quadrille.papers.dohrmann_2009.run import analyse
 from quadrille.papers.reproduction import Reproduction
 from quadrille.recipe import Recipe
 from quadrille.swap.random import RandomSwap
@@ -42,12 +41,12 @@ PUBLISHED = {
 
 @pytest.mark.parametrize("source", SOURCES)
 def test_scenarios_have_the_published_numbers_of_variables_cells_and_nominal_categories(source: Source) -> None:
-    found = {each.number: (len(each.variables), each.cells, each.nominal) for each in design.scenarios(source)}
+    found = {each.number: (len(each.variables), each.cells, each.nominal) for each in files.scenarios(source)}
     assert found == PUBLISHED
 
 
 def test_the_design_has_1920_runs_per_source() -> None:
-    settings = list(design.settings())
+    settings = list(files.settings())
     assert len(settings) == len(set(settings)) == 192
     assert len(settings) * paper.DEFAULT_SEEDS == 1920
 
@@ -55,7 +54,7 @@ def test_the_design_has_1920_runs_per_source() -> None:
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("size", SIZES)
 def test_files_have_the_sizes_and_the_variables_of_every_scenario(source: Source, size: int) -> None:
-    for scenario, shape in zip(design.scenarios(source), SHAPES, strict=True):
+    for scenario, shape in zip(files.scenarios(source), SHAPES, strict=True):
         data = files.file_for(source, size, scenario)
         assert data.n == size
         kinds = [f"{data[name].size}{data.codebook[name].kind[0].upper()}" for name in scenario.variables]
@@ -69,8 +68,8 @@ def test_files_have_the_sizes_and_the_variables_of_every_scenario(source: Source
 
 @pytest.mark.parametrize("size", SIZES)
 def test_simulated_files_look_like_a_literacy_survey(size: int) -> None:
-    data = literacy.simulated(size)
-    scores = np.stack([data[name].values for name in literacy.OUTCOMES])
+    data = files.simulated(size)
+    scores = np.stack([data[name].values for name in files.OUTCOMES["simulated"]])
     error = 4 / np.sqrt(size)  # four standard errors of a standardised mean
     assert np.abs(scores.mean(axis=1) - 270).max() < 60 * error
     assert np.abs(scores.std(axis=1) / 60 - 1).max() < error
@@ -85,70 +84,70 @@ def test_simulated_files_look_like_a_literacy_survey(size: int) -> None:
 
 
 def test_files_are_the_same_each_time_and_differ_between_sizes() -> None:
-    assert literacy.simulated(1156) == literacy.simulated(1156)
-    assert census.sample(1156) == census.sample(1156)
-    small, large = literacy.simulated(1156), literacy.simulated(3648)
+    assert files.simulated(1156) == files.simulated(1156)
+    assert files.sample(1156) == files.sample(1156)
+    small, large = files.simulated(1156), files.simulated(3648)
     assert not np.array_equal(small["prose"].values, large["prose"].values[:1156])
 
 
 def test_adult_samples_are_drawn_without_replacement_and_every_class_is_described() -> None:
-    whole = census.recoded()
+    whole = files.recoded()
     assert whole.n == 48_842
-    names = {name for scenario in design.scenarios("adult") for name in scenario.variables}
-    assert names == set(census.DESCRIPTIONS) == set(whole.keys)
-    for name, described in census.DESCRIPTIONS.items():
+    names = {name for scenario in files.scenarios("adult") for name in scenario.variables}
+    assert names == set(files.DESCRIPTIONS) == set(whole.keys)
+    for name, described in files.DESCRIPTIONS.items():
         kind = whole.codebook[name].kind[0].upper()
         assert described.startswith(f"{whole[name].size}{kind},")
         empty = int((np.bincount(whole[name].values, minlength=whole[name].size) == 0).sum())
         assert empty == (name == "jobsex"), "all classes occur but women in the armed forces"
     share = np.bincount(whole["sex"].values)[0] / whole.n
-    drawn = np.bincount(census.sample(8153)["sex"].values)[0]
+    drawn = np.bincount(files.sample(8153)["sex"].values)[0]
     assert abs(drawn - 8153 * share) < 4 * np.sqrt(8153 * share * (1 - share))
 
 
 @pytest.fixture(scope="module")
-def small() -> runs.Runs:
+def small() -> run.Runs:
     """The smallest file of Adult, all scenarios, rates and methods, four seeds."""
-    return runs.run("adult", 4, workers=1, sizes=[1156])
+    return run.run_source("adult", 4, workers=1, sizes=[1156])
 
 
-def test_runs_of_the_smallest_file_confirm_rate_and_method(small: runs.Runs) -> None:
+def test_runs_of_the_smallest_file_confirm_rate_and_method(small: run.Runs) -> None:
     defined = ~np.isnan(small.values).all(axis=(1, 2, 3, 4, 5))
     assert list(defined) == [False, False, False, True]
-    verdicts = {claim.text.split(" (")[0]: claim for claim in claims(small, analyse(small))}
+    verdicts = {claim.text.split(" (")[0]: claim for claim in all_claims(small, analyse(small))}
     for words in ("utility falls as the rate rises", "the standard method usually loses less than the balanced one"):
         assert verdicts[f"adult: {words}"].holds, verdicts[f"adult: {words}"].evidence
     assert verdicts["adult: run-to-run variability falls with the rate"].holds
 
 
-def test_scores_are_undefined_only_where_no_cell_is_large_and_are_counted(small: runs.Runs) -> None:
+def test_scores_are_undefined_only_where_no_cell_is_large_and_are_counted(small: run.Runs) -> None:
     missing = np.isnan(small.values[3]).sum(axis=(0, 1, 2, 3))
     assert [int(count) for count in missing] == [0, small.reasons["HD2: no cell has more than 45 records"], 0, 0, 0]
     data = files.file_of("adult", 1156)
-    for s, scenario in enumerate(design.scenarios("adult")):
+    for s, scenario in enumerate(files.scenarios("adult")):
         codes = np.stack([data[name].values for name in scenario.variables])
         largest = np.unique(codes, axis=1, return_counts=True)[1].max()
         assert np.isnan(small.values[3, s, ..., 1]).all() == (largest <= 45)
 
 
-def test_workers_find_what_one_process_finds(small: runs.Runs) -> None:
-    found = runs.run("adult", 2, workers=2, sizes=[1156])
+def test_workers_find_what_one_process_finds(small: run.Runs) -> None:
+    found = run.run_source("adult", 2, workers=2, sizes=[1156])
     assert np.array_equal(found.values[3], small.values[3, ..., :2, :], equal_nan=True)
 
 
-def test_a_run_is_the_controlled_swap_scored_on_its_own(small: runs.Runs) -> None:
-    scenario = design.scenarios("adult")[1]
+def test_a_run_is_the_controlled_swap_scored_on_its_own(small: run.Runs) -> None:
+    scenario = files.scenarios("adult")[1]
     data = files.file_for("adult", 1156, scenario)
     plan = qd.ControlledSwap(scenario.variables, targets=0.15, method="balanced", seed=3).plan(data)
     assert abs(len(plan.pairs) / data.n - 0.15) < 0.01  # type: ignore[arg-type]
-    scores = qd.score(data, plan, runs.utility("adult", scenario))
+    scores = qd.score(data, plan, run.utility("adult", scenario))
     assert list(scores.values()) == [float(value) for value in small.values[3, 1, 1, 1, 3]]
     assert any("max_levels=32" in address for address in scores), "the variable with 32 categories takes part"
 
 
 def test_progress_counts_runs() -> None:
     heard: list[int] = []
-    runs.run("simulated", 2, heard.append, workers=1, sizes=[1156], make=by_chance, addresses=stand_ins)
+    run.run_source("simulated", 2, heard.append, workers=1, sizes=[1156], make=by_chance, addresses=stand_ins)
     assert heard == [2 * 2 * 2] * len(SHAPES)
 
 
@@ -169,11 +168,11 @@ def stand_ins(source: Source, scenario: Scenario) -> list[str]:
 def report() -> Reproduction:
     """A report on made-up runs of both sources: quick, and every branch of it is used."""
     rng = np.random.default_rng(5)
-    found: list[runs.Runs] = []
+    found: list[run.Runs] = []
     for source in SOURCES:
-        values = rng.gamma(4, size=(len(SIZES), len(SHAPES), len(RATES), len(METHODS), 3, len(runs.NAMES)))
+        values = rng.gamma(4, size=(len(SIZES), len(SHAPES), len(RATES), len(METHODS), 3, len(run.NAMES)))
         values[3, 1, ..., 1] = np.nan
-        found.append(runs.Runs(source, values, {"HD2: no cell has more than 45 records": 12}))
+        found.append(run.Runs(source, values, {"HD2: no cell has more than 45 records": 12}))
     return paper.assemble(found)
 
 
@@ -182,7 +181,7 @@ def test_the_report_sets_every_published_coefficient_beside_ours(report: Reprodu
         for table in ("A-1 and A-3", "A-2 and A-4"):
             (signs,) = [x for x in report.listings if "Signs" in x.title and table in x.title and source in x.title]
             assert len(signs.rows) == 33
-            assert signs.headings == ("term", *runs.NAMES)
+            assert signs.headings == ("term", *run.NAMES)
         assert report.figures[f"{source}, coefficients considered"] == 242
     assert len(report.claims) == 2 * 5
     assert len(report.points) == 2 * 192

@@ -317,14 +317,15 @@ def judged(folder: Path, policy: Sequence[str], number: int) -> dict[str, Any]:
     """Judge a recipe by a policy: the exit code and the lines of the verdict."""
     in_folder(folder, policy[:1])
     (folder / "recipe.json").write_text(PLANS[number]["recipe"], encoding="utf-8")
-    code, found = command(folder, "policy", "dataset:cps8d", *policy, "--recipe", "recipe.json")
+    code, found = command(folder, "release", "dataset:cps8d", "--check", "--policy", *policy, "--recipe", "recipe.json")
     return {"code": code, **found}
 
 
 def frontier_judged(folder: Path) -> dict[str, Any]:
     """Judge the frontier of the study by a policy."""
     in_folder(folder, ["study.db", "policy-few.toml"])
-    code, found = command(folder, "policy", "dataset:cps8d", "policy-few.toml", "--study", "study.db")
+    check = ("--check", "--policy", "policy-few.toml", "--study", "study.db")
+    code, found = command(folder, "release", "dataset:cps8d", *check)
     return {"code": code, **found}
 
 
@@ -404,7 +405,6 @@ def test_a_recipe_written_in_other_words_is_the_same_recipe(case: dict[str, Any]
     "text",
     [
         '{"method":"RandomSwap","rate":0.02,"seed":7,"swap":["Edu"],"version":2}',
-        '{"method":"RandomSwap","rate":0.02,"seed":7,"swap":["Edu"]}',
         '{"method":"RandomSwap","pace":0.02,"seed":7,"swap":["Edu"],"version":1}',
         '{"method":"ControlledSwap","seed":7,"swap":["Edu"],"targets":0.01,"variant":"other","version":1}',
         '{"method":"PermutationSwap","rate":0.1,"rules":["MS=Other"],"seed":7,"swap":["Edu"],"version":1}',

@@ -16,8 +16,8 @@ import quadrille as qd
 from effort import NIGHTLY, tries
 from quadrille.papers import gomatam_karr_2003
 from quadrille.papers import gomatam_karr_sanil_2003 as paper
-from quadrille.papers.gomatam_karr_sanil_2003 import experiment
-from quadrille.papers.gomatam_karr_sanil_2003.fooled import SWAP, fooling_plan
+from quadrille.papers.gomatam_karr_sanil_2003 import run
+from quadrille.papers.gomatam_karr_sanil_2003.run import SWAP, fooling_plan
 from quadrille.papers.reproduction import Claim, Reproduction
 
 SEEDS = tries(20, nightly=100)
@@ -158,17 +158,17 @@ def test_race_and_salary_can_be_swapped_in_2442_pairs(sampler: str, cps8d: qd.Da
 
 def test_a_single_pass_finds_1992_such_pairs_and_enough_of_any_other_swap(cps8d: qd.Data) -> None:
     swap = ("Race", "AnnSal")
-    exact = experiment.expected(cps8d, swap)
+    exact = run.expected(cps8d, swap)
     assert (round(exact.mean), round(exact.sd), round(exact.sd_independent)) == (1992, 35, 43)
-    mean, sd = experiment.simulated(cps8d, swap, 200)
+    mean, sd = run.simulated(cps8d, swap, 200)
     assert abs(mean - exact.mean) < 4 * exact.sd / np.sqrt(200)
     assert abs(sd / exact.sd - 1) < 4 / np.sqrt(2 * 200)
     assert exact.mean + 10 * exact.sd < 2442
     for other in combinations(cps8d.columns, 2):
         if other != swap:
-            one = experiment.expected(cps8d, other)
+            one = run.expected(cps8d, other)
             assert one.mean - 8 * one.sd > 2442, other
-    assert experiment.most_pairs(cps8d, swap) == 7080
+    assert run.most_pairs(cps8d, swap) == 7080
 
 
 def test_the_yield_of_a_single_pass_equals_enumeration() -> None:
@@ -176,7 +176,7 @@ def test_the_yield_of_a_single_pass_equals_enumeration() -> None:
     data = qd.from_frame(_frame({"a": a, "b": b}))
     counts = [sum(a[i] != a[j] and b[i] != b[j] for i, j in matching) for matching in _matchings(tuple(range(6)))]
     assert len(counts) == 15
-    found = experiment.expected(data, ("a", "b"))
+    found = run.expected(data, ("a", "b"))
     assert found.mean == pytest.approx(np.mean(counts), abs=1e-12)
     assert found.sd == pytest.approx(np.std(counts), abs=1e-12)
 

@@ -13,9 +13,9 @@ from rich.console import Console
 from quadrille.errors import QuadrilleError
 from quadrille.papers import PAPERS
 from quadrille.papers import lemons_2014 as paper
-from quadrille.papers.lemons_2014 import report, study, tables
-from quadrille.papers.lemons_2014.report import errata
-from quadrille.papers.lemons_2014.study import keeps_all, selected, selection
+from quadrille.papers.lemons_2014 import claims, run
+from quadrille.papers.lemons_2014.claims import errata, keeps_all, selection
+from quadrille.papers.lemons_2014.run import selected
 from quadrille.papers.reproduction import Reproduction
 from quadrille.simulation.simulate import METRICS
 
@@ -24,8 +24,8 @@ PAGE = Path(__file__).parents[2] / "docs" / "lemons-2014.md"
 
 
 @pytest.fixture(scope="module")
-def values() -> study.Floats:
-    return study.simulated(study.design("cells", REPLICATES), lambda _done: None)
+def values() -> run.Floats:
+    return run.simulated(run.design("cells", REPLICATES), lambda _done: None)
 
 
 @pytest.fixture(scope="module")
@@ -33,24 +33,24 @@ def reproduced() -> Reproduction:
     return paper.reproduce(seeds=paper.LEAST_SEEDS)
 
 
-def of_levels(values: study.Floats, word: str) -> study.Floats:
-    design = study.design("cells", REPLICATES)
+def of_levels(values: run.Floats, word: str) -> run.Floats:
+    design = run.design("cells", REPLICATES)
     position = [factor.name for factor in design.factors].index("levels")
     chosen = [design.factors[position].levels[trial.levels[position]] == word for trial in design.trials]
     return values[np.array(chosen)]
 
 
-def error(inside: study.Floats) -> study.Floats:
+def error(inside: run.Floats) -> run.Floats:
     """Standard errors of means over settings."""
     return np.sqrt(inside.var(axis=1, ddof=1).sum(axis=0) / inside.shape[1]) / len(inside)
 
 
 @pytest.mark.parametrize("word", ["two", "five"])
-def test_means_are_the_closed_forms_within_4_standard_errors(word: str, values: study.Floats) -> None:
+def test_means_are_the_closed_forms_within_4_standard_errors(word: str, values: run.Floats) -> None:
     inside = of_levels(values, word)
     mean, spread = inside.mean(axis=(0, 1)), error(inside)
     for metric, value in zip(
-        ("chi_square", "gini_difference"), study.expected(study.design("cells", 1), word), strict=True
+        ("chi_square", "gini_difference"), run.expected(run.design("cells", 1), word), strict=True
     ):
         m = METRICS.index(metric)
         assert abs(mean[m] - value) < 4 * spread[m]
@@ -58,26 +58,26 @@ def test_means_are_the_closed_forms_within_4_standard_errors(word: str, values: 
 
 @pytest.mark.parametrize(("word", "square"), [("two", 14.84), ("five", 39.12)])
 def test_expected_chi_square_is_the_published_mean_within_a_tenth_of_a_per_cent(word: str, square: float) -> None:
-    assert study.expected(study.design("cells", 1), word)[0] == pytest.approx(square, rel=0.001)
+    assert run.expected(run.design("cells", 1), word)[0] == pytest.approx(square, rel=0.001)
 
 
-def test_the_swap_rate_of_cells_is_the_root_that_theory_gives(values: study.Floats) -> None:
+def test_the_swap_rate_of_cells_is_the_root_that_theory_gives(values: run.Floats) -> None:
     """E effective_swap_rate is close to sqrt(rate T J / (pi N)); the normal approximation is good to 1 %."""
-    design = study.design("cells", REPLICATES)
+    design = run.design("cells", REPLICATES)
     for trial, rows in zip(design.trials, values, strict=True):
         theory = np.sqrt(trial.rate * len(trial.areas) * len(trial.shares) / (np.pi * sum(trial.areas)))
         assert rows[:, 1].mean() == pytest.approx(theory, rel=0.01 + 4 * rows[:, 1].std() / rows[:, 1].mean() / 12)
 
 
-def test_the_targets_are_met_with_fewer_replicates_too(values: study.Floats) -> None:
+def test_the_targets_are_met_with_fewer_replicates_too(values: run.Floats) -> None:
     """With 150 replicates the Monte Carlo error of each target is well below its tolerance."""
-    entries = {entry.key: entry for entry in tables.compare(study.design("cells", REPLICATES), values)}
+    entries = {entry.key: entry for entry in run.compare(run.design("cells", REPLICATES), values)}
     for word in ("two", "five"):
         for column in ("mean", "sd"):
             assert abs(entries["Table 2", f"chi_square, {word}", column].off) < 0.01
-    for one, other in report.ELEVEN:
+    for one, other in claims.ELEVEN:
         assert entries["Table 3", one, other].met
-    for term in tables.TERMS:
+    for term in run.TERMS:
         assert abs(entries["Table 5", term, "chi_square"].off) < 0.04
         if term != "intercept":
             assert entries["Table 5", term, "effective_swap_rate"].met
@@ -87,16 +87,16 @@ def test_the_targets_are_met_with_fewer_replicates_too(values: study.Floats) -> 
 
 
 def test_all_published_numbers_are_compared_and_misprints_corrected() -> None:
-    found = tables.numbers()
+    found = run.numbers()
     assert len(found) == 40 + 15 + 72 + 59
     assert found["Table 5", "perturbation low", "renyi_difference"] == "-0.000053"
     assert not any("HD" in " ".join(key) for key in found)
-    assert len(report.ELEVEN) == 11
+    assert len(claims.ELEVEN) == 11
 
 
 def test_verdicts_are_by_tolerance_first_and_by_three_standard_errors_second() -> None:
     def verdict(ours: float) -> str:
-        return tables.Entry(("Table 2", "r", "c"), 10.0, ours, error=0.1, tolerance=0.1).verdict
+        return run.Entry(("Table 2", "r", "c"), 10.0, ours, error=0.1, tolerance=0.1).verdict
 
     assert [verdict(x) for x in (10.1, 9.95, 10.2, 9.75, 10.4)] == ["agrees", "agrees", "noise", "noise", "differs"]
 
@@ -114,10 +114,10 @@ def test_the_described_mechanism_does_not_give_the_published_tables(reproduced: 
 
 
 def test_errata_have_the_figures_of_the_run_and_only_what_it_speaks_to(
-    reproduced: Reproduction, values: study.Floats
+    reproduced: Reproduction, values: run.Floats
 ) -> None:
-    design = study.design("cells", REPLICATES)
-    entries = tables.compare(design, values)
+    design = run.design("cells", REPLICATES)
+    entries = run.compare(design, values)
     by = {entry.key: entry.ours for entry in entries}
     said = " ".join(errata({"cells": (design, values, entries)}))
     sd = by["Table 2", "shannon_difference, five", "sd"]
@@ -141,24 +141,24 @@ def test_verdicts_tell_every_metric_and_the_limits(reproduced: Reproduction) -> 
         (rises,) = [each for each in reproduced.claims if each.text.startswith(f"{mechanism}: every metric rises")]
         assert all(metric in rises.evidence for metric in METRICS)
         (apart,) = [each for each in reproduced.claims if each.text.startswith(f"{mechanism}: with skewed tracts")]
-        assert f"the limit is {report.UNRELATED:.2f}" in apart.evidence
+        assert f"the limit is {claims.UNRELATED:.2f}" in apart.evidence
 
 
-def test_a_metric_that_does_not_rise_from_low_to_medium_is_no_rise(values: study.Floats) -> None:
-    design = study.design("cells", REPLICATES)
+def test_a_metric_that_does_not_rise_from_low_to_medium_is_no_rise(values: run.Floats) -> None:
+    design = run.design("cells", REPLICATES)
     position = [factor.name for factor in design.factors].index("perturbation")
     levels = np.array([trial.levels[position] for trial in design.trials])
     low, medium = (design.factors[position].levels.index(word) for word in ("low", "medium"))
     turned = values.copy()
     turned[levels == low], turned[levels == medium] = values[levels == medium], values[levels == low]
     for given, holds in ((values, True), (turned, False)):
-        found: report.Found = {"cells": (design, given, tables.compare(design, given))}
-        (rises,) = [each for each in report.claims(found) if "every metric rises" in each.text]
+        found: claims.Found = {"cells": (design, given, run.compare(design, given))}
+        (rises,) = [each for each in claims.all_claims(found) if "every metric rises" in each.text]
         assert rises.holds is holds
 
 
-def test_the_selection_is_stepwise_and_shown_beside_the_model_of_all_factors(values: study.Floats) -> None:
-    chosen = selected(study.design("cells", REPLICATES), values)
+def test_the_selection_is_stepwise_and_shown_beside_the_model_of_all_factors(values: run.Floats) -> None:
+    chosen = selected(run.design("cells", REPLICATES), values)
     assert [each.full.metric for each in chosen] == list(METRICS)
     rate = chosen[METRICS.index("effective_swap_rate")]
     assert set(rate.left_out) == {"tract sizes", "level shares"}  # printed as below .00001 in size
@@ -174,7 +174,7 @@ def test_the_selection_is_stepwise_and_shown_beside_the_model_of_all_factors(val
 
 
 def test_records_in_equal_tracts_have_the_known_mean_of_chi_square() -> None:
-    design = study.design("records", 100)
+    design = run.design("records", 100)
     equal = [trial for trial in design.trials if len(set(trial.areas)) == 1][::5]
     assert len(equal) > 5
     for trial in equal:

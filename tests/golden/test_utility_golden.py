@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import quadrille as qd
-from quadrille.measure.ard import Known, c_of, v_of
+from quadrille.measure.association import Known, c_of, v_of
 from quadrille.measure.correlation import ased
 from quadrille.measure.regression import ased_of
-from quadrille.measure.utility import hellinger
+from quadrille.measure.tables import hellinger
 from quadrille.summary import Table
 from strategies import file_of
 

@@ -80,15 +80,15 @@ def replaced(each: Column) -> Column:
 def test_the_fast_lane_of_a_search_carries_levels_as_the_plan_does(data: Data, seed: int) -> None:
     recipe, plan = drawable(qd.RandomSwap([data.codebook.geography[-1]], pairs=2, seed=seed), data)
     measures = ["hellinger", "small_cells"]
-    bench = Scorer(data, measures)
+    scorer = Scorer(data, measures)
     exchange = recipe.prepared(data).exchange
     assert exchange is not None
     assert set(exchange.columns) == set(plan.columns) == set(data.codebook.geography)
-    lane = bench._lane
-    assert lane is not None
-    quick = lane.run(exchange, recipe.stream())
+    fused = scorer._fused
+    assert fused is not None
+    quick = fused.run(exchange, recipe.stream())
     scores = qd.score(data, plan, measures)
-    assume(quick is not None)  # the lane hands back what it cannot do
+    assume(quick is not None)  # the fused hands back what it cannot do
     for got, address in zip(quick, measures, strict=True):
         wanted = scores[address]
         assert got == wanted if wanted is None else got == pytest.approx(wanted, abs=1e-12)

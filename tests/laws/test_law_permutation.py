@@ -166,7 +166,7 @@ def test_plans_invert_compose_and_survive_pickling(case: Permuted, draw: st.Data
 @given(permuted(), st.integers(0, 10**6))
 def test_the_same_recipe_draws_the_same_plan_whatever_was_drawn_before(case: Permuted, seed: int) -> None:
     replace(case.recipe, seed=seed).plan(case.data)
-    again = qd.recipe_from_json(case.recipe.to_json())
+    again = qd.Recipe.from_json(case.recipe.to_json())
     fresh = Data([case.data[name] for name in case.data.columns], weight=case.data.weight)
     for plan in (case.recipe.plan(case.data), again.plan(fresh), case.recipe.prepare(fresh).draw(again.stream())):
         assert all(np.array_equal(a, b) for a, b in zip(plan.moves[0].given, case.plan.moves[0].given, strict=True))

@@ -52,7 +52,7 @@ def test_a_draw_that_fails_leaves_the_preparation_as_it_was(case: Case) -> None:
 
 @given(cases())
 def test_a_fresh_preparation_and_the_json_of_the_recipe_give_the_same_plan(case: Case) -> None:
-    again = qd.recipe_from_json(case.recipe.to_json())
+    again = qd.Recipe.from_json(case.recipe.to_json())
     assert again == case.recipe
     assert again.to_json() == case.recipe.to_json()
     fresh = qd.Data([case.data[name] for name in case.data.columns], weight=case.data.weight)
@@ -80,7 +80,7 @@ def test_a_fresh_process_draws_the_same_plans(cps8d: qd.Data) -> None:
         "import hashlib, sys, quadrille as qd\n"
         "data = qd.datasets.cps8d()\n"
         "for text in sys.argv[1:]:\n"
-        "    moves = qd.recipe_from_json(text).plan(data).moves\n"
+        "    moves = qd.Recipe.from_json(text).plan(data).moves\n"
         "    print(hashlib.sha256(b''.join(m.pairs.astype('<i8').tobytes() for m in moves)).hexdigest())\n"
     )
     texts = [recipe.to_json() for recipe in reversed(RECIPES)]

@@ -78,18 +78,18 @@ def test_the_most_pairs_under_rules_are_found_and_those_excluded_are_counted(dat
 
 @examples(24)
 @given(st.data())
-def test_the_fast_lane_obeys_rules_as_the_plain_path_does(data: st.DataObject) -> None:
+def test_the_fused_scorer_obeys_rules_as_the_plain_path_does(data: st.DataObject) -> None:
     file = data.draw(files(largest=40, weights=(None,), most=4))
     rules = data.draw(rule_sets(file))
     recipe = replace(data.draw(recipes(file)), rules=[rule.text for rule in rules])
-    lane, exchange = FusedScorer.build(file, MEASURES), recipe.prepared(file).exchange
-    assume(lane is not None and exchange is not None)
+    fused, exchange = FusedScorer.build(file, MEASURES), recipe.prepared(file).exchange
+    assume(fused is not None and exchange is not None)
     try:
         plan = recipe.plan(file)
     except InfeasibleError:
-        assert lane.run(exchange, recipe.stream()) is None
+        assert fused.run(exchange, recipe.stream()) is None
         return
-    quick = lane.run(exchange, recipe.stream())
+    quick = fused.run(exchange, recipe.stream())
     assert quick is None or quick == pytest.approx(Evaluator(file, MEASURES).values(plan)[0], abs=1e-12)
     assert recipe.plan(file) == plan
 

@@ -99,7 +99,7 @@ def contents(path: Path) -> Iterator[tuple[str, bytes]]:
 def secrets(made: Path, data: qd.Data) -> dict[str, bytes]:
     """Return what no public file may hold, by what it is: texts, and the same as bytes of integers."""
     inside = made / "confidential"
-    recipe = qd.recipe_from_json((inside / "recipe.json").read_text(encoding="utf-8"))
+    recipe = qd.Recipe.from_json((inside / "recipe.json").read_text(encoding="utf-8"))
     plan = recipe.plan(data)
     seed = str(recipe.seed)
     found = {

@@ -324,7 +324,7 @@ def test_the_seed_of_a_damaged_recipe_is_not_repeated(tmp_path: Path) -> None:
     ):
         path = tmp_path / f"{number}.json"
         path.write_text(text, encoding="utf-8")
-        told = everything_told(lambda path=path: qd.recipe_from_json(path.read_text(encoding="utf-8")))
+        told = everything_told(lambda path=path: qd.Recipe.from_json(path.read_text(encoding="utf-8")))
         assert told and not CANARY.search(told), told
     secret = "ab" * 31
     told = everything_told(lambda: qd.RandomSwap(["Sex"], pairs=1, seed=secret))

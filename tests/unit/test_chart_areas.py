@@ -12,7 +12,7 @@ import pytest
 import quadrille as qd
 from chart_specs import Spec, layers, panels
 from quadrille import chart
-from quadrille.chart.flows import OTHER
+from quadrille.chart.matrices import OTHER
 from quadrille.errors import InputError, ParameterError
 from strategies import file_of
 

@@ -72,7 +72,7 @@ def test_a_release_tells_no_seed_plan_pair_rate_identifier_or_policy(
     check_nothing_is_told(made, data, method, result)
 
     public = qd.read(made / "public" / f"data.{format}", codebook=made / "public" / "codebook.toml")
-    recipe = qd.recipe_from_json((made / "confidential" / "recipe.json").read_text(encoding="utf-8"))
+    recipe = qd.Recipe.from_json((made / "confidential" / "recipe.json").read_text(encoding="utf-8"))
     swapped = recipe.plan(data).apply(data).frame().drop(dropped(method))
     same = public.frame().select(pl.all().cast(pl.String))
     assert same.columns == swapped.columns

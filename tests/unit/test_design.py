@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from quadrille.errors import InputError, QuadrilleError
-from quadrille.papers.lemons_2014 import study
-from quadrille.simulation.design import Design
+from quadrille.papers.lemons_2014 import run
+from quadrille.simulation.design import SimulationDesign
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 Document = dict[str, Any]
@@ -33,7 +33,7 @@ def changed(change: Callable[[Document], object]) -> Document:
 
 
 def test_every_combination_of_all_levels_is_a_setting_in_order() -> None:
-    design = Design.of(GOOD)
+    design = SimulationDesign.of(GOOD)
     assert [(f.name, f.levels, f.baseline) for f in design.factors] == [
         ("tracts", ("few", "many"), "few"),
         ("sizes", ("even", "odd"), "even"),
@@ -50,7 +50,7 @@ def test_every_combination_of_all_levels_is_a_setting_in_order() -> None:
 
 
 def test_the_example_is_the_study_of_the_paper() -> None:
-    read, built = Design.read(EXAMPLES / "lemons-2014.toml"), study.design("cells", 1000)
+    read, built = SimulationDesign.read(EXAMPLES / "lemons-2014.toml"), run.design("cells", 1000)
     assert read.identity == built.identity
     assert (read.seed, read.strata, read.factors) == (built.seed, built.strata, built.factors)
     assert len(read.trials) == 72
@@ -60,9 +60,9 @@ def test_the_example_is_the_study_of_the_paper() -> None:
 
 def test_words_of_the_analysis_do_not_change_the_identity_and_settings_do() -> None:
     same = changed(lambda d: d["design"].update(title="another", strata=["rate"], seed=2))
-    assert Design.of(same).identity == Design.of(GOOD).identity
+    assert SimulationDesign.of(same).identity == SimulationDesign.of(GOOD).identity
     other = changed(lambda d: d["rates"].update(low=0.03))
-    assert Design.of(other).identity != Design.of(GOOD).identity
+    assert SimulationDesign.of(other).identity != SimulationDesign.of(GOOD).identity
 
 
 BAD: list[tuple[Callable[[Document], object], str]] = [
@@ -115,14 +115,14 @@ BAD: list[tuple[Callable[[Document], object], str]] = [
 @pytest.mark.parametrize(("change", "message"), BAD)
 def test_a_fault_is_told_with_its_place(change: Callable[[Document], object], message: str) -> None:
     with pytest.raises(QuadrilleError, match=f"^the design.*{message}"):
-        Design.of(changed(change))
+        SimulationDesign.of(changed(change))
 
 
 def test_more_pairs_than_there_can_be_are_told_with_their_setting() -> None:
     document = changed(lambda d: (d["areas"]["few"].update(odd=[20, 500]), d["rates"].update(high=0.9)))
     document["design"]["counties"] = 1
     with pytest.raises(InputError, match=r"setting few, odd, high, records: .*the maximum is 20"):
-        Design.of(document)
+        SimulationDesign.of(document)
 
 
 @pytest.mark.parametrize(
@@ -137,12 +137,12 @@ def test_a_file_that_is_no_design_is_told_with_its_line(text: str, message: str,
     path = tmp_path / "design.toml"
     path.write_text(text)
     with pytest.raises(InputError, match=message):
-        Design.read(path)
+        SimulationDesign.read(path)
 
 
 def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"Cannot read the design .*No such file"):
-        Design.read(tmp_path / "none.toml")
+        SimulationDesign.read(tmp_path / "none.toml")
     (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(InputError, match="not UTF-8 text"):
-        Design.read(tmp_path / "binary")
+        SimulationDesign.read(tmp_path / "binary")

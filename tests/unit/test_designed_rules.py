@@ -55,4 +55,4 @@ def test_bad_rules_are_refused(cps8d: qd.Data) -> None:
 
 def test_recipes_without_rules_keep_their_identity() -> None:
     assert "rules" not in qd.DesignedSwap(seed=1).to_json()
-    assert qd.recipe_from_json(qd.DesignedSwap(rules=RULES, seed=1).to_json()) == qd.DesignedSwap(rules=RULES, seed=1)
+    assert qd.Recipe.from_json(qd.DesignedSwap(rules=RULES, seed=1).to_json()) == qd.DesignedSwap(rules=RULES, seed=1)

@@ -13,25 +13,34 @@ from hypothesis import strategies as st
 
 import quadrille as qd
 from effort import examples
-from quadrille.cli.commands.demo import gains
 from quadrille.data import Data
 from quadrille.errors import ParameterError
-from quadrille.study.designed import cell_costs, size_table, sweep_prices, theory_cost, undoing_plan
+from quadrille.study.designed import (
+    cell_costs,
+    curve_grids,
+    default_measures,
+    size_table,
+    sweep_prices,
+    theory_cost,
+    undoing_plan,
+)
 from quadrille.study.study import Study
 
 AXES = ("exposed", "hellinger")
+MEASURES = ("exposed", "small_cells", "hellinger", "confidence")
 
 
 @pytest.fixture(scope="module")
 def study(cps8d: Data, tmp_path_factory: pytest.TempPathFactory) -> Study:
     cloud = qd.grid(qd.RandomSwap, swap=[["Edu"], ["Race"], ["MS", "Race"]], pairs=[244, 2442], seed=range(2))
     out = tmp_path_factory.mktemp("curve") / "study"
-    return qd.designed_frontier(cps8d, shares=[0.3, 1.0], seed=1, random=cloud, out=out, workers=1, progress=False)
+    curve = qd.DesignedSwap.curve(shares=[0.3, 1.0], seed=1)
+    return qd.search(cps8d, [cloud, curve], MEASURES, out=out, workers=1, progress=False)
 
 
 def test_every_random_candidate_lies_above_the_curve(study: Study) -> None:
     assert set(study.frontier(*AXES)["method"]) == {"DesignedSwap"}
-    found = gains(study, AXES)
+    found = study.gains(*AXES)
     assert (found.random, found.beaten) == (12, 12)
     assert found.at_no_more_loss is not None and found.gentlest_random is not None
     assert found.at_no_more_loss[0] < found.gentlest_random[0]
@@ -56,14 +65,46 @@ def test_the_curve_is_above_the_bound_and_close_to_it(study: Study, cps8d: Data)
 
 def test_a_study_of_the_curve_goes_on_where_it_stopped(study: Study, cps8d: Data) -> None:
     count = len(study)
-    more = qd.designed_frontier(cps8d, shares=[0.3, 1.0], seed=1, out=study.path, workers=1, progress=False)
+    curve = qd.DesignedSwap.curve(shares=[0.3, 1.0], seed=1)
+    more = qd.search(cps8d, curve, MEASURES, out=study.path, workers=1, progress=False)
     assert len(more) == count and more.counts()["pending"] == 0
+
+
+def test_a_curve_of_secret_seeds_finds_its_prices_and_seeds_again(cps8d: Data, tmp_path: Path) -> None:
+    def search() -> Study:
+        curve = qd.DesignedSwap.curve(shares=[0.1], seeds=2, improve=False)
+        return qd.search(cps8d, [curve], AXES, out=tmp_path / "s", workers=1, progress=stop)
+
+    def stop(_results: object, done: int, _total: int) -> None:
+        if done == 5:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        search()
+    unfinished = Study(tmp_path / "s")
+    known = [unfinished.recipe(number) for number in unfinished.ids.tolist()]
+    assert unfinished.counts()["pending"] > 0 and len(known) == 32, "15 prices and 1 share, 2 seeds each"
+    finished = search()
+    assert [finished.recipe(number) for number in finished.ids.tolist()] == known
+    assert finished.counts()["done"] == 32
+
+
+def test_a_forecast_takes_a_curve_and_a_curve_is_made_of_grids(cps8d: Data) -> None:
+    curve = qd.DesignedSwap.curve(
+        ["Edu", "MS"], n=4, shares=[0.2], prices=[0.3], choose=["random", "cheapest"], seeds=2
+    )
+    priced, shared = curve_grids(curve, cps8d)
+    assert [recipe.price for recipe in priced] == [0.3, 0.3]
+    assert [(recipe.share, recipe.choose) for recipe in shared][::2] == [(0.2, "random"), (0.2, "cheapest")]
+    assert all(recipe.swap == ("Edu", "MS") and recipe.n == 4 for each in (priced, shared) for recipe in each)
+    ahead = qd.forecast(cps8d, curve, AXES)
+    assert (ahead.designs, ahead.candidates) == (3, 6)
 
 
 def test_measures_follow_n_and_the_tables(cps8d: Data, tmp_path: Path) -> None:
     tables = [["Age", "Sex", "Race"], ["Age", "Edu", "MS", "AnnSal"]]
-    words = {"shares": [1.0], "prices": [], "seed": 1, "progress": False, "tables": tables, "n": 4}
-    found = qd.designed_frontier(cps8d, out=tmp_path / "s", **words)  # type: ignore[arg-type]
+    curve = qd.DesignedSwap.curve(shares=[1.0], prices=[], seed=1, tables=tables, n=4)
+    found = qd.search(cps8d, curve, default_measures(4, tables), out=tmp_path / "s", progress=False)
     assert found.measures[:2] == ("exposed(Age*Sex*Race, n=4)", "exposed(Age*Edu*MS*AnnSal, n=4)")
     assert "hellinger(Age*Edu*MS*AnnSal)" in found.measures
     assert found.recipe(1).parameters()["tables"] == tuple(map(tuple, tables))
@@ -83,7 +124,7 @@ def test_what_cannot_be_swept_is_refused_and_leaves_nothing(
     words: dict[str, object], says: str, cps8d: Data, tmp_path: Path
 ) -> None:
     with pytest.raises(ParameterError, match=says):
-        qd.designed_frontier(cps8d, out=tmp_path / "s", **words)  # type: ignore[arg-type]
+        qd.search(cps8d, qd.DesignedSwap.curve(**words), AXES, out=tmp_path / "s")  # type: ignore[arg-type]
     assert not list(tmp_path.iterdir())
 
 

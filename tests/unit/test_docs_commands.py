@@ -15,7 +15,11 @@ from quadrille.cli.app import app
 from quadrille.papers import PAPERS
 
 ROOT = Path(__file__).parents[2]
-PAGES = [*ROOT.glob("*.md"), ROOT / "examples/README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [
+    *ROOT.glob("*.md"),
+    ROOT / "examples/README.md",
+    *sorted(page for room in ("docs", "src") for page in (ROOT / room).rglob("*.md")),
+]
 PROGRAM: Any = typer.main.get_command(app)
 OPTIONS = {flag for command in (PROGRAM, *PROGRAM.commands.values()) for param in command.params for flag in param.opts}
 OF_OTHERS = {"--help"}  # every command has it; it is no parameter

@@ -12,12 +12,20 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from effort import examples
-from quadrille.papers.dohrmann_2009 import analysis
-from quadrille.papers.dohrmann_2009.analysis import FACTORS, Column, Term, all_terms, columns, columns_of, eliminate
-from quadrille.papers.dohrmann_2009.claims import claims, pairs_of_scenarios
-from quadrille.papers.dohrmann_2009.design import METHODS, RATES, SHAPES, SIZES, scenarios
-from quadrille.papers.dohrmann_2009.listings import coefficients
-from quadrille.papers.dohrmann_2009.runs import NAMES, Runs
+from quadrille.papers.dohrmann_2009 import run as analysis
+from quadrille.papers.dohrmann_2009.claims import all_claims, coefficients, pairs_of_scenarios
+from quadrille.papers.dohrmann_2009.files import METHODS, RATES, SHAPES, SIZES, scenarios
+from quadrille.papers.dohrmann_2009.run import (
+    FACTORS,
+    NAMES,
+    Column,
+    Runs,
+    Term,
+    all_terms,
+    columns,
+    columns_of,
+    eliminate,
+)
 from quadrille.papers.reproduction import Claim
 
 Floats = NDArray[np.float64]
@@ -163,7 +171,7 @@ def table(
 
 
 def verdicts(runs: Runs) -> dict[str, Claim]:
-    judged = claims(runs, analysis.analyse(runs))
+    judged = all_claims(runs, analysis.analyse(runs))
     return {words: next(claim for claim in judged if words in claim.text) for words in WORDS}
 
 

@@ -314,6 +314,6 @@ def test_of_two_processes_on_one_output_a_whole_release_of_one_is_left(
         assert "Directory not empty" in "".join(told)
     recipe = json.loads((out / "confidential" / "recipe.json").read_text())
     assert codes[recipe["pairs"] - 5] == 0  # the one that is there says that it is
-    again = qd.release(cps8d, qd.recipe_from_json(json.dumps(recipe)), tmp_path / "again")
+    again = qd.release(cps8d, qd.Recipe.from_json(json.dumps(recipe)), tmp_path / "again")
     assert tree(out / "public") == tree(again.public)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["again", "ready", "release"]

@@ -18,7 +18,7 @@ from effort import examples
 from quadrille.codebook import Codebook, Role, Variable
 from quadrille.data import Data
 from quadrille.io.frames import build, from_frame
-from quadrille.io.frames.identifiers import identifies, sort_of, suspicion
+from quadrille.io.frames.identifiers import identifies, name_kind, suspicion
 from quadrille.io.parquet import Batches, build_streamed
 from quadrille.release.warnings import ReleaseWarning
 
@@ -71,7 +71,7 @@ def roles_of(names: Sequence[str], cells: Sequence[object]) -> dict[str, str | N
     ("names", "sort"), [(DIRECT, "direct"), (RECORD, "record"), (NEITHER, None), (SHORT, "short"), (POINT, "point")]
 )
 def test_words_of_any_case_and_language_are_known_for_what_they_name(names: list[str], sort: str | None) -> None:
-    assert {name: sort_of(name) for name in names} == dict.fromkeys(names, sort)
+    assert {name: name_kind(name) for name in names} == dict.fromkeys(names, sort)
 
 
 def test_short_words_need_many_values() -> None:
@@ -117,12 +117,12 @@ LABELS: dict[str, str | None] = {
 
 
 def test_labels_tell_when_they_name_an_identifier_and_nothing_else() -> None:
-    assert {label: sort_of("V3", label) for label in LABELS} == LABELS
+    assert {label: name_kind("V3", label) for label in LABELS} == LABELS
 
 
 @given(st.text(max_size=60))
 def test_any_text_can_be_a_label(label: str) -> None:
-    assert sort_of("V3", label) in (None, "direct", "point", "record")
+    assert name_kind("V3", label) in (None, "direct", "point", "record")
 
 
 @pytest.mark.parametrize("suffix", ["sav", "dta"])
@@ -144,7 +144,7 @@ def test_identifiers_are_recognised_by_their_labels(tmp_path: Path, suffix: str)
 
 @given(st.text(max_size=30))
 def test_any_text_can_be_the_name_of_a_column(name: str) -> None:
-    assert sort_of(name) in (None, "direct", "short", "point", "record", "institution", "row")
+    assert name_kind(name) in (None, "direct", "short", "point", "record", "institution", "row")
 
 
 @given(st.sampled_from([*DIRECT, *RECORD]), st.integers(0, 400), st.integers(0, 400))

@@ -181,7 +181,35 @@ FAULTS: dict[str, tuple[str, str]] = {
         "job.toml, [grid] seed[2]: must be a whole number of 0 or more",
     ),
     "empty seed": (HEAD + GRID + RATE + "seed = []", "job.toml, [grid] seed: must be one seed or more. Got []."),
+    "curve of another method": (
+        HEAD + GRID + RATE + "curve = true",
+        "job.toml, [grid] curve: RandomSwap has no curve; DesignedSwap has one.",
+    ),
+    "curve as a word": (
+        HEAD + '[[grid]]\nmethod = "DesignedSwap"\ncurve = "yes"',
+        'job.toml, [grid] curve: must be true or false. Got "yes".',
+    ),
+    "curve of several n": (
+        HEAD + '[[grid]]\nmethod = "DesignedSwap"\ncurve = true\nn = [3, 4]',
+        "job.toml, [grid] n: must be one value, as a curve sweeps 'price', 'share' and 'choose' only. Got [3, 4].",
+    ),
+    "curve without anything to sweep": (
+        HEAD + '[[grid]]\nmethod = "DesignedSwap"\ncurve = true\nshare = []\nprice = []',
+        "job.toml, [grid]: DesignedSwap.curve has nothing to sweep.",
+    ),
+    "bad share of a curve": (
+        HEAD + '[[grid]]\nmethod = "DesignedSwap"\ncurve = true\nshare = [0.5, 2]',
+        "job.toml, [grid] share[2]: must be a number in (0, 1]. Got 2.",
+    ),
+    "curve of a word": (
+        HEAD + '[[grid]]\nmethod = "DesignedSwap"\ncurve = true\nswap = "singles"',
+        'job.toml, [grid] swap: must be a list of columns. Got "singles".',
+    ),
     # Against the data
+    "unknown column of a curve": (
+        HEAD + '[[grid]]\nmethod = "DesignedSwap"\ncurve = true\nswap = ["Edi"]',
+        "job.toml, [grid] swap: There is no column 'Edi'. Did you mean: 'Edu'?",
+    ),
     "unknown column": (
         HEAD + word('swap = [["Age"], ["Edi"]]'),
         "[grid] swap[2]: There is no column 'Edi'. Did you mean: 'Edu'?",
@@ -307,6 +335,22 @@ def test_grids_share_their_secret_seeds_and_a_number_of_seeds_overrides_all(job:
     assert not set(again[0].seeds) & set(one.seeds), "secrets are drawn afresh"
 
 
+def test_a_curve_is_swept_along_prices_and_shares(job: Path, cps8d: qd.Data) -> None:
+    table = '[[grid]]\nmethod = "DesignedSwap"\ncurve = true\nn = 4\nshare = [0.5, 1.0]\n'
+    job.write_text(HEAD + table + 'price = 0.3\nchoose = ["random", "cheapest"]\nseed = [1, 2]')
+    priced, shared = Job.read(job).recipes(cps8d)
+    assert list(priced) == list(qd.grid(qd.DesignedSwap, n=4, price=0.3, seed=[1, 2]))
+    assert list(shared) == list(
+        qd.grid(qd.DesignedSwap, n=4, share=[0.5, 1.0], choose=["random", "cheapest"], seed=[1, 2])
+    )
+    job.write_text(HEAD + table + "seeds = 3")
+    priced, shared = Job.read(job).recipes(cps8d)
+    assert (len(priced), len(shared)) == (3 * 15, 3 * 2), "fifteen prices of this file"
+    assert priced.secret and priced.seeds == shared.seeds
+    job.write_text(HEAD + table + "price = []")
+    assert [len(grid) for grid in Job.read(job).recipes(cps8d)] == [2]
+
+
 def test_one_grid_may_be_a_plain_section(job: Path, cps8d: qd.Data) -> None:
     job.write_text(HEAD + GRID.replace("[[grid]]", "[grid]") + RATE)
     assert len(Job.read(job).recipes(cps8d)[0]) == 4
@@ -320,7 +364,7 @@ def test_every_example_is_a_good_job(path: Path) -> None:
     job = Job.read(path)
     data = getattr(qd.datasets, job.file.removeprefix("dataset:"))()
     qd.score(data, qd.Plan([], data=data), job.measures)
-    designs = {design for grid in job.recipes(data) for design in grid.designs()}
+    designs = {design for grid in job.recipes(data) for design in grid.designs}
     assert len(designs) == COUNTS[path.stem]
 
 

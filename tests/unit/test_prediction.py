@@ -21,7 +21,7 @@ from quadrille import chart
 from quadrille.cli import app
 from quadrille.errors import InputError, ParameterError, QuadrilleError
 from quadrille.score.evaluator import Evaluator
-from quadrille.theory.expected import Cells, cells_of, levels_of
+from quadrille.theory.cells import Cells, cells_of, levels_of
 from quadrille.theory.prediction import predict, predictions
 from quadrille.theory.tables import expected_chi_square
 from strategies import file_of

@@ -52,7 +52,7 @@ def test_default_seeds_never_repeat_and_use_all_their_bits() -> None:
 def test_the_secret_is_part_of_the_recipe_from_then_on() -> None:
     recipe = qd.RandomSwap("Edu", pairs=1)
     assert json.loads(recipe.to_json())["seed"] == recipe.seed
-    assert qd.recipe_from_json(recipe.to_json()) == recipe
+    assert qd.Recipe.from_json(recipe.to_json()) == recipe
     assert replace(recipe, pairs=2).seed == recipe.seed
     assert "seed" not in json.loads(recipe.design_json())
 

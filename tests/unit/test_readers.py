@@ -20,9 +20,8 @@ import quadrille as qd
 from quadrille.data import Data
 from quadrille.errors import InputError, MismatchError, OutputError, ParameterError
 from quadrille.plan import Plan
-from quadrille.present import words
-from quadrille.report.readers import FILES, write_readers
-from quadrille.report.readers_sections import correlation_points
+from quadrille.present import numbers
+from quadrille.report.readers import FILES, correlation_points, write_readers
 from quadrille.score.estimates import before_after
 
 SEED = 918_273_645
@@ -154,10 +153,10 @@ def secrets(data: Data, plan: Plan) -> dict[str, list[str]]:
         "rows": [f"{one} ↔ {other}" for one, other in plan.moves[0].pairs.tolist()[:20]]  # type: ignore[union-attr]
         + [", ".join(map(str, rows.tolist()[:4])) for rows in plan.details.rows.values() if len(rows) > 3]
         + [json.dumps(rows.tolist()[:4]) for rows in plan.details.rows.values() if len(rows) > 3],
-        "target rate": [f"{TARGETS:g}", words.share(TARGETS), f"{TARGETS:.1%}", f"{100 * TARGETS:g}"],
+        "target rate": [f"{TARGETS:g}", numbers.share(TARGETS), f"{TARGETS:.1%}", f"{100 * TARGETS:g}"],
         "mechanism": ["pairs", "partner", "target", "donor", "stratum", "optimal", "greedy", "ControlledSwap", "rate"],
         "counts": [f" {count:,} " for count in counts if count],
-        "shares": [words.share(share) for share in shares],
+        "shares": [numbers.share(share) for share in shares],
     }
 
 
@@ -166,14 +165,14 @@ def test_the_analyst_sees_all_of_it_but_the_seed(pages: dict[str, Page], data: D
     hidden = secrets(data, plan)
     assert all(row in text for row in hidden["rows"][:20])
     assert f"targets {TARGETS:g}" in text and all(share in text for share in hidden["shares"][1:])
-    assert all(word in text for word in ("Targets by stratum", "Certainties", "Targets without a partner", "greedy"))
+    assert all(word in text for word in ("Targets by stratum", "certain by size", "no partner", "greedy"))
     assert str(SEED) not in text and f"{SEED:,}" not in text
     assert plan.details is not None
     for row in plan.details.facts["strata"]:  # type: ignore[attr-defined]
-        numbers = " ".join(f"{row[key]:,}" for key in ("records", "never", "asked", "must", "certain", "drawn"))
-        assert f"{row['stratum']} {numbers}" in text
+        counts = " ".join(f"{row[key]:,}" for key in ("records", "never", "asked", "must", "certain", "drawn"))
+        assert f"{row['stratum']} {counts}" in text
     for moved in plan.report(data).variables:
-        share, paired = words.share(moved.rate_changed), words.share(moved.rate_paired)
+        share, paired = numbers.share(moved.rate_changed), numbers.share(moved.rate_paired)
         assert f"{moved.variable} {moved.pairs} {moved.records} {moved.changed} {paired} {share}" in text
     listed = re.findall(r"(\d+) ↔ (\d+)", text.partition("Which records exchanged values")[2].rpartition("Which")[2])
     assert [[int(a), int(b)] for a, b in listed if (a, b) != ("12", "40")] == plan.moves[0].pairs.tolist()  # type: ignore[union-attr]
@@ -182,27 +181,28 @@ def test_the_analyst_sees_all_of_it_but_the_seed(pages: dict[str, Page], data: D
 def test_the_chair_sees_percents_changed_and_nothing_else(pages: dict[str, Page], data: Data, plan: Plan) -> None:
     text, account = pages["chair"].text, plan.report(data)
     for each in account.variables:
-        assert f"{each.variable} {words.share(each.rate_changed)}" in text
-    assert f"any of them {words.share(account.changed / account.n)}" in text
+        assert f"{each.variable} {numbers.share(each.rate_changed)}" in text
+    assert f"any of them {numbers.share(account.changed / account.n)}" in text
     assert "script" not in pages["chair"].tags
     hidden = secrets(data, plan)
-    allowed = {words.share(each.rate_changed) for each in account.variables} | {words.share(account.changed / data.n)}
+    allowed = {numbers.share(each.rate_changed) for each in account.variables} | {
+        numbers.share(account.changed / data.n)
+    }
     for kind, forms in hidden.items():
         for form in forms:
             assert form in allowed or form not in text, (kind, form)
     body = text[text.index("1. How much was changed") :]
-    numbers = set(re.findall(r"\d+(?:\.\d+)? %", body))
-    assert numbers == allowed
+    assert set(re.findall(r"\d+(?:\.\d+)? %", body)) == allowed
 
 
 def test_the_board_sees_no_seed_no_row_number_and_no_rate(pages: dict[str, Page], data: Data, plan: Plan) -> None:
     text = pages["board"].text
     hidden = secrets(data, plan)
-    changed = [words.share(each.rate_changed) for each in plan.report(data).variables]
+    changed = [numbers.share(each.rate_changed) for each in plan.report(data).variables]
     for kind in ("seed", "rows", "target rate", "shares"):
         for form in hidden[kind] + (changed if kind == "shares" else []):
-            assert form not in text, (kind, form)
-            assert form not in pages["board"].specs, (kind, form)
+            whole = re.compile(rf"(?<![\d.]){re.escape(form)}")
+            assert not whole.search(text) and not whole.search(pages["board"].specs), (kind, form)
     for word in hidden["mechanism"]:
         if word not in ("pairs", "stratum"):  # pairs of variables; the sampling design
             assert not re.search(rf"\b{word}\b", text + pages["board"].specs), word
@@ -232,13 +232,14 @@ def test_utility_is_that_of_score_and_the_analyst_sees_the_rival_beside_it(
     assert plan.details is not None
     rival = qd.score(data, plan.details.rivals["greedy"], measures)
     for measure in measures:
-        assert f"{measure} lower {words.number(scores[measure])}" in pages["board"].text
-        values = f"{words.number(scores[measure])} {words.number(rival[measure])}"
-        assert f"{measure} lower {values}" in pages["analyst"].text
+        assert f"{measure} loss lower {numbers.score(scores[measure])}" in pages["board"].text
+        values = f"{numbers.score(scores[measure])} {numbers.score(rival[measure])}"
+        assert f"{measure} loss lower {values}" in pages["analyst"].text
     for model in ("score ~ C(race) + age", "score ~ age + C(area)"):
         assert model in pages["board"].text
     for row in scores.detail("ased_reg").to_dicts():
-        assert f"{row['term']} {words.number(row['b_before'])} {words.number(row['se_before'])}" in pages["board"].text
+        before = " ".join(numbers.value(row[name]).replace("-", "−") for name in ("b_before", "se_before"))
+        assert f"{row['term']} {before}" in pages["board"].text
 
 
 def test_markup_in_labels_is_escaped(paths: dict[str, Path]) -> None:
@@ -261,9 +262,9 @@ def test_targets_without_a_partner_are_told_with_the_reason(tmp_path: Path) -> N
     plan = swap.plan(lonely)
     assert plan.details is not None and len(plan.details.rows["without partner"])
     text = Page(write_readers(lonely, swap, tmp_path / "out")["analyst"]).text
-    assert f"Targets without a partner {len(plan.details.rows['without partner'])}" in text
+    assert f"no partner {len(plan.details.rows['without partner'])} target" in text
     for reason, count in plan.details.facts["reasons"].items():  # type: ignore[attr-defined]
-        assert f"{reason} {count}" in text
+        assert f"{reason}: {count}" in text
     assert ", ".join(map(str, plan.details.rows["without partner"].tolist())) in text
 
 

@@ -91,7 +91,7 @@ def test_the_confidential_plan_rebuilds_and_undoes_the_release(
 def test_the_stored_recipe_makes_the_same_public_bytes_again(
     made: release.Release, data: qd.Data, tmp_path: Path
 ) -> None:
-    again = qd.release(data, qd.recipe_from_json((made.confidential / "recipe.json").read_text()), tmp_path / "b")
+    again = qd.release(data, qd.Recipe.from_json((made.confidential / "recipe.json").read_text()), tmp_path / "b")
     for name in PUBLIC:
         assert (again.public / name).read_bytes() == (made.public / name).read_bytes()
 
@@ -159,7 +159,7 @@ def test_the_dossier_tells_the_whole_story_but_not_the_seed(
         "Weight: Factor, represented exactly",
         "steers the draw): Serial",
         "| swap | Region, Band |",
-        f"Pairs drawn: {PAIRS}",
+        f"- pairs: {PAIRS} asked, {PAIRS} drawn",
         "does not protect against",
         *DEFAULT,
     ):

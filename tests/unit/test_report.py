@@ -20,11 +20,11 @@ import quadrille as qd
 from quadrille.data import Cross, Data
 from quadrille.errors import InputError, MismatchError, OutputError
 from quadrille.plan import Plan
-from quadrille.present import words
+from quadrille.present import numbers, words
 from quadrille.randomness import Seed
 from quadrille.recipe import Prepared, Recipe
 from quadrille.report import input as scopes
-from quadrille.report import sections_choice, sections_data, sections_study, write_report
+from quadrille.report import sections, tables, write_report
 from quadrille.report.build import templates
 from quadrille.study.study import Study
 
@@ -131,26 +131,27 @@ def test_the_header_says_what_this_is(page: Page, study: Study) -> None:
 def test_numbers_equal_those_of_score(page: Page, study: Study, cps8d: Data) -> None:
     choice = study.pick()
     options = [option for option in (choice.safer, choice.gentler) if option is not None]
-    numbers = [choice.candidate, *(option.candidate for option in options)]
-    scores = [qd.score(cps8d, study.recipe(number).plan(cps8d), FRESH) for number in numbers]
+    candidates = [choice.candidate, *(option.candidate for option in options)]
+    scores = [qd.score(cps8d, study.recipe(number).plan(cps8d), FRESH) for number in candidates]
     for name in FRESH:
         better = qd.measures().filter(pl.col("name") == name)["better"].item()
-        values = " ".join(words.score(name, each[name]) for each in scores)
+        values = " ".join(numbers.score(each[name]) for each in scores)
         assert f"{name} {qd.measures().filter(pl.col('name') == name)['side'].item()} {better} {values}" in (
             page.text.replace("▸ ", "")
         ), name
     before = qd.score(cps8d, Plan([], data=cps8d), FRESH)
     for name in ("small_cells", "exposed", "confidence"):
-        assert f"{words.share(before[name])} {words.share(scores[0][name])}" in page.text
+        assert f"{numbers.score(before[name])} {numbers.score(scores[0][name])}" in page.text
     assert "733 of 48,842 records (1.501 %)" in page.text
 
 
 def test_the_account_is_that_of_the_plan(study: Study, cps8d: Data) -> None:
     scope = scopes.look(study, cps8d, None, None, None)
-    told = {row["fact"]: row["values"] for row in sections_choice.rivals(scope)["account"]}
+    listed = next(block for block in sections.rivals(scope)["blocks"] if block.caption.startswith("The account:"))
+    shown = {name: values for name, *values in listed.rows}
     accounts = [study.recipe(c.number).plan(cps8d).report(cps8d) for c in scope.candidates]
-    assert told["pairs drawn"] == [f"{a.pairs:,}" for a in accounts]
-    assert told["compensating (the full table does not show it)"] == [f"{a.compensating:,}" for a in accounts]
+    assert shown["pairs"] == [f"{a.asked:,} asked, {a.pairs:,} drawn" for a in accounts]
+    assert [value.split()[0] for value in shown["compensating"]] == [f"{a.compensating:,}" for a in accounts]
 
 
 def test_no_address_leads_outside(page: Page, report: Path) -> None:
@@ -212,9 +213,9 @@ def test_labels_are_escaped(tmp_path: Path) -> None:
 
 
 def test_infeasible_candidates_are_counted_with_their_reasons(page: Page, study: Study, cps8d: Data) -> None:
-    told = sections_study.design(scopes.look(study, cps8d, None, None, None))
-    assert {row["status"]: row["count"] for row in told["status"]} == {"done": "24", "infeasible": "4"}
-    assert [row["count"] for row in told["reasons"]["rows"]] == ["2", "2"]
+    _, outcome, reasons = sections.design(scopes.look(study, cps8d, None, None, None))["blocks"]
+    assert dict(outcome.rows) == {"done": "24", "infeasible": "4"}
+    assert [number for _, number in reasons.rows] == ["2", "2"]
     assert "20,000 pairs cannot be drawn for swapping Race: the maximum is 7,080." in page.text
     assert "4 candidates without both scores were left out." in page.text
 
@@ -225,11 +226,11 @@ def test_weighted_totals_are_shown_where_there_is_a_weight(tmp_path: Path) -> No
     page = Page(write_report(study, data, tmp_path / "r.html"))
     assert data.ticks is not None
     total = data.ticks.values.sum() / data.ticks.per_unit
-    assert f"w, sum {total:,.0f}" in page.text
+    assert f"w, total {total:,.10g} (exact)" in page.text
     assert "weighted before" in page.text
-    tables = sections_data.tables(scopes.look(study, data, None, None, None))
-    assert all(table["kept"] and table["weighted"] for table in tables["one_way"])
-    assert any(row["weighted_change"] not in ("0 %", "0") for table in tables["one_way"] for row in table["rows"])
+    shown = tables.tables(scopes.look(study, data, None, None, None))["one_way"]
+    assert all(table.caption.endswith(": exactly kept") and table.head[-1] == "change" for table in shown)
+    assert any(row[-1] not in ("0 %", "0") for table in shown for row in table.rows)
 
 
 def test_a_named_candidate_off_the_frontier_is_called_that(study: Study, cps8d: Data, tmp_path: Path) -> None:
@@ -250,12 +251,12 @@ def test_a_named_candidate_on_the_frontier_has_the_neighbours_that_pick_gives(st
 
 def test_the_spread_is_that_of_the_seeds(study: Study, cps8d: Data) -> None:
     scope = scopes.look(study, cps8d, None, None, None)
-    told = sections_choice.seeds(scope)
+    told = sections.seeds(scope)
     same = study.frame().filter(pl.col("design") == scope.chosen.design["design"])
     assert told["seeds"] == same.height == 4
     risk = told["rows"][0]
-    assert risk["mean"] == words.share(same["small_cells"].mean())  # pyright: ignore[reportArgumentType]
-    assert risk["sd"] == words.share(same["small_cells"].std())  # pyright: ignore[reportArgumentType]
+    assert risk["mean"] == numbers.score(same["small_cells"].mean())  # pyright: ignore[reportArgumentType]
+    assert risk["sd"] == numbers.score(same["small_cells"].std())  # pyright: ignore[reportArgumentType]
 
 
 def test_the_rule_of_the_study_decides_what_a_small_cell_is(tmp_path: Path) -> None:
@@ -270,7 +271,7 @@ def test_the_rule_of_the_study_decides_what_a_small_cell_is(tmp_path: Path) -> N
 
 def test_categories_add_up_to_what_score_says(study: Study, cps8d: Data) -> None:
     scope = scopes.look(study, cps8d, None, None, None)
-    full = sections_data.FullTable.of(scope.data, scope.released)
+    full = tables.FullTable.of(scope.data, scope.released)
     genuine = scope.chosen.scores.results["exposed"][1].detail["genuine"]
     for name in cps8d.keys:
         before, after = full.genuine_by_category(scope.data, scope.released, name, 3)
@@ -283,7 +284,7 @@ def test_categories_add_up_to_what_score_says(study: Study, cps8d: Data) -> None
 def test_swapped_shares_add_up_to_all_that_take_part(study: Study, cps8d: Data) -> None:
     scope = scopes.look(study, cps8d, None, None, None)
     mask = np.isin(np.arange(cps8d.n), scope.chosen.plan.rows)
-    rows = sections_data.FullTable.of(scope.data, scope.released).swapped(mask)
+    rows = tables.FullTable.of(scope.data, scope.released).swapped(mask)
     assert sum(row["records"] for row in rows) == cps8d.n
     assert round(sum(row["records"] * (row["swapped"] or 0) for row in rows)) == len(scope.chosen.plan.rows)
 
@@ -306,7 +307,7 @@ def test_the_two_risks_are_compared(before: tuple[float, float], after: tuple[fl
 
 def test_the_finding_gives_both_falls() -> None:
     text = words.agreement((0.02, 0.02), (0.005, 0.019)).text
-    assert "(small_cells) fell by 75.0 %, but exposed fell by 5.0 % and is still at 95.00 %" in text
+    assert "(small_cells) fell by 75.0 %, but exposed fell by 5.0 % and is still at 95 %" in text
     assert "That is little" in words.agreement((0.02, 0.02), (0.0195, 0.0195)).text
 
 

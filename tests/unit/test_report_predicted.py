@@ -11,7 +11,7 @@ import pytest
 import quadrille as qd
 from quadrille.data import Data
 from quadrille.report import write_readers, write_report
-from quadrille.report.frontier_chart import ahead_of, draw_frontier, rows_of, scored
+from quadrille.report.frontier_chart import draw_frontier, predictions_of, rows_of, scored
 from quadrille.study.study import Study
 from quadrille.theory import predict
 
@@ -27,16 +27,16 @@ def test_the_predicted_curve_holds_the_prediction_of_every_design(cps8d: Data, t
     apart = qd.grid(qd.RandomSwap, swap=[["Race", "Sex"]], pairs=[244], order="one-by-one", seeds=2)
     study = searched(cps8d, tmp_path / "s", together, apart)
     found = scored(study, AXES, rows_of(study))
-    ahead = ahead_of(study, cps8d, AXES, found)
-    assert (ahead.designs, len(ahead.known)) == (5, 4)
-    row = next(row for row in ahead.rows if row["label"].startswith("MS, 488 pairs"))
+    predicted = predictions_of(study, cps8d, AXES, found)
+    assert (predicted.designs, len(predicted.known)) == (5, 4)
+    row = next(row for row in predicted.rows if row["label"].startswith("MS, 488 pairs"))
     expected = predict(cps8d, qd.RandomSwap(["MS"], pairs=488), ["small_cells", "exposed", "hellinger"])
     assert (row["risk"], row["companion"], row["loss"]) == tuple(expected[name] for name in expected.found)
-    assert "4 of 5 designs have a prediction. The others have none: several variables" in ahead.told
-    assert "predicted (white diamonds)" in str(draw_frontier(study, AXES, found, None, ahead).to_dict())
+    assert "4 of 5 designs have a prediction. The others have none: several variables" in predicted.text
+    assert "predicted (white diamonds)" in str(draw_frontier(study, AXES, found, None, predicted).to_dict())
     assert "predicted (white diamonds)" not in str(draw_frontier(study, AXES, found, None).to_dict())
     page = write_report(study, cps8d, tmp_path / "report.html").read_text(encoding="utf-8")
-    assert ahead.told in page
+    assert predicted.text in page
     assert "predicted (white diamonds)" in page
 
 

@@ -14,12 +14,11 @@ from oracles import admissible, largest, sequential
 from quadrille.data import Column, Data
 from quadrille.errors import InfeasibleError, InputError, ParameterError
 from quadrille.expressions import IDLE, Condition, Rules, Where
-from quadrille.papers.boudreau_2005.tables import AGES as AGE_GROUPS
-from quadrille.papers.boudreau_2005.tables import STATUS as GROUPS
-from quadrille.papers.boudreau_2005.tables import region
+from quadrille.papers.boudreau_2005.run import AGES as AGE_GROUPS
+from quadrille.papers.boudreau_2005.run import STATUS as GROUPS
+from quadrille.papers.boudreau_2005.run import region
 from quadrille.randomness import Stream
 from quadrille.study.grid import grid
-from quadrille.swap import recipe_from_json
 from quadrille.swap.rules import Forbidden
 from rules_oracle import Record, spoiling
 from strategies import column, file_of, numbers
@@ -135,7 +134,7 @@ def test_recipes_without_rules_are_what_they_were_and_those_with_some_survive_js
     assert "rules" not in qd.PermutationSwap(["Edu"], rate=0.02, rules=[], seed=7).to_json()
     one = qd.RandomSwap(["Edu"], rate=0.02, rules=f" {RULE}", seed=7)
     assert one.rules == (RULE,)
-    assert recipe_from_json(one.to_json()) == one
+    assert qd.Recipe.from_json(one.to_json()) == one
 
 
 @pytest.mark.parametrize("sampler", ["first-uniform", "pair-uniform"])

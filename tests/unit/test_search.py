@@ -15,9 +15,8 @@ import pytest
 
 import quadrille as qd
 from quadrille.errors import InputError, MismatchError, OutputError, ParameterError, QuadrilleError
+from quadrille.study import candidates, run
 from quadrille.study import grid as grids
-from quadrille.study import run
-from quadrille.study import run as admission
 from quadrille.study.store import Store
 
 MEASURES = ["small_cells", "exposed", "hellinger"]
@@ -98,12 +97,11 @@ def test_columns_of_a_grid_are_looked_at_by_value_and_not_by_design(
     cps8d: qd.Data, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looked: list[object] = []
-    for module in (grids, admission):
-        monkeypatch.setattr(module, "require_columns", lambda data, names, where: looked.append(names))
+    monkeypatch.setattr(candidates, "require_columns", lambda data, names, where: looked.append(names))
     large = qd.grid(qd.RandomSwap, swap=[["Edu"], ["MS"]], same=[[], ["Sex"]], pairs=range(1, 1001), seed=range(50))
-    admission.CandidateCheck(cps8d, MEASURES).check(large)
+    candidates.CandidateCheck(cps8d, MEASURES).check(large)
     assert len(looked) == 3
-    one_by_one = admission.CandidateCheck(cps8d, MEASURES)
+    one_by_one = candidates.CandidateCheck(cps8d, MEASURES)
     for recipe in islice(large, 500):
         one_by_one.check(recipe)
     assert len(looked) == 3 + 1

@@ -56,7 +56,10 @@ def shown(text: str) -> str:
 
 
 def page(name: str) -> str:
-    return (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
+    """Return the text of a page; that of a derivation stands next to the code that it justifies."""
+    text = (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
+    included = re.fullmatch(r'--8<-- "(.+)"\n', text)
+    return (ROOT / "src/quadrille/theory" / included[1]).read_text(encoding="utf-8") if included else text
 
 
 def without_code(text: str) -> str:
@@ -169,7 +172,12 @@ def test_the_numbers_of_the_formulas_of_a_page_count_up(name: str) -> None:
 def test_no_page_sends_its_reader_into_the_sources_for_a_formula() -> None:
     pages = [path.read_text(encoding="utf-8") for path in (ROOT / "docs").rglob("*.md")]
     assert len(pages) > 40 and not any(re.search(r"src/quadrille/theory/\S*\.md", text) for text in pages)
-    assert not list((ROOT / "src").rglob("theory/*.md"))
+
+
+def test_every_derivation_stands_next_to_its_code_once_and_is_a_page_of_the_site() -> None:
+    theory = ROOT / "src/quadrille/theory"
+    assert {path.stem for path in theory.glob("*.md")} == set(DERIVATIONS)
+    assert all((theory / f"{name}.py").is_file() and len(page(f"derivations/{name}")) > 1000 for name in DERIVATIONS)
 
 
 def test_the_font_of_the_formulas_comes_with_the_site_and_its_licence() -> None:

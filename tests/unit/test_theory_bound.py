@@ -69,7 +69,7 @@ def loss_of(before: dict[Cell, int], after: dict[Cell, int], loss: str) -> float
 
 
 def full_programme(records: list[Cell], n: int, exposed: float, loss: str) -> float | None:
-    """Formula (2) of derivations/bound.md, written out: every cell, every count, no column left out."""
+    """Formula (2) of bound.md, written out: every cell, every count, no column left out."""
     before = Counter(records)
     levels = [sorted(set(codes)) for codes in zip(*records, strict=True)]
     columns = [(cell, g) for cell in product(*levels) for g in range(len(records) + 1)]

@@ -9,8 +9,15 @@ import pytest
 import oracles
 import quadrille as qd
 from effort import tries
-from quadrille.theory import correct, equivalent_records, equivalent_table, swap_error, table_error
-from quadrille.theory.flows import pairs_between
+from quadrille.theory import (
+    correct,
+    correct_published,
+    equivalent_records,
+    equivalent_table,
+    swap_error,
+    table_error,
+)
+from quadrille.theory.expected import pairs_between
 from strategies import file_of
 from theory_oracle import amounts, enumerated, moving
 
@@ -342,3 +349,52 @@ def test_a_table_too_small_for_its_swaps_says_so() -> None:
     recipe = qd.RandomSwap(["A"], pairs=5)
     assert "the correction tells nothing" in correct([[8, 2], [2, 9]], recipe=recipe).note
     assert "tells nothing" not in correct([[800, 200], [200, 900]], recipe=recipe).note
+
+
+BY_CLASS = {"Sex = Male": 0.05, "Sex = Female": 0.1}
+BOTH = pl.DataFrame(
+    {"MS": ["a", "b", "a"], "Sex": ["Male", "male", "Female"], "young": [50, 100, 90], "old": [100, 70, 62]}
+)
+
+
+def test_a_published_table_is_corrected_with_the_factor_of_its_class() -> None:
+    men = pl.DataFrame({"MS": ["a", "b"], "young": [50, 100], "old": [100, 70]})
+    for name in ("Sex = Male", "sex=male", "Male"):
+        found = correct_published(men, BY_CLASS, sizes={"Sex = Male": 320}, of_class=name, kind="cycles")
+        alone = correct(men, 0.05, kind="cycles")
+        assert found.f == 0.05 and not found.unchecked
+        assert (found.table == alone.table).all() and (found.se == alone.se).all()
+    assert "does not say how many" in correct_published(men, BY_CLASS, of_class="Male").unchecked
+    whole = correct_published(men, {"": 0.05}, records=320)
+    assert (whole.table == correct(men, 0.05).table).all() and not whole.unchecked
+
+
+def test_a_published_table_of_all_classes_is_split_by_the_column_that_holds_them() -> None:
+    found = correct_published(BOTH, BY_CLASS, sizes={"Sex = Male": 320, "Sex = Female": 152}, class_column="Sex")
+    parts = {"Sex = Male": [[50, 100], [100, 70]], "Sex = Female": [[90, 62], [0, 0]]}
+    assert found.f == BY_CLASS and not found.unchecked
+    assert found.table == pytest.approx(correct(parts, BY_CLASS).table)
+    assert found.frame()["MS"].to_list() == ["a", "a", "b", "b"]
+
+
+@pytest.mark.parametrize(
+    ("table", "options", "says"),
+    [
+        (BOTH, {"class_column": "Sex", "of_class": "Male"}, "for a table of one class"),
+        (BOTH, {"class_column": "sx"}, "no column 'sx'"),
+        (BOTH, {"class_column": "MS"}, "no class 'a'"),
+        (BOTH.select("Sex", "young"), {"class_column": "Sex"}, "one of labels and at least one of counts"),
+        (BOTH.head(2), {"class_column": "Sex"}, "lacks 1 of the 2 classes"),
+        (pl.concat([BOTH, BOTH.tail(1)]), {"class_column": "Sex"}, "two rows with the same label"),
+        (BOTH, {"class_column": "Sex", "sizes": {"Sex = Male": 321}}, "all 321 records of the class 'Sex = Male'"),
+        (BOTH.drop("Sex"), {}, "gives f by class: 'Sex = Male', 'Sex = Female'"),
+        (BOTH.drop("Sex"), {"of_class": "M"}, "no class 'M'"),
+        (BOTH.drop("Sex"), {"f": {"": 0.1}, "of_class": "Male"}, "no classes"),
+        (BOTH.drop("Sex"), {"f": {"": 0.1}, "records": 99}, "all 99 records of the file"),
+    ],
+)
+def test_published_tables_that_do_not_fit_the_note_are_refused(
+    table: pl.DataFrame, options: dict[str, object], says: str
+) -> None:
+    with pytest.raises(qd.QuadrilleError, match=says):
+        correct_published(table, **{"f": BY_CLASS, **options})

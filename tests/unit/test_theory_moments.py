@@ -9,9 +9,9 @@ import pytest
 
 import quadrille as qd
 from quadrille.theory import Error, large_n_error, pairs_between, rounding_error, swap_error
-from quadrille.theory.flows import Joint
 from quadrille.theory.moments import EXACT_ENTRIES
 from quadrille.theory.tables import add_up
+from quadrille.theory.tally import Joint
 from theory_oracle import KINDS, amounts, enumerated, exact_moments, in_classes, splits
 
 

@@ -9,7 +9,7 @@ import pytest
 import quadrille as qd
 from quadrille import chart
 from quadrille.errors import QuadrilleError
-from quadrille.theory import error_of_counts, predict, realised, realised_of_counts, table_error
+from quadrille.theory import predict, realised, table_error
 
 
 def gaps(frame: pl.DataFrame) -> np.ndarray:
@@ -40,8 +40,9 @@ def test_one_draw_is_the_change_of_the_plan(cps8d: qd.Data) -> None:
 
 def test_a_table_is_spread_out_into_records() -> None:
     table = pl.DataFrame({"column": ["a", "b", "c"], "x": [300, 200, 41], "y": [100, 0, 500]})
-    made = realised_of_counts(table, rate=0.1, draws=40, seed=2)
-    assert made["bias"].to_list() == pytest.approx(error_of_counts(table, rate=0.1)["bias"].to_list())
+    recipe = qd.PermutationSwap("column", rate=0.1)
+    made = realised(table, recipe, draws=40, seed=2)
+    assert made["bias"].to_list() == pytest.approx(table_error(table, recipe)["bias"].to_list())
     assert np.abs(gaps(made)).max() < 4
     assert "mean of 40 draws" in str(chart.predicted_realised(made, draws=40).to_dict()["title"])
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import quadrille as qd
 from quadrille.theory import correct
-from quadrille.theory.flows import (
+from quadrille.theory.expected import (
     _slopes,
     chances,
     pair_scatter,  # pyright: ignore[reportPrivateUsage]

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Sequence
 
 import numpy as np
+import polars as pl
 import pytest
 
 import oracles
 import quadrille as qd
 from quadrille.theory import (
+    compare_errors,
+    equivalent_table,
     expected_chi_square,
     expected_table,
     pairs_between,
     rate_for,
+    rounding_error,
     sampling_error,
     sampling_table,
     swap_error,
@@ -398,3 +403,86 @@ def test_a_margin_without_variables_is_refused_by_its_name(cps8d: qd.Data) -> No
     for margin in ([], "", ["Age", 3]):
         with pytest.raises(qd.QuadrilleError, match="'margin' parameter of table_error must be at least one variable"):
             table_error(cps8d, qd.PermutationSwap(["Age"], rate=0.1), margin)
+
+
+def by_labels(frame: pl.DataFrame, names: Sequence[str]) -> dict[tuple[object, ...], dict[str, object]]:
+    return {tuple(row[name] for name in names): row for row in frame.to_dicts()}
+
+
+@pytest.mark.parametrize("case", ["file", "table"])
+def test_errors_side_by_side_are_those_of_each_function_by_itself(cps8d: qd.Data, case: str) -> None:
+    table = pl.DataFrame({"age": ["young", "middle", "old"], "never": [165, 73, 8], "married": [0, 294, 65]})
+    if case == "file":
+        table, margin, swap = cps8d, "Age*MS", ["Age"]
+    else:
+        margin, swap = None, ["column"]
+    recipe = qd.PermutationSwap(swap, rate=0.05, kind="cycles")
+    found = compare_errors(table, recipe, margin, base=3, sampling=0.25)
+    assert found.labels == (("Age", "MS") if case == "file" else ("age", "column"))
+    assert not found.not_given and not found.weighted
+    columns = ["before", "expected", "bias", "sd", "rmse", "relative_rmse", "note"]
+    assert found.frame().select(*found.labels, *columns).equals(table_error(table, recipe, margin))
+    sampled = by_labels(sampling_table(table, margin, fraction=0.25), found.labels)
+    equal = equivalent_table(table, margin, swap=swap if case == "file" else (), base=3, kind="cycles")
+    for labels, row in by_labels(found.frame(), found.labels).items():
+        assert row["sampling"] == sampled[labels]["sampling"]
+        assert row["rounding_rmse"] == rounding_error(int(row["before"]), 3).rmse
+        alike = by_labels(equal, found.labels)[labels]
+        assert (row["records"], row["closest"]) == (alike["records"], alike["closest"])
+
+
+@pytest.mark.parametrize(
+    ("recipe", "missing", "says"),
+    [
+        (qd.PermutationSwap(["A"], rate=0.5, within=["B"]), {"records"}, "within classes"),
+        (qd.PermutationSwap(["A"], rate=0.5, kind="across", groups="B"), {"records"}, "across two groups"),
+        (qd.RandomSwap(["A"], rate=0.5), {"records"}, "true swaps"),
+    ],
+)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_errors_side_by_side_say_what_is_not_given(
+    recipe: qd.Recipe, missing: set[str], says: str, weighted: bool
+) -> None:
+    weights = [1.0, 2.0, 1.0, 2.0, 3.0, 1.0] if weighted else None
+    found = compare_errors(file_of(weights, A=[0, 0, 0, 1, 1, 1], B=[0, 1, 1, 0, 1, 0]), recipe, "A*B")
+    if weighted:
+        missing, says = {"records", "rounding_rmse"}, "weighted totals"
+    assert found.weighted is weighted
+    assert set(found.not_given) == missing and all(says in why for why in found.not_given.values())
+    assert all(not missing & set(cell) for cell in found.cells)
+
+
+@pytest.mark.parametrize(
+    ("recipe", "says"),
+    [
+        (qd.RandomSwap(["column"], rate=0.5), "takes a PermutationSwap"),
+        (qd.PermutationSwap(["column"], rate=0.5, within=["row"]), "without classes"),
+        (qd.PermutationSwap(["colum"], rate=0.5), "no variable 'colum' in the table of table_error"),
+        (qd.PermutationSwap(["column", "row"], rate=0.5), "one swapped variable"),
+        (qd.PermutationSwap(["row"], rate="r"), "no column of class rates"),
+        (qd.PermutationSwap(["row"], records=12), "at most the number of records, 10"),
+        (qd.PermutationSwap(["row"], rate=0.01), "moves no record of the table's 10"),
+    ],
+)
+def test_a_table_of_counts_takes_permutations_of_one_of_its_variables(recipe: qd.Recipe, says: str) -> None:
+    with pytest.raises(qd.QuadrilleError, match=says):
+        table_error([[1, 2], [3, 4]], recipe)
+
+
+def test_a_table_needs_no_margin_and_a_file_does(cps8d: qd.Data) -> None:
+    recipe = qd.PermutationSwap("column", rate=0.5)
+    with pytest.raises(qd.QuadrilleError, match="needs Data"):
+        table_error([[1, 2], [3, 4]], recipe, "row*column")
+    with pytest.raises(qd.QuadrilleError, match="'margin' parameter of table_error"):
+        table_error(cps8d, qd.PermutationSwap("Age", rate=0.1))
+
+
+def test_old_names_for_tables_of_counts_still_work_and_say_what_to_call() -> None:
+    table = [[30, 20], [20, 30]]
+    with pytest.warns(DeprecationWarning, match=r'compare_errors\(table, PermutationSwap\("column", ...\)\)'):
+        old = qd.theory.error_of_counts(table, rate=0.1)
+    assert old.equals(compare_errors(table, qd.PermutationSwap("column", rate=0.1)).frame())
+    with pytest.warns(DeprecationWarning, match="realised"):
+        assert qd.theory.realised_of_counts(table, records=10, draws=2).height == 4
+    with pytest.raises(AttributeError, match="no attribute 'error_of'"):
+        _ = qd.theory.error_of

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from scipy import stats
 from statsmodels.stats.anova import anova_lm
 
-from quadrille.simulation.design import Design
+from quadrille.simulation.design import SimulationDesign
 from quadrille.simulation.effects import Stratum, analyse, fit, log_tail, spearman, without_noise
 from quadrille.simulation.simulate import METRICS
 
 Floats = NDArray[np.float64]
 
-DESIGN = Design.of(
+DESIGN = SimulationDesign.of(
     {
         "design": {"replicates": 12, "seed": 1, "mechanism": ["records", "cells"], "strata": ["rates"]},
         "areas": {"a": [100, 100], "b": [90, 110], "c": [80, 120]},

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from itertools import cycle
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import altair as alt
 import numpy as np
@@ -12,9 +11,10 @@ import polars as pl
 
 from quadrille.chart import theme
 from quadrille.chart.labels import Place, names
-from quadrille.chart.theme import AXIS, GREY, HEIGHT, HUES, SHAPES, WIDTH, Range, counted
-from quadrille.chart.tidy import Kind, checked, defined, inline, thinned
+from quadrille.chart.theme import AXIS, GREY, HEIGHT, HUES, SHAPES, WIDTH, Range, left_out
+from quadrille.chart.tidy import Kind, defined, inline, prepared, thinned
 from quadrille.errors import InputError
+from quadrille.present.numbers import counted
 
 _TEXT = 12
 _BAND, _BAND_INK = "#f3c98b", "#8a5a00"
@@ -89,7 +89,7 @@ def error_by_size(cells: pl.DataFrame, *, size: str = _COUNTS) -> alt.LayerChart
     columns: dict[str, Kind] = {"label": "text", "group": "text", "count": "number", "rmse": "number"}
     extra: dict[str, Kind] = {"rounding": "number", "sampling": "number", "named": "flag"}
     columns |= {name: kind for name, kind in extra.items() if name in cells.columns}
-    everyone, _ = defined(checked(cells, "error_by_size", columns), "error_by_size", "count", "rmse")
+    everyone, _ = prepared(cells, "error_by_size", columns, "count", "rmse")
     if (everyone["count"] < 0).any() or (everyone["rmse"] < 0).any():
         raise InputError("error_by_size has a negative count or error. Counts and errors are 0 or more.")
     everyone, _ = defined(everyone.filter(pl.col("rmse") > 0), "error_by_size", "rmse")
@@ -108,7 +108,12 @@ def error_by_size(cells: pl.DataFrame, *, size: str = _COUNTS) -> alt.LayerChart
         layers += names(
             shown.filter("named").select("label", "count", "rmse").iter_rows(), taken, axes, (WIDTH, HEIGHT)
         )
-    notes = _notes(cells.height - everyone.height, everyone, shown.height)
+    notes = [
+        f"Shown: {shown.height:,} of {everyone.height:,} cells, thinned evenly."
+        if shown.height < everyone.height
+        else "",
+        left_out(cells.height - everyone.height, "cell", "that cannot change or have no value"),
+    ]
     reading = [
         _READING.format(size="count" if size == _COUNTS else size[:1].lower() + size[1:].removesuffix(" of the cell"))
     ]
@@ -137,30 +142,23 @@ def _axes(cells: pl.DataFrame, rounding: pl.DataFrame | None, sampling: pl.DataF
     return _Logs(max(float(cells["count"].to_numpy().max()), 9.0) * _AIR, up)
 
 
-def _notes(left_out: int, cells: pl.DataFrame, shown: int) -> list[str]:
-    notes: list[str] = []
-    if shown < cells.height:
-        notes.append(f"Shown: {shown:,} of {cells.height:,} cells, thinned evenly.")
-    if left_out:
-        notes.append(f"Left out: {counted(left_out, 'cell')} that cannot change or have no value.")
-    return notes
-
-
 def _rounded(rounding: pl.DataFrame) -> str:
+    low, high = _ends(rounding)
+    span = f"{low:.3g} to {high:.3g}" if low < high else f"{low:.3g}"
     return (
-        f"The band is the error of random rounding where a cell is rounded at all ({_span(rounding)}): it is the same "
-        "for every size."
+        f"The band is the error of random rounding where a cell is rounded at all ({span}): it is the same for every "
+        "size."
     )
 
 
-def _span(rounding: pl.DataFrame) -> str:
-    low, high = (float(end) for end in (rounding["rounding"].to_numpy().min(), rounding["rounding"].to_numpy().max()))
-    return f"{low:.3g} to {high:.3g}" if low < high else f"{low:.3g}"
+def _ends(rounding: pl.DataFrame) -> Range:
+    errors = rounding["rounding"].to_numpy()
+    return float(errors.min()), float(errors.max())
 
 
 def _band(rounding: pl.DataFrame, axes: _Logs, taken: list[Place]) -> list[alt.Chart]:
     """Draw the band of rounding, with its name where no point is; the places of the name are added to `taken`."""
-    low, high = (float(end) for end in (rounding["rounding"].to_numpy().min(), rounding["rounding"].to_numpy().max()))
+    low, high = _ends(rounding)
     # A single value would be a band without height.
     ends = {"low": low / 1.02, "high": high * 1.02, "left": _LEFT, "right": axes.most}
     band = alt.Chart(inline(pl.DataFrame([ends]))).mark_rect(color=_BAND, opacity=0.75)
@@ -206,12 +204,12 @@ def _shares(axes: _Logs) -> list[alt.Chart]:
         base = alt.Chart(inline(pl.DataFrame(lines)))
         line = base.mark_line(color=GREY, strokeWidth=1, strokeDash=[2, 3], opacity=0.8)
         layers.append(line.encode(x=x, y=y, detail="share:N"))
-    if tops:
-        name = alt.Chart(inline(pl.DataFrame(tops))).mark_text(align="center", dy=-8, fontSize=_TEXT, color=AXIS)
-        layers.append(name.encode(x=x, y=y, text="text:N"))
-    if sides:
-        name = alt.Chart(inline(pl.DataFrame(sides))).mark_text(align="left", dx=5, fontSize=_TEXT, color=AXIS)
-        layers.append(name.encode(x=x, y=y, text="text:N"))
+    above: dict[str, Any] = {"align": "center", "dy": -8}
+    beside: dict[str, Any] = {"align": "left", "dx": 5}
+    for ends, place in ((tops, above), (sides, beside)):
+        if ends:
+            name = alt.Chart(inline(pl.DataFrame(ends))).mark_text(**place, fontSize=_TEXT, color=AXIS)
+            layers.append(name.encode(x=x, y=y, text="text:N"))
     return layers
 
 
@@ -223,8 +221,7 @@ def _ticks(sampling: pl.DataFrame, axes: _Logs) -> alt.Chart:
 
 def _dots(cells: pl.DataFrame, groups: list[str], axes: _Logs) -> alt.Chart:
     legend = alt.Legend(title="Swapping", symbolOpacity=1, offset=44)
-    hue = alt.Scale(domain=groups, range=list(HUES[: len(groups)]))
-    form = alt.Scale(domain=groups, range=[shape for _, shape in zip(groups, cycle(SHAPES), strict=False)])
+    color, shape = theme.looks("group", groups, HUES, SHAPES, legend)
     tips = [name for name in ("rmse", "rounding", "sampling") if name in cells.columns]
     return (
         alt.Chart(inline(cells.select("label", "group", "count", *tips)))
@@ -232,8 +229,8 @@ def _dots(cells: pl.DataFrame, groups: list[str], axes: _Logs) -> alt.Chart:
         .encode(
             x=axes.x("count"),
             y=axes.y("rmse"),
-            color=alt.Color("group:N", scale=hue, legend=legend),
-            shape=alt.Shape("group:N", scale=form, legend=legend),
+            color=color,
+            shape=shape,
             tooltip=["label:N", "group:N", "count:Q", *(f"{name}:Q" for name in tips)],
         )
     )

@@ -1,4 +1,4 @@
-"""The frontier: every candidate release by its risk and its loss."""
+"""Risk against loss: every candidate release with the frontier, and how far a design depends on its seed."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import polars as pl
 from quadrille.chart import theme
 from quadrille.chart.labels import free_spot, stairs
 from quadrille.chart.n_rule import COMPANION, with_companion
-from quadrille.chart.theme import GREY, HUES, INK, LOWER_PANEL, SHAPES, Figure, Plane, counted
-from quadrille.chart.tidy import Kind, checked, defined, inline, thinned
+from quadrille.chart.theme import GREY, HEIGHT, HUES, INK, SHAPES, WIDTH, Figure, Plane, Range, left_out
+from quadrille.chart.tidy import Kind, defined, inline, prepared, thinned
 from quadrille.errors import ParameterError
+from quadrille.present.numbers import counted
 
 _OTHER = "other swaps"
 _TEXT = 13
@@ -80,32 +81,51 @@ def frontier(
         columns[COMPANION] = "number"
     if "method" in points.columns:
         columns["method"] = "text"
-    everyone, left_out = defined(checked(points, "frontier", columns), "frontier", "risk", "loss")
+    everyone, unplaced = prepared(points, "frontier", columns, "risk", "loss")
     groups = _coloured(everyone)
     group = pl.when(pl.col("swap").is_in(groups)).then("swap").otherwise(pl.lit(_OTHER))
     everyone = everyone.with_columns(group=group)
     shown = thinned(everyone, keep=pl.col("on_frontier") | pl.col("chosen"))
     looks = _looks(everyone, groups, crowded=shown.height > _CROWD)
     title = f"Risk and loss of {counted(everyone.height, 'candidate release')}"
-    notes = _notes(everyone, shown.height, left_out)
-    ahead, told = _foreseen(predicted, (risk, loss), companion, below)
-    notes += told
+    ahead, told = _predicted(predicted, (risk, loss), companion, below)
     floor = _floor(bound, risk, below)
-    notes += [] if floor.is_empty() else [_BOUND_TOLD]
+    notes = [*_notes(everyone, shown.height, unplaced), *told, "" if floor.is_empty() else _BOUND_TOLD]
     across = theme.extent([*everyone["loss"], *ahead["loss"]])
-    plane = Plane(risk, loss, across, theme.extent([*everyone["risk"], *ahead["risk"]], 0.08))
+    plane = _plane(risk, loss, across, theme.extent([*everyone["risk"], *ahead["risk"]], 0.08))
     main = _panel(shown, ahead, floor, "risk", plane, looks)
     if below is None:
         return theme.finish(main, title, _reading(everyone), notes)
     known, unknown = defined(everyone, "frontier", COMPANION)
     up = theme.extent([*known[COMPANION], *ahead[COMPANION].drop_nulls()], 0.08)
-    plane = Plane(below, loss, across, up, height=LOWER_PANEL)
+    plane = _plane(below, loss, across, up, _LOWER)
     lower = _panel(shown.drop_nulls(COMPANION), ahead.drop_nulls(COMPANION), floor, COMPANION, plane, looks)
-    notes += theme.told_below(below, "candidates", unknown)
+    notes += _told_below(below, "candidates", unknown)
     return theme.finish(alt.vconcat(main, lower, spacing=26), title, _reading(everyone), notes)
 
 
-def _foreseen(
+_LOWER = 230
+
+
+def _plane(risk: str, loss: str, across: Range, up: Range, height: int = HEIGHT) -> Plane:
+    """Return the axes of loss across and risk up."""
+    axes = (
+        alt.Axis(format=theme.number_format(loss), tickCount=7),
+        alt.Axis(format=theme.number_format(risk), tickCount=height // 55),
+    )
+    titles = f"{loss} (loss, lower is better)", f"{risk} (risk, lower is better)"
+    return Plane(titles, across, up, axes, (WIDTH, height))
+
+
+def _told_below(companion: str, what: str, unknown: int) -> list[str]:
+    """Say what the second panel is for, and how many have no place there."""
+    return [
+        f"Below, the same {what} by {companion}: trust a lower risk only where both panels show it.",
+        f"Not below: {counted(unknown, 'candidate')} without {companion}." if unknown else "",
+    ]
+
+
+def _predicted(
     predicted: pl.DataFrame | None, axes: tuple[str, str], companion: str | None, below: str | None
 ) -> tuple[pl.DataFrame, list[str]]:
     """Return the designs on the predicted frontier, none without a prediction, and what is to be said about them."""
@@ -120,14 +140,14 @@ def _foreseen(
     for column, measure in zip(("risk", "loss"), axes, strict=True):
         if column not in predicted.columns and measure in predicted.columns:
             predicted = predicted.with_columns(predicted[measure].alias(column))
-    designs, left_out = defined(checked(predicted, owner, columns), owner, "risk", "loss")
+    designs, unknown = prepared(predicted, owner, columns, "risk", "loss")
     ahead = _lowest(designs)
     told = (
         "The dashed line with white diamonds is the frontier predicted before any draw: "
         f"{counted(ahead.height, 'design')} of {designs.height:,}, each at the mean over its seeds. "
         "Single draws scatter around it, and the luckiest lie below."
     )
-    return ahead, [told, *([f"Not predicted: {counted(left_out, 'design')}."] if left_out else [])]
+    return ahead, [told, f"Not predicted: {counted(unknown, 'design')}." if unknown else ""]
 
 
 _BOUND_TOLD = (
@@ -142,8 +162,8 @@ def _floor(bound: pl.DataFrame | None, risk: str, below: str | None) -> pl.DataF
     if not any(axis is not None and _is_exposed(axis) for axis in (risk, below)):
         raise ParameterError("The bound of frontier is one of exposed: draw it with exposed as risk or as companion.")
     owner = "frontier(bound=)"
-    given = checked(bound, owner, {"exposed": "number", "least_loss": "number"})
-    return defined(given, owner, "exposed", "least_loss")[0].sort("exposed")
+    columns: dict[str, Kind] = {"exposed": "number", "least_loss": "number"}
+    return prepared(bound, owner, columns, "exposed", "least_loss")[0].sort("exposed")
 
 
 def _is_exposed(measure: str) -> bool:
@@ -158,14 +178,14 @@ def _reading(everyone: pl.DataFrame) -> str:
     )
 
 
-def _notes(everyone: pl.DataFrame, shown: int, left_out: int) -> list[str]:
+def _notes(everyone: pl.DataFrame, shown: int, unplaced: int) -> list[str]:
     chosen = everyone.filter("chosen")["label"].to_list()
-    notes = [f"The ring marks the chosen one: {'; '.join(chosen)}."] if chosen else []
-    if shown < everyone.height:
-        notes.append(f"Shown: {shown:,} of {everyone.height:,}; the frontier is complete, beaten points are thinned.")
-    if left_out:
-        notes.append(f"Left out: {counted(left_out, 'candidate')} without a value on both axes.")
-    return notes
+    thin = f"Shown: {shown:,} of {everyone.height:,}; the frontier is complete, beaten points are thinned."
+    return [
+        f"The ring marks the chosen one: {'; '.join(chosen)}." if chosen else "",
+        thin if shown < everyone.height else "",
+        left_out(unplaced, "candidate", "without a value on both axes"),
+    ]
 
 
 def _coloured(everyone: pl.DataFrame) -> list[str]:
@@ -188,7 +208,6 @@ def _coloured(everyone: pl.DataFrame) -> list[str]:
 
 def _looks(everyone: pl.DataFrame, groups: list[str], *, crowded: bool) -> _Looks:
     grey = [_OTHER] if _OTHER in everyone["group"] else []
-    domain = [*groups, *grey]
     hues, shapes = [*HUES[: len(groups)], *(GREY for _ in grey)], [*SHAPES[: len(groups)], *("circle" for _ in grey)]
     legend = alt.Legend(title="Variables swapped", symbolOpacity=1, symbolStrokeWidth=0)
     rates: list[float] = sorted(everyone["rate"].drop_nulls().unique())
@@ -196,16 +215,12 @@ def _looks(everyone: pl.DataFrame, groups: list[str], *, crowded: bool) -> _Look
     sizes = alt.Legend(title="Records taking part", format=".2~%", values=values, tickCount=4, symbolOpacity=1)
     sizes.symbolFillColor, sizes.symbolStrokeWidth = GREY, 0
     scale = alt.Scale(domain=[0, max(rates, default=1.0) or 1.0], range=[10, 80] if crowded else [25, 230])
-    shape = alt.Shape("group:N", scale=alt.Scale(domain=domain, range=shapes), legend=legend)
+    color, shape = theme.looks("group", [*groups, *grey], hues, shapes, legend)
     methods: list[str] = everyone["method"].unique(maintain_order=True).sort().to_list() if "method" in everyone else []
     if len(methods) > 1:
         legend.symbolType = "circle"
         shape = _by_method(methods)
-    return _Looks(
-        alt.Color("group:N", scale=alt.Scale(domain=domain, range=hues), legend=legend),
-        shape,
-        alt.Size("rate:Q", scale=scale, legend=sizes if rates else None),
-    )
+    return _Looks(color, shape, alt.Size("rate:Q", scale=scale, legend=sizes if rates else None))
 
 
 def _by_method(methods: list[str]) -> alt.Shape:
@@ -225,14 +240,14 @@ def _panel(
     layers = _dots(shown.filter(~pl.col("on_frontier")), field, plane, looks, opacity=0.3, outline=0)
     if field == "risk":
         layers.append(_line(shown, ahead, plane, bounded=not floor.is_empty()))
-    if not floor.is_empty() and _is_exposed(plane.risk):
+    if not floor.is_empty() and _is_exposed(plane.titles[1]):
         layers.append(_thin(floor, plane, with_ahead=not ahead.is_empty()))
     layers += _dots(best, field, plane, looks, opacity=1, outline=0.9)
     if not ahead.is_empty():
         layers.append(_diamonds(ahead, field, plane))
     if not chosen.is_empty():
         layers += _marked(chosen, shown, ahead, field, plane)
-    return theme.layered(layers, plane.width, plane.height)
+    return theme.layered(layers, *plane.size)
 
 
 def _dots(
@@ -240,7 +255,8 @@ def _dots(
 ) -> list[alt.Chart]:
     """Draw candidates; those of which nobody knows beforehand how many records take part have one size."""
     columns = [name for name in frame.columns if name not in ("on_frontier", "chosen")]
-    tooltip = ["label:N", "swap:N", alt.Tooltip("rate:Q", format=".2%"), f"{field}:Q", "loss:Q"]
+    tooltip = ["label:N", "swap:N", alt.Tooltip("rate:Q", format=theme.SHARE)]
+    tooltip += [alt.Tooltip(f"{name}:Q", format=theme.SCORE) for name in (field, "loss")]
     rated = frame.filter(pl.col("rate").is_not_null()).select(columns)
     others = frame.filter(pl.col("rate").is_null()).select(columns)
     layers: list[alt.Chart] = []
@@ -321,7 +337,7 @@ def _marked(
     rows: list[dict[str, float | str]] = []
     for loss, risk, label in chosen.select("loss", field, "label").iter_rows():
         width = theme.text_width(label, _TEXT)
-        spot = free_spot(plane.pixels(loss, risk), width, taken, (plane.width, plane.height))
+        spot = free_spot(plane.pixels(loss, risk), width, taken, plane.size)
         taken += spot.covered()
         row: dict[str, float | str] = {"loss": loss, field: risk, "label": label}
         for name, place in (("at", (spot.x, spot.y)), ("from", spot.line[0]), ("to", spot.line[1])):
@@ -337,4 +353,141 @@ def _marked(
         lead.encode(x=plane.x("from_loss"), y=plane.y("from_risk"), x2="to_loss:Q", y2="to_risk:Q"),
         ring.encode(x=plane.x("loss"), y=plane.y(field)),
         *(mark.encode(x=across, y=up, text="label:N") for mark in (halo, text)),
+    ]
+
+
+_OWN_HUES = HUES[:6]
+_DARK_GREY = "#4d4d4d"
+_MORE, _NEVER = "other designs on the frontier", "designs never on it"
+_CLOUD_READING = (
+    "Each faint point is one seed of a design. Each dot is the mean of a design's seeds, its bars are one standard "
+    "deviation. Where bars overlap, the order of the designs may be chance."
+)
+
+
+def seed_cloud(points: pl.DataFrame, *, risk: str, loss: str, companion: str | None = None) -> Figure:
+    """Draw each design's seeds as a faint cloud, and their mean with bars of one standard deviation.
+
+    One row of `points` is a candidate: `design` (text), `risk`, `loss` (numbers; rows without one are left out and
+    counted), `on_frontier` (true or false). Designs with a seed on the frontier are coloured, the six with the
+    largest share of such seeds each in a colour of its own. `risk` and `loss` name the measures.
+
+    A second panel shows the same designs by a second risk, as in `frontier`: beside the n-rule (`small_cells`) always
+    by `exposed`, from the column of that name.
+
+    Above 5,000 candidates the clouds are thinned; means and bars are always of all seeds.
+
+    Example
+    -------
+    >>> import polars as pl
+    >>> import quadrille as qd
+    >>> points = pl.DataFrame({"design": ["Edu, 1 %"] * 2 + ["MS, 5 %"] * 2, "risk": [0.0148, 0.0147, 0.0131, 0.0133],
+    ...     "loss": [0.017, 0.016, 0.052, 0.054], "on_frontier": [False, True, True, False]})
+    >>> picture = qd.chart.seed_cloud(points, risk="exposed", loss="hellinger")
+    >>> picture.to_dict()["title"]["text"]
+    'How much the seed matters: 2 designs, 4 candidates'
+    """
+    columns: dict[str, Kind] = {"design": "text", "risk": "number", "loss": "number", "on_frontier": "flag"}
+    points, companion = with_companion("seed_cloud", points, (risk, loss), companion)
+    if companion is not None:
+        columns[COMPANION] = "number"
+    everyone, unplaced = prepared(points, "seed_cloud", columns, "risk", "loss")
+    designs = _grouped(_designs(everyone))
+    groups = designs.select("design", "group")
+    everyone = everyone.join(groups, on="design", how="left", maintain_order="left")
+    shown = thinned(everyone, keep=pl.col("on_frontier"))
+    across = theme.extent([*everyone["loss"], *designs["left"], *designs["right"]])
+    plane, color = _plane(risk, loss, across, _up(everyone, designs)), _color(designs)
+    figure: Figure = _cloud_panel(shown, designs, plane, color)
+    title = f"How much the seed matters: {counted(designs.height, 'design')}, {counted(everyone.height, 'candidate')}"
+    notes = _cloud_notes(designs, everyone.height, shown.height, unplaced)
+    if companion is None:
+        return theme.finish(figure, title, _CLOUD_READING, notes)
+    known, unknown = defined(everyone.drop("risk"), "seed_cloud", COMPANION)
+    known = known.rename({COMPANION: "risk"})
+    below = _designs(known).join(groups, on="design", how="left", maintain_order="left")
+    plane = _plane(companion, loss, across, _up(known, below), _LOWER)
+    dots = shown.drop("risk").drop_nulls(COMPANION).rename({COMPANION: "risk"})
+    notes += _told_below(companion, "designs", unknown)
+    return theme.finish(
+        alt.vconcat(figure, _cloud_panel(dots, below, plane, color), spacing=26), title, _CLOUD_READING, notes
+    )
+
+
+def _cloud_panel(shown: pl.DataFrame, designs: pl.DataFrame, plane: Plane, color: alt.Color) -> alt.LayerChart:
+    layers = [
+        _cloud(shown, plane, color),
+        *_means(designs.filter(pl.col("group") == _NEVER), plane, color, opacity=0.35),
+        *_means(designs.filter(pl.col("group") != _NEVER), plane, color, opacity=1),
+    ]
+    return theme.layered(layers, *plane.size)
+
+
+def _cloud_notes(designs: pl.DataFrame, total: int, shown: int, unplaced: int) -> list[str]:
+    won = designs.filter(pl.col("won") > 0)
+    always = won.filter(pl.col("won") == pl.col("seeds")).height
+    winners = f"On the frontier with some seed: {counted(won.height, 'design')}; with every seed: {always:,}."
+    return [
+        winners if won.height else "",
+        f"Shown: {shown:,} of {total:,} points, thinned evenly; means are of all." if shown < total else "",
+        left_out(unplaced, "candidate", "without a value on both axes"),
+    ]
+
+
+def _designs(everyone: pl.DataFrame) -> pl.DataFrame:
+    """Return a row per design: means, ends of the bars, how many of its seeds are on the frontier."""
+    mean, deviation = pl.col("risk", "loss").mean(), pl.col("risk", "loss").std().fill_null(0).name.suffix("_sd")
+    seeds, won = pl.len().alias("seeds"), pl.col("on_frontier").sum().alias("won")
+    table = everyone.group_by("design").agg(mean, deviation, seeds, won)
+    table = table.sort(pl.col("won") / pl.col("seeds"), "won", "design", descending=[True, True, False])
+    return table.with_columns(
+        left=pl.col("loss") - pl.col("loss_sd"),
+        right=pl.col("loss") + pl.col("loss_sd"),
+        low=pl.col("risk") - pl.col("risk_sd"),
+        high=pl.col("risk") + pl.col("risk_sd"),
+    )
+
+
+def _grouped(designs: pl.DataFrame) -> pl.DataFrame:
+    """Add the group that a design is coloured by."""
+    own = pl.format("{} ({} of {})", "design", "won", "seeds")
+    rank = pl.int_range(pl.len())
+    group = (
+        pl.when(pl.col("won") == 0).then(pl.lit(_NEVER)).when(rank < len(_OWN_HUES)).then(own).otherwise(pl.lit(_MORE))
+    )
+    return designs.with_columns(group=group)
+
+
+def _up(everyone: pl.DataFrame, designs: pl.DataFrame) -> Range:
+    return theme.extent([*everyone["risk"], *designs["low"], *designs["high"]])
+
+
+def _color(designs: pl.DataFrame) -> alt.Color:
+    found = designs.sort("loss")["group"].unique(maintain_order=True).to_list()
+    own = [name for name in found if name not in (_MORE, _NEVER)]
+    groups = [*own, *(name for name in (_MORE, _NEVER) if name in found)]
+    hues = dict(zip(own, _OWN_HUES, strict=False)) | {_MORE: _DARK_GREY, _NEVER: GREY}
+    legend = alt.Legend(title=["Design", "(seeds on the frontier)"], symbolOpacity=1)
+    return alt.Color("group:N", scale=alt.Scale(domain=groups, range=[hues[name] for name in groups]), legend=legend)
+
+
+def _cloud(shown: pl.DataFrame, plane: Plane, color: alt.Color) -> alt.Chart:
+    faint = alt.when(alt.datum.group == _NEVER).then(alt.value(0.15)).otherwise(alt.value(0.45))
+    return (
+        alt.Chart(inline(shown.select("design", "risk", "loss", "group")))
+        .mark_point(filled=True, size=26, strokeWidth=0)
+        .encode(x=plane.x("loss"), y=plane.y("risk"), color=color, opacity=faint)
+        .encode(tooltip=["design:N", "risk:Q", "loss:Q"])
+    )
+
+
+def _means(designs: pl.DataFrame, plane: Plane, color: alt.Color, *, opacity: float) -> list[alt.Chart]:
+    base = alt.Chart(inline(designs)).encode(color=color)
+    across = base.mark_rule(strokeWidth=1.6, opacity=opacity)
+    dots = base.mark_point(filled=True, size=75, stroke=INK, strokeWidth=0.7, opacity=opacity)
+    tooltip = ["design:N", "seeds:Q", "won:Q", "risk:Q", "risk_sd:Q", "loss:Q", "loss_sd:Q"]
+    return [
+        across.encode(x=plane.x("left"), x2="right:Q", y=plane.y("risk")),
+        across.encode(x=plane.x("loss"), y=plane.y("low"), y2="high:Q"),
+        dots.encode(x=plane.x("loss"), y=plane.y("risk"), tooltip=tooltip),
     ]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import polars as pl
 
 from quadrille.errors import ParameterError, QuadrilleError
-from quadrille.measure.axes import measure_of
+from quadrille.measure import measure_of
 from quadrille.measure.base import Address
 
 _N_RULE, _BESIDE = "small_cells", "exposed"
@@ -44,7 +44,7 @@ def _meaning(address: str) -> tuple[object, ...]:
     try:
         call = Address.parse(address)
         margin = None if call.margin is None else frozenset(call.margin)
-        return call.name, margin, call.where, tuple(measure_of(call.text).bound(call).options.items())
+        return call.name, margin, call.where, tuple(measure_of(call.text).with_options(call).options.items())
     except QuadrilleError:  # an axis may carry any text
         return (address.strip(),)
 
@@ -54,6 +54,12 @@ def missing(shown: Iterable[str], there: Sequence[str] = ()) -> dict[str, str]:
     shown = list(shown)
     wanted = {rule: beside(rule) for rule in shown if is_n_rule(rule)}
     return {rule: want for rule, want in wanted.items() if not any(matches(want, each) for each in (*shown, *there))}
+
+
+def require_companions(owner: str, rows: pl.DataFrame, of: str = "frame", where: str = "") -> None:
+    """Refuse an n-rule in column `measure` without `exposed` there; `where` says which rows these are."""
+    for rule, want in missing(rows["measure"].unique(maintain_order=True)).items():
+        raise refusal(owner, rule, f"Column 'measure' of the {of} has no {want!r} with a value{where}.")
 
 
 def refusal(owner: str, rule: str, lack: str) -> ParameterError:

@@ -11,21 +11,12 @@ from quadrille.chart import theme
 from quadrille.chart.theme import AXIS, HUES, INK, WIDTH
 from quadrille.chart.tidy import Kind, checked, inline
 from quadrille.errors import InputError
+from quadrille.present.numbers import counted, statistic
 
 _BAND = 19
 _COLOURS = {"most": HUES[3], "least": HUES[0]}
-_COLUMNS: dict[str, Kind] = {
-    "level": "text",
-    "affected": "text",
-    "rank": "number",
-    "of": "number",
-    "area": "text",
-    "address": "text",
-    "before": "number",
-    "value": "number",
-    "equal": "number",
-    "ranked_by": "text",
-}
+_TEXTS = ("level", "affected", "area", "address", "ranked_by")
+_COLUMNS = ("level", "affected", "rank", "of", "area", "address", "before", "value", "equal", "ranked_by")
 
 
 def ranking(areas: pl.DataFrame) -> alt.VConcatChart:
@@ -46,7 +37,8 @@ def ranking(areas: pl.DataFrame) -> alt.VConcatChart:
     >>> picture.to_dict()["title"]["text"]
     'Areas most and least affected: effective_swap_rate(race)'
     """
-    given = checked(areas, "ranking", _COLUMNS).drop_nulls("value")
+    kinds: dict[str, Kind] = {name: "text" if name in _TEXTS else "number" for name in _COLUMNS}
+    given = checked(areas, "ranking", kinds).drop_nulls("value")
     if given.is_empty():
         raise InputError("There is nothing to draw: no area in the frame for ranking has a finite value.")
     addresses = given["address"].unique(maintain_order=True).to_list()
@@ -63,12 +55,12 @@ def ranking(areas: pl.DataFrame) -> alt.VConcatChart:
         "Each bar is an area: orange, those most affected; blue, those least affected. Before the name its rank, "
         "after it its number of records before the swap."
     )
-    left_out = areas.height - given.height
-    notes = [] if how == "value" else [f"Ranked by {how}."]
-    if theme.is_diversity(addresses[0]):
-        notes.append("A larger value is not a stronger perturbation: negative means more diverse after.")
-    if left_out:
-        notes.append(f"Left out: {theme.counted(left_out, 'area')} with an infinite value.")
+    diverse = "A larger value is not a stronger perturbation: negative means more diverse after."
+    notes = [
+        "" if how == "value" else f"Ranked by {how}.",
+        diverse if theme.is_diversity(addresses[0]) else "",
+        theme.left_out(areas.height - given.height, "area", "with an infinite value"),
+    ]
     return theme.finish(figure, f"Areas most and least affected: {addresses[0]}", reading, notes)
 
 
@@ -76,23 +68,20 @@ def _panel(areas: pl.DataFrame, level: str, address: str) -> alt.LayerChart:
     """Return the bars of one level; a gap stands for the areas between."""
     rows: list[dict[str, Any]] = []
     for row in areas.to_dicts():
-        if (
-            rows
-            and row["affected"] == "least"
-            and rows[-1]["affected"] == "most"
-            and row["rank"] > rows[-1]["rank"] + 1
-        ):
-            between = int(row["rank"] - rows[-1]["rank"]) - 1
+        turns = rows and (rows[-1]["affected"], row["affected"]) == ("most", "least")
+        between = int(row["rank"] - rows[-1]["rank"]) - 1 if turns else 0
+        if between > 0:
             rows.append({"name": f"… {between:,} between …", "value": None, "affected": "", "text": ""})
         value = row["value"]
         name = f"{int(row['rank']):,}. {row['area']} ({int(row['before']):,})"
-        rows.append({**row, "name": name, "text": f"{value:.4g}".replace("-", "−"), "right": value >= 0})
+        rows.append({**row, "name": name, "text": statistic(value).replace("-", "−"), "right": value >= 0})
     names = [row["name"] for row in rows]
     low, high = min(0.0, *(v for v in areas["value"])), max(0.0, *(v for v in areas["value"]))
     air = (high - low) * 0.14 or 1.0
     scale = theme.fixed((low - (air if low < 0 else 0), high + (air if high > 0 else 0)))
     x = alt.X("value:Q", title=address, scale=scale, axis=alt.Axis(tickCount=6))
-    y = alt.Y("name:N", title=None, sort=names, scale=alt.Scale(domain=names), axis=_names())
+    axis = alt.Axis(labelLimit=240, ticks=False, domain=False, labelPadding=8, grid=False)
+    y = alt.Y("name:N", title=None, sort=names, scale=alt.Scale(domain=names), axis=axis)
     color = alt.Color("affected:N", legend=None, scale=alt.Scale(domain=list(_COLOURS), range=list(_COLOURS.values())))
     bars = [row for row in rows if row["value"] is not None]
     base = alt.Chart(inline(pl.DataFrame(bars).select("name", "area", "value", "affected", "text", "right", "before")))
@@ -106,11 +95,6 @@ def _panel(areas: pl.DataFrame, level: str, address: str) -> alt.LayerChart:
     layers += [text.encode(x=x, y=y, text="text:N") for text in (right, left)]
     count = int(areas["of"][0])
     last, equal = areas["value"][-1], int(areas["equal"][-1])
-    alike = f", {equal:,} of them at {last:.4g}" if equal > int((areas["value"] == last).sum()) else ""
-    text = f"{level}: {theme.counted(count, 'area')}{alike}"
-    title = alt.TitleParams(text=text, anchor="start", frame="group", fontSize=14, offset=4)
-    return theme.layered(layers, WIDTH, _BAND * len(names)).properties(title=title)
-
-
-def _names() -> alt.Axis:
-    return alt.Axis(labelLimit=240, ticks=False, domain=False, labelPadding=8, grid=False)
+    alike = f", {equal:,} of them at {statistic(last)}" if equal > int((areas["value"] == last).sum()) else ""
+    text = f"{level}: {counted(count, 'area')}{alike}"
+    return theme.layered(layers, WIDTH, _BAND * len(names), theme.heading(text, frame="group"))

@@ -6,9 +6,10 @@ import altair as alt
 import polars as pl
 
 from quadrille.chart import n_rule, theme
-from quadrille.chart.theme import HUES, INK, SHAPES, WIDTH, counted
+from quadrille.chart.theme import HUES, INK, SHAPES, WIDTH, left_out
 from quadrille.chart.tidy import Kind, checked, defined, inline
 from quadrille.errors import InputError
+from quadrille.present.numbers import counted, statistic
 
 _HEIGHT = 150
 _RUN = "run "
@@ -52,9 +53,8 @@ def runs(table: pl.DataFrame, *, chosen: int | None = None) -> alt.VConcatChart:
     long = kept.unpivot(order, index=list(columns), variable_name="run").with_columns(
         pl.col("run").str.strip_prefix(_RUN), pl.col("value").abs()
     )
-    everything, left_out = defined(long, "runs", "value")
-    for rule, want in n_rule.missing(everything["measure"].unique(maintain_order=True)).items():
-        raise n_rule.refusal("runs", rule, f"Column 'measure' of the table has no {want!r} with a value.")
+    everything, undefined = defined(long, "runs", "value")
+    n_rule.require_companions("runs", everything, of="table")
     points = _relative(everything)
     panels = [
         _panel(points.filter(pl.col("family") == family), family, numbers, chosen)
@@ -66,7 +66,12 @@ def runs(table: pl.DataFrame, *, chosen: int | None = None) -> alt.VConcatChart:
     own = alt.Resolve(scale=alt.ScaleResolveMap(color="independent", shape="independent"))
     figure = alt.vconcat(*panels, spacing=14, resolve=own)
     title = f"{counted(len(numbers), 'run')} that differ by seed only"
-    return theme.finish(figure, title, _reading(points, chosen), _notes(everything, points, left_out))
+    zero = everything["measure"].n_unique() - points["measure"].n_unique()
+    notes = [
+        left_out(zero, "measure", f"that {'is' if zero == 1 else 'are'} 0 in every run"),
+        left_out(undefined, "value", "not defined"),
+    ]
+    return theme.finish(figure, title, _reading(points, chosen), notes)
 
 
 def _reading(points: pl.DataFrame, chosen: int | None) -> str:
@@ -79,22 +84,12 @@ def _reading(points: pl.DataFrame, chosen: int | None) -> str:
     )
 
 
-def _notes(everything: pl.DataFrame, points: pl.DataFrame, left_out: int) -> list[str]:
-    notes: list[str] = []
-    zero = everything["measure"].n_unique() - points["measure"].n_unique()
-    if zero:
-        notes.append(f"Left out: {counted(zero, 'measure')} that {'is' if zero == 1 else 'are'} 0 in every run.")
-    if left_out:
-        notes.append(f"Left out: {counted(left_out, 'value')} not defined.")
-    return notes
-
-
 def _relative(everything: pl.DataFrame) -> pl.DataFrame:
     """Divide by the mean over the runs; the name in the legend says the mean and which way is better."""
     mean = pl.col("value").mean().over("measure")
     known = everything.with_columns(mean=mean).filter(pl.col("mean") > 0)
     names = [
-        f"{measure} (mean {mean:.3g}{', higher is better' if better == 'higher' else ''})"
+        f"{measure} (mean {statistic(mean)}{', higher is better' if better == 'higher' else ''})"
         for measure, mean, better in known.select("measure", "mean", "better").iter_rows()
     ]
     return known.with_columns(pl.Series("name", names, dtype=pl.String), relative=pl.col("value") / pl.col("mean"))
@@ -110,8 +105,7 @@ def _panel(points: pl.DataFrame, family: str, runs: list[str], chosen: int | Non
     scale = theme.fixed((max(low - air, 0), top + air))
     y = alt.Y("relative:Q", title="value / mean", scale=scale, axis=alt.Axis(tickCount=4))
     layers = [*_band(x, len(runs), chosen), _average(), *_dots(points, x, y, dense=len(runs) > _MANY)]
-    title = alt.TitleParams(text=_TITLES.get(family, family), anchor="start", fontSize=14, offset=4)
-    return theme.layered(layers, WIDTH, _HEIGHT).properties(title=title)
+    return theme.layered(layers, WIDTH, _HEIGHT, theme.heading(_TITLES.get(family, family)))
 
 
 def _band(x: alt.X, count: int, chosen: int | None) -> list[alt.Chart]:
@@ -131,10 +125,7 @@ def _average() -> alt.Chart:
 
 def _dots(points: pl.DataFrame, x: alt.X, y: alt.Y, *, dense: bool) -> list[alt.Chart]:
     names = points["name"].unique(maintain_order=True).to_list()
-    hues, shapes = ([each[i % len(each)] for i in range(len(names))] for each in (HUES, SHAPES))
-    legend = alt.Legend(title=None, symbolOpacity=1, labelLimit=300)
-    color = alt.Color("name:N", scale=alt.Scale(domain=names, range=hues), legend=legend)
-    shape = alt.Shape("name:N", scale=alt.Scale(domain=names, range=shapes), legend=legend)
+    color, shape = theme.looks("name", names, HUES, SHAPES, alt.Legend(title=None, symbolOpacity=1, labelLimit=300))
     base = alt.Chart(inline(points.select("run", "measure", "name", "value", "relative")))
     dots = base.mark_point(filled=True, size=22 if dense else 60, opacity=0.85)
     tooltip = ["run:N", "measure:N", "value:Q", "relative:Q"]

@@ -1,19 +1,22 @@
-"""One look for all charts: sizes, fonts, colours that everybody can tell apart, number formats, titles."""
+"""One look for all charts: sizes, fonts, colours that everybody can tell apart, number formats, titles, axes."""
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import altair as alt
 
+from quadrille.present.numbers import counted
+
 WIDTH, HEIGHT = 600, 400
-LOWER_PANEL = 230
 INK, GREY, PALE, AXIS = "#1f1f1f", "#8a8a8a", "#b8b8b8", "#5f5f5f"
 HUES = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#000000")
 """Okabe & Ito (2008) without yellow, which paper swallows: distinct with every kind of colour vision."""
+SHARE, SCORE = ".4~p", ".6~g"
+"""How Vega writes a share and a score: with the digits of `present.numbers`."""
 SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-right")
 """A shape for every hue, so that a grey print can be read too."""
 
@@ -30,8 +33,8 @@ _LINE = 104
 
 
 def finish(figure: AnyFigure, title: str, reading: str, notes: Iterable[str] = ()) -> AnyFigure:
-    """Give a chart its title, the sentences on how to read it, the notes below them, and the common look."""
-    lines = [line for text in (reading, " ".join(notes)) if text for line in textwrap.wrap(text, _LINE)]
+    """Give a chart its title, the sentences on how to read it, the notes that are not empty, and the common look."""
+    lines = [line for text in (reading, " ".join(filter(None, notes))) for line in textwrap.wrap(text, _LINE)]
     head = alt.TitleParams(text=title, subtitle=lines, anchor="start", frame="bounds", offset=14)
     text = " ".join([title, *lines])
     return figure.properties(title=head, description=text, padding=12, config=_look())
@@ -63,9 +66,36 @@ def _look() -> alt.Config:
     )
 
 
-def layered(layers: Iterable[alt.Chart], width: int, height: int) -> alt.LayerChart:
+def layered(
+    layers: Iterable[alt.Chart], width: int, height: int, title: alt.TitleParams | None = None
+) -> alt.LayerChart:
     """Lay charts over one another on one area."""
-    return alt.LayerChart(layer=list(layers), width=width, height=height)
+    figure = alt.LayerChart(layer=list(layers), width=width, height=height)
+    return figure if title is None else figure.properties(title=title)
+
+
+def heading(text: str, **style: Any) -> alt.TitleParams:
+    """Return the title of one panel among several."""
+    style = {"fontSize": 14, "offset": 4, **style}
+    return alt.TitleParams(text=text, anchor="start", **style)
+
+
+def in_rows(panels: Sequence[alt.LayerChart], across: int, spacing: int, between: int) -> alt.VConcatChart:
+    """Set panels side by side, so many across, in as many rows as that takes."""
+    rows = (panels[start : start + across] for start in range(0, len(panels), across))
+    return alt.vconcat(*(alt.hconcat(*row, spacing=spacing) for row in rows), spacing=between)
+
+
+def looks(
+    field: str, domain: Sequence[str], hues: Sequence[str], shapes: Sequence[str], legend: alt.Legend
+) -> tuple[alt.Color, alt.Shape]:
+    """Tell categories apart by colour and by shape, in order and, where there are more of them, again and again."""
+    colours, forms = ([each[i % len(each)] for i in range(len(domain))] for each in (hues, shapes))
+    names = list(domain)
+    return (
+        alt.Color(f"{field}:N", scale=alt.Scale(domain=names, range=colours), legend=legend),
+        alt.Shape(f"{field}:N", scale=alt.Scale(domain=names, range=forms), legend=legend),
+    )
 
 
 def number_format(measure: str) -> str:
@@ -91,20 +121,9 @@ def extent(values: Iterable[float], margin: float = 0.05) -> Range:
     return max(low - air, 0.0) if low >= 0 else low - air, high + air
 
 
-def counted(number: int, one: str, many: str | None = None) -> str:
-    """Say how many: '1 seed', '1,204 seeds'.
-
-    >>> from quadrille.chart.theme import counted
-    >>> counted(1204, "seed"), counted(1, "has", "have")
-    ('1,204 seeds', '1 has')
-    """
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
-
-
-def told_below(companion: str, what: str, unknown: int) -> list[str]:
-    """Say what the second panel of a chart of risk and loss is for, and how many have no place there."""
-    told = f"Below, the same {what} by {companion}: trust a lower risk only where both panels show it."
-    return [told, *([f"Not below: {counted(unknown, 'candidate')} without {companion}."] if unknown else [])]
+def left_out(count: int, what: str, why: str) -> str:
+    """Say how many have no place in the chart, and why; nothing when all have one."""
+    return f"Left out: {counted(count, what)} {why}." if count else ""
 
 
 def text_width(text: str, size: int = 12) -> float:
@@ -114,42 +133,33 @@ def text_width(text: str, size: int = 12) -> float:
 
 @dataclass(frozen=True)
 class Plane:
-    """Loss across and risk up: one pair of axes for everything drawn on it, whatever column it comes from."""
+    """One pair of axes for everything drawn on it, whatever column it comes from: titles and ranges across and up."""
 
-    risk: str
-    loss: str
+    titles: tuple[str, str]
     across: Range
     up: Range
-    width: int = WIDTH
-    height: int = HEIGHT
+    axes: tuple[alt.Axis, alt.Axis]
+    size: tuple[int, int] = (WIDTH, HEIGHT)
 
     def x(self, field: str) -> alt.X:
-        """Put a column on the axis of loss."""
-        axis = alt.Axis(format=number_format(self.loss), tickCount=7)
-        title = _axis_title(self.loss, "loss")
-        return alt.X(field, type="quantitative", title=title, scale=fixed(self.across), axis=axis)
+        """Put a column on the axis across."""
+        return alt.X(f"{field}:Q", title=self.titles[0], scale=fixed(self.across), axis=self.axes[0])
 
     def y(self, field: str) -> alt.Y:
-        """Put a column on the axis of risk."""
-        axis = alt.Axis(format=number_format(self.risk), tickCount=self.height // 55)
-        title = _axis_title(self.risk, "risk")
-        return alt.Y(field, type="quantitative", title=title, scale=fixed(self.up), axis=axis)
+        """Put a column on the axis that goes up."""
+        return alt.Y(f"{field}:Q", title=self.titles[1], scale=fixed(self.up), axis=self.axes[1])
 
-    def pixels(self, loss: float, risk: float) -> tuple[float, float]:
+    def pixels(self, x: float, y: float) -> tuple[float, float]:
         """Return the place of a point, from the top left corner."""
-        (left, right), (low, high) = self.across, self.up
-        return (loss - left) / (right - left) * self.width, (high - risk) / (high - low) * self.height
+        (left, right), (low, high), (width, height) = self.across, self.up, self.size
+        return (x - left) / (right - left) * width, (high - y) / (high - low) * height
 
     def values(self, x: float, y: float) -> tuple[float, float]:
-        """Return the loss and the risk of a place."""
-        (left, right), (low, high) = self.across, self.up
-        return left + x / self.width * (right - left), high - y / self.height * (high - low)
+        """Return the values of a place."""
+        (left, right), (low, high), (width, height) = self.across, self.up, self.size
+        return left + x / width * (right - left), high - y / height * (high - low)
 
 
 def fixed(domain: Range) -> alt.Scale:
     """Return a scale that covers just this range."""
     return alt.Scale(domain=list(domain), nice=False, zero=False)
-
-
-def _axis_title(measure: str, side: str) -> str:
-    return f"{measure} ({side}, lower is better)"

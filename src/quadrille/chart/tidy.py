@@ -46,6 +46,11 @@ def _typed(column: pl.Series, kind: Kind, owner: str) -> pl.Series:
     return numbers.set(~numbers.is_finite().fill_null(False), None)
 
 
+def prepared(frame: pl.DataFrame, owner: str, columns: Mapping[str, Kind], *needed: str) -> tuple[pl.DataFrame, int]:
+    """Return the columns a chart needs, without rows that lack a value in the `needed` ones, and how many those are."""
+    return defined(checked(frame, owner, columns), owner, *needed)
+
+
 def defined(frame: pl.DataFrame, owner: str, *columns: str) -> tuple[pl.DataFrame, int]:
     """Return the rows that have a value in all of these columns, and how many were left out."""
     kept = frame.drop_nulls(list(columns))

@@ -62,7 +62,7 @@ def names(values: Sequence[str] | None) -> list[str]:
 def addresses(values: Sequence[str] | None, data: Data) -> Sequence[str]:
     """Split measures at commas outside brackets; without any, return those that the data can have."""
     from quadrille.expressions import split_outside_quotes
-    from quadrille.measure.axes import beside_the_n_rule
+    from quadrille.measure import beside_the_n_rule
     from quadrille.release.release import default_measures
 
     if not values:

@@ -1,9 +1,9 @@
-"""Results as tables that fit a terminal of 80 columns; progress on a terminal only."""
+"""What commands print: results as tables that fit a terminal of 80 columns; progress on a terminal only."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from itertools import groupby
 from math import isnan
@@ -12,26 +12,29 @@ from typing import TYPE_CHECKING, Any, cast
 import typer
 
 from quadrille.cli.inputs import addresses
-from quadrille.text import large, shown
+from quadrille.present.blocks import Text, Title
+from quadrille.present.numbers import count, counted, fixed, statistic
+from quadrille.present.numbers import score as number
+from quadrille.present.numbers import share as percent
+from quadrille.present.terminal import console, facts, grid, note, render, shell, title
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from rich.console import Console
-
     from quadrille.data import Data
     from quadrille.delta import PlanReport
-    from quadrille.inspect import ColumnProfile, Profile
+    from quadrille.inspect import Profile
     from quadrille.recipe import Recipe
+    from quadrille.release.judge import Verdict
     from quadrille.score.evaluator import Scores
     from quadrille.simulation.effects import Analysis, Model, Stratum
     from quadrille.simulation.run import Simulation
 
 
+__all__ = ["console", "count", "facts", "grid", "note", "number", "percent", "render", "shell", "statistic", "title"]
+
 Progress = Callable[[int, int], None]
-MOST_LABELS = 30
-MOST_NAMES = 20
 
 
 def emit(document: object) -> None:
@@ -39,13 +42,6 @@ def emit(document: object) -> None:
     from quadrille.io.results import as_json
 
     typer.echo(as_json(document))
-
-
-def console(*, stderr: bool = False) -> Console:
-    """Return a console that prints names as they are: no markup, no emoji, no colouring of numbers."""
-    from rich.console import Console
-
-    return Console(stderr=stderr, markup=False, emoji=False, highlight=False)
 
 
 @contextmanager
@@ -72,171 +68,42 @@ def progress_bar(message: str) -> Generator[Progress | None]:
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
-def title(text: str) -> None:
-    """Print a heading."""
-    console().print(f"\n{shown(text)}", style="bold")
-
-
-def note(text: str) -> None:
-    """Print a paragraph."""
-    console().print(shown(text, keep="\n"))
-
-
-def facts(pairs: Iterable[tuple[str, str]]) -> None:
-    """Print names and what they stand for, long texts wrapped beside their name."""
-    from textwrap import fill
-
-    from rich.text import Text
-
-    screen, listed = console(), [(shown(name), shown(value, keep="\n")) for name, value in pairs]
-    indent = 4 + max(len(name) for name, _ in listed)
-    for name, value in listed:
-        start = f"  {name}".ljust(indent)
-        wrapped = fill(value, max(screen.width, indent + 20), initial_indent=start, subsequent_indent=" " * indent)
-        line = Text(wrapped or start)
-        line.stylize("dim", 0, indent)
-        screen.print(line, soft_wrap=True)
-
-
-def shell(line: str) -> None:
-    """Print a command to be copied: on one line, however long."""
-    console().print(shown(line), soft_wrap=True)
-
-
-def grid(
-    head: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: Iterable[int] = (), whole: Iterable[int] = ()
-) -> None:
-    """Print a table; the columns listed in `numbers` are aligned to the right, those in `whole` are never broken."""
-    from rich import box
-    from rich.padding import Padding
-    from rich.table import Table
-
-    right, unbroken = set(numbers), set(whole)
-    table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False, show_edge=False, padding=(0, 1))
-    for position, name in enumerate(head):
-        justify = "right" if position in right else "left"
-        table.add_column(shown(name), justify=justify, overflow="fold", no_wrap=position in unbroken)
-    for row in rows:
-        table.add_row(*map(shown, row))
-    console().print(Padding(table, (0, 0, 0, 2), expand=False))
-
-
 def show_profile(file: str, found: Profile) -> None:
     """Print what `inspect` found."""
-    title(file)
-    weight = "none"
-    if found.weight is not None:
-        exactness = "exact" if found.weight.exact else "rounded"
-        weight = f"{found.weight.column}, total {found.weight.total:,.10g} ({exactness})"
-    lines = [("records", f"{found.records:,}"), ("weight", weight), ("key variables", _names(found.keys))]
-    if found.geography:
-        lines.append(("geography", "; ".join(map(str, found.geography))))
-    if found.cells is not None:
-        cells = found.cells
-        lines += [
-            ("cells", f"{large(cells.possible)} possible, {cells.occupied:,} occupied"),
-            ("small cells", f"{cells.ones:,} of one record, {cells.twos:,} of two"),
-        ]
-    facts(lines)
-    note("")
-    head = ("column", "kind", "role", "categories", "missing")
-    grid(head, [_profile_row(column) for column in found.columns], numbers=(3, 4))
-    listed = [(column.name, _labels(column.labels)) for column in found.columns if column.labels is not None]
-    if listed:
-        title("Categories")
-        facts(listed)
-    for hint in found.hints:
-        note(f"\nHint: {hint}")
+    from quadrille.present.profile import column_table, label_facts, profile_facts
 
-
-def _profile_row(column: ColumnProfile) -> tuple[str, ...]:
-    role = column.role or ("key" if column.key else "")
-    role += "" if column.level is None else f" {column.level}"
-    categories = "" if column.categories is None else f"{column.categories:,}"
-    return column.name, column.kind, role, categories, percent(column.missing)
-
-
-def _names(names: tuple[str, ...]) -> str:
-    """Return names in a row; of very many the first two, the last and the number, as a table below has all."""
-    if len(names) > MOST_NAMES:
-        return f"{names[0]}, {names[1]}, ... {names[-1]} ({len(names):,})"
-    return ", ".join(names) or "none"
-
-
-def _labels(labels: tuple[str, ...]) -> str:
-    more = f" and {len(labels) - MOST_LABELS:,} more" if len(labels) > MOST_LABELS else ""
-    return ", ".join(labels[:MOST_LABELS]) + more
+    labels = label_facts(found.columns)
+    categories = [Title("Categories"), labels] if labels.pairs else []
+    hints = (Text(f"Hint: {hint}") for hint in found.hints)
+    render([Title(file), profile_facts(found), column_table(found.columns), *categories, *hints])
 
 
 def show_account(account: PlanReport) -> None:
-    """Print what a plan does: asked, paired, changed."""
-    from quadrille.expressions import rules_told
+    """Print what a plan does: asked, paired, changed; of a designed swap also which cells it treats."""
+    from quadrille.present.account import account as blocks
 
-    title("What is swapped")
-    facts(
-        [
-            ("pairs", _pairs(account)),
-            ("records", f"{account.records:,} of {account.n:,} take part, {account.changed:,} change"),
-            ("false swaps", f"{account.false_swaps:,} (nothing changes)"),
-            ("compensating", f"{account.compensating:,} (records change, the full table does not show it)"),
-            *_targets(account.details),
-            *rules_told(account.details),
-        ]
-    )
-    note("")
-    rows = [
-        (
-            m.variable,
-            _count(m.pairs),
-            f"{m.records:,}",
-            f"{m.changed:,}",
-            percent(m.rate_paired),
-            percent(m.rate_changed),
-        )
-        for m in account.variables
-    ]
-    grid(("variable", "pairs", "records", "changed", "share paired", "share changed"), rows, numbers=range(1, 6))
-
-    show_diagnosis(account)
+    render(blocks(account))
 
 
-def _pairs(account: PlanReport) -> str:
-    """Say how many pairs were asked for and drawn; a designed swap may be asked for none in particular."""
-    free = account.asked is None and "camouflaged" in account.details
-    return f"{_count(account.pairs)} drawn" if free else f"{_count(account.asked)} asked, {_count(account.pairs)} drawn"
+def show_diagnosis(account: PlanReport) -> None:
+    """Print which cells were treated and how, which were left and why, and who is still exposed."""
+    from quadrille.present.designed import diagnosis
 
-
-def _targets(details: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Tell of methods that draw targets how many there are, and why some have no partner."""
-    if "targets" not in details:
-        return []
-    drawn = f"{details['targets']:,} drawn, {details['certain']:,} of them certain by size"
-    alone = f"{details['without_partner']:,} targets, left as they were"
-    reasons = [f"{reason}: {count:,}" for reason, count in details["reasons"].items()]
-    return [("targets", drawn), ("no partner", "; ".join((alone, *reasons)))]
+    render(diagnosis(account))
 
 
 def show_scores(scores: Scores) -> None:
     """Print the scores, and below them what must be said about some."""
-    title("Scores")
-    results = scores.results.items()
-    rows = [(address, kind.side, kind.direction, number(score.value)) for address, (kind, score) in results]
-    grid(("measure", "side", "better", "value"), rows, numbers=(3,))
-    notes = [(address, score.note) for address, (_, score) in results if score.note]
-    if notes:
-        note("")
-        facts(notes)
-    from quadrille.measure.difference import DIVERSITIES, NOT_MONOTONE
+    from quadrille.present.scores import scores as blocks
 
-    if any(kind.name in DIVERSITIES for _, (kind, _) in results):
-        note("\n" + NOT_MONOTONE)
+    render(blocks(scores))
 
 
-def number(value: float | None) -> str:
-    """Format a score."""
-    if value is None:
-        return "undefined"
-    return "infinite" if value in (float("inf"), float("-inf")) else f"{value:.6f}"
+def show_verdict(found: Verdict) -> None:
+    """Print what each policy says, and, of several, the verdict of all."""
+    from quadrille.present.verdict import verdict
+
+    render(verdict(found))
 
 
 def written(paths: Iterable[Path]) -> None:
@@ -251,15 +118,6 @@ def not_held(lines: Sequence[str]) -> None:
     if lines:
         title("Not in the file")
         facts([("-", line) for line in lines])
-
-
-def percent(share: float) -> str:
-    """Format a share."""
-    return f"{share:.2%}".replace("%", " %") if share else "0 %"
-
-
-def _count(value: int | None) -> str:
-    return "-" if value is None else f"{value:,}"
 
 
 Rows = Sequence[dict[str, Any]]
@@ -293,7 +151,7 @@ def _block(level: str, variable: str, rows: Rows) -> None:
     lines = [
         [
             row["measure" if unique else "address"],
-            *(number_of_any_size(row[name], 3) for name in ("mean", "sd", "p5", "p95", "whole")),
+            *(statistic(row[name], 3) for name in ("mean", "sd", "p5", "p95", "whole")),
         ]
         for row in rows
     ]
@@ -329,26 +187,12 @@ def show_ranking(rows: Rows) -> None:
         for row in listed:
             if lines and row["affected"] == "least" and row["rank"] > int(lines[-1][0].replace(",", "")) + 1:
                 lines.append(["..."] + [""] * 5)
-            counts = (f"{row[key]:,}" for key in ("before", "after", "changed"))
-            lines.append([f"{row['rank']:,}", row["area"], *counts, number_of_any_size(row["value"])])
+            counts = (count(row[key]) for key in ("before", "after", "changed"))
+            lines.append([count(row["rank"]), row["area"], *counts, statistic(row["value"])])
         grid(("rank", "area", "before", "after", "changed", "value"), lines, numbers=(0, 2, 3, 4, 5))
         equal, shown = listed[-1]["equal"], sum(row["value"] == listed[-1]["value"] for row in listed)
         if equal > shown:
             note(f"\n  {equal:,} areas have the lowest value; of equals, the smaller area ranks first.")
-
-
-def number_of_any_size(value: float | None, digits: int = 4) -> str:
-    """Format a value of any size with some digits.
-
-    >>> from quadrille.cli.show import number_of_any_size as number
-    >>> number(1234.5), number(-0.00012345), number(float("inf"))
-    ('1,234.5', '-0.0001234', 'infinite')
-    """
-    if value is None:
-        return "-"
-    if value in (float("inf"), float("-inf")):
-        return "infinite"
-    return f"{value:,.1f}" if abs(value) >= 10 ** min(digits, 3) else f"{value:.{digits}g}"
 
 
 def measured(recipe: Recipe, given: Sequence[str] | None, data: Data) -> Sequence[str]:
@@ -360,25 +204,6 @@ def measured(recipe: Recipe, given: Sequence[str] | None, data: Data) -> Sequenc
     if given or not isinstance(recipe, DesignedSwap):
         return wanted
     return list(dict.fromkeys((*default_measures(recipe.n, recipe.tables), *wanted)))
-
-
-def show_diagnosis(account: PlanReport) -> None:
-    """Print which cells were treated and how, which were left and why, and who is still exposed."""
-    from quadrille.present.designed import NEAR_HEAD, SIZE_HEAD, diagnosis_of
-
-    found = diagnosis_of(account)
-    if found is None:
-        return
-    title("Small cells")
-    left = [("left", f"{count} cells: {reason}") for reason, count in found.left]
-    facts([("treated", found.treated), *left, ("exposed", found.exposed)])
-    note("")
-    grid(SIZE_HEAD, found.by_size, numbers=range(len(SIZE_HEAD)), whole=range(5))
-    note("")
-    facts([("just large", found.near)])
-    note("")
-    grid(NEAR_HEAD, found.just_large, numbers=range(len(NEAR_HEAD)))
-    note(f"\nBeware: {found.n_rule}")
 
 
 MOST_STRATA = 24
@@ -394,7 +219,7 @@ def show_simulation(done: Simulation) -> None:
     title(design.title or design.place)
     zero, redrawn = (int(found.values[:, :, i].sum()) for i in (-2, -1))
     lines = [
-        ("settings", f"{len(design.trials):,}, each with {_counted(design.replicates, 'replicate')}"),
+        ("settings", f"{len(design.trials):,}, each with {counted(design.replicates, 'replicate')}"),
         ("factors", "; ".join(f"{f.name}: {', '.join(f.levels)}" for f in design.factors)),
     ]
     if zero:
@@ -412,7 +237,7 @@ def _spread(found: Analysis) -> None:
     title("Metrics over all settings")
     rows = [row for row in found.summary if row["factor"] == "all"]
     names = ("mean", "sd", "p5", "median", "p95")
-    lines = [[str(row["metric"]), *(_number(row[name]) for name in names)] for row in rows]
+    lines = [[str(row["metric"]), *(statistic(cast("float | None", row[name])) for name in names)] for row in rows]
     grid(("metric", *names), lines, numbers=range(1, 6))
     note("")
     facts([("", _SIGNS)])
@@ -422,7 +247,7 @@ def _matrix(found: Analysis) -> None:
     title("Spearman correlations, all settings pooled")
     names = list(found.models)
     lines = [
-        [f"{i + 1} {name}", *(_correlation(float(found.pooled[i, j])) for j in range(len(names)))]
+        [f"{i + 1} {name}", *(fixed(float(found.pooled[i, j]), 2) for j in range(len(names)))]
         for i, name in enumerate(names)
     ]
     grid(("metric", *(str(i + 1) for i in range(len(names)))), lines, numbers=range(1, 7))
@@ -439,9 +264,9 @@ def _strata(strata: Sequence[Stratum]) -> None:
     head = (", ".join(strata[0].levels), "within A", "A with B", "within B")
     grid(head, lines, numbers=range(1, 4), whole=range(1, 4))
     more = len(strata) - len(lines)
-    told = "A: chi_square, effective_swap_rate, deviance. B: gini_, shannon_ and renyi_difference."
+    families = "A: chi_square, effective_swap_rate, deviance. B: gini_, shannon_ and renyi_difference."
     note("")
-    facts([("", told + (f" {more:,} more strata are in strata.csv." if more else ""))])
+    facts([("", families + (f" {more:,} more strata are in strata.csv." if more else ""))])
 
 
 def _effects(found: Analysis) -> None:
@@ -454,8 +279,8 @@ def _effects(found: Analysis) -> None:
         _effects_of(found, models[start : start + 3])
         note("")
     baseline = ", ".join(f"{f.name} {f.baseline}" for f in found.factors if len(f.levels) > 1)
-    told = "n.s.: not selected. R2 of settings: of a model with an effect of its own for every setting."
-    facts([("", f"Baseline: {baseline or 'none'}. {told}")])
+    legend = "n.s.: not selected. R2 of settings: of a model with an effect of its own for every setting."
+    facts([("", f"Baseline: {baseline or 'none'}. {legend}")])
 
 
 def _effects_of(found: Analysis, models: Sequence[Model]) -> None:
@@ -467,32 +292,17 @@ def _effects_of(found: Analysis, models: Sequence[Model]) -> None:
         for level in factor.levels
         if level != factor.baseline
     ]
-    lines.append(["R2", *(f"{model.r2:.4f}" for model in models)])
-    lines.append(["R2 of settings", *(f"{model.ceiling:.4f}" for model in models)])
-    lines.append(["RMSE", *("-" if isnan(model.rmse) else _number(model.rmse) for model in models)])
+    lines.append(["R2", *(statistic(model.r2) for model in models)])
+    lines.append(["R2 of settings", *(statistic(model.ceiling) for model in models)])
+    lines.append(["RMSE", *(statistic(model.rmse) for model in models)])
     numbers = range(1, len(models) + 1)
     grid(("", *(model.metric.replace("_", "\n", 1) for model in models)), lines, numbers=numbers, whole=numbers)
 
 
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
-
-
 def _effect(model: Model, factor: str, level: str) -> str:
     value = model.effect(factor, level)
-    return "n.s." if value is None else _number(value)
+    return "n.s." if value is None else statistic(value)
 
 
-def _number(value: object) -> str:
-    if value is None:
-        return "-"
-    number = float(cast("Any", value))
-    return f"{number:.3g}" if abs(number) < 1e-4 or abs(number) >= 1e6 else f"{number:.{3 if abs(number) >= 1 else 5}f}"
-
-
-def _correlation(value: float) -> str:
-    return "-" if isnan(value) else f"{value:.2f}"
-
-
-def _range(found: tuple[float, float]) -> str:
-    return "-" if isnan(found[0]) else f"{found[0]:.2f} to {found[1]:.2f}"
+def _range(ends: tuple[float, float]) -> str:
+    return "-" if isnan(ends[0]) else f"{fixed(ends[0], 2)} to {fixed(ends[1], 2)}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,7 +39,7 @@ class Overview:
 
     @property
     def shown(self) -> tuple[str, ...]:
-        """The measures to show: the two axes, and beside the n-rule always what cannot be fooled."""
+        """The measures to show: the two axes, and next to the n-rule always what cannot be fooled."""
         exposed = [address for address in self.study.measures if kind(address) == "exposed"]
         beside = exposed if any(kind(address) == "small_cells" for address in self.axes) else []
         return tuple(dict.fromkeys((*self.axes, *beside)))
@@ -60,15 +59,14 @@ def overview(study: Study, risk: str | None = None, loss: str | None = None) -> 
     points, rows = study.objectives(axes)
     if not len(points):
         return Overview(study, axes, study.ids[rows], points, np.zeros(0, dtype=bool), None, ())
-    told = seed_warning(study.clouds(*axes))
-    warnings = (told,) if told else ()
+    warnings = tuple(filter(None, [seed_warning(study.clouds(*axes))]))
     knee = study.pick("knee", risk=axes[0], loss=axes[1])
     return Overview(study, axes, study.ids[rows], points, non_dominated(points), knee, warnings)
 
 
 def kind(address: str) -> str:
     """Return the name of the measure that an address names."""
-    from quadrille.measure.axes import measure_of
+    from quadrille.measure import measure_of
 
     return measure_of(address).name
 
@@ -95,17 +93,6 @@ def constraints(row: dict[str, Any]) -> list[str]:
     return [*parts, *(row["other"].split(", ") if row["other"] else [])]
 
 
-def reasons(study: Study) -> list[tuple[str, str, int]]:
-    """Return why candidates could not be done: status, reason and how many, the most frequent first."""
-    counts = study.counts()
-    if not counts["infeasible"] + counts["failed"]:
-        return []  # a table of all candidates would be large
-    frame = study.frame()
-    pairs = zip(frame["status"].to_list(), frame["reason"].to_list(), strict=True)
-    found = Counter((status, reason or "") for status, reason in pairs if status in ("infeasible", "failed"))
-    return [(status, reason, count) for (status, reason), count in found.most_common()]
-
-
 def choice_document(choice: Choice) -> dict[str, object]:
     """Return a choice as plain values, its design opened up; the seed stays out."""
     return {**choice.as_dict(), "design": json.loads(choice.recipe.design_json())}
@@ -113,7 +100,7 @@ def choice_document(choice: Choice) -> dict[str, object]:
 
 def search_document(study: Study) -> dict[str, object]:
     """Return what a search found, for JSON."""
-    why = [{"status": status, "reason": reason, "candidates": count} for status, reason, count in reasons(study)]
+    why = [reason._asdict() for reason in study.reasons()]
     document: dict[str, object] = {"study": str(study.path), "candidates": len(study), "counts": study.counts()}
     document |= {"reasons": why, "measures": list(study.measures)}
     try:
@@ -133,7 +120,7 @@ def open_study(path: Path) -> Study:
 
 
 def evenly(count: int, most: int) -> list[int]:
-    """Return at most `most` of so many places, evenly spread, with both ends."""
+    """Return at most `most` of `count` places, evenly spread, with both ends."""
     return list(range(count)) if count <= most else [place * (count - 1) // (most - 1) for place in range(most)]
 
 
@@ -164,7 +151,7 @@ def scatter(
 
     low, high = points.min(axis=0), _limits(points, frontier)
     inside: NDArray[np.bool_] = np.all(points <= high, axis=1)
-    labels = [f"{value:.4g}" for value in (high[0], low[0])]
+    labels = [show.statistic(value) for value in (high[0], low[0])]
     margin = max(map(len, labels)) + 1
     columns, rows = WIDTH - margin - 1, HEIGHT - 4
     down = rows - 1 - _steps(points[:, 0], low[0], high[0], rows)
@@ -177,7 +164,7 @@ def scatter(
         paper[int(down[chosen])][int(right[chosen])] = CHOSEN
     sides = [labels[0], *[""] * (rows - 2), labels[1]]
     body = [f"{side:>{margin}}|{''.join(line)}".rstrip() for side, line in zip(sides, paper, strict=True)]
-    ends = f"{low[1]:.4g}", f"{high[1]:.4g}"
+    ends = show.statistic(low[1]), show.statistic(high[1])
     scale = " " * (margin + 1) + ends[0] + f"{ends[1]:>{columns - len(ends[0])}}"
     outside = int(np.count_nonzero(~inside))
     left = f"({outside:,} dominated ones lie outside)" if outside else ""
@@ -218,12 +205,7 @@ def show_reasons(reasons: Sequence[tuple[str, int]], what: str) -> None:
     """Print why designs or candidates cannot be done; what can be done about it is the same for all."""
     if reasons:
         show.note("")
-        show.facts(
-            [
-                (f"{count:,} {what}{'s' * (count > 1)}", reason.split(" Ask for")[0])
-                for reason, count in reasons[:MOST_REASONS]
-            ]
-        )
+        show.facts([(f"{count:,} {what}{'s' * (count > 1)}", reason) for reason, count in reasons[:MOST_REASONS]])
     if len(reasons) > MOST_REASONS:
         show.note(f"  and {len(reasons) - MOST_REASONS:,} more reasons; --json lists all.")
 
@@ -331,12 +313,13 @@ def _rate(row: dict[str, Any]) -> str:
 
 
 def _pairs(row: dict[str, Any]) -> str:
-    return "" if row["pairs"] is None else f"{row['pairs']:,}"
+    return "" if row["pairs"] is None else show.count(row["pairs"])
 
 
 def show_choice(chosen: Choice, row: dict[str, Any], warnings: Sequence[str], release: str) -> None:
     """Print a choice: why, what it is, all its scores, how to release it."""
-    from quadrille.measure.axes import measure_of
+    from quadrille.present.blocks import Title
+    from quadrille.present.scores import score_table
 
     show.title("Chosen")
     show.note(indented(chosen.explain()))
@@ -344,10 +327,7 @@ def show_choice(chosen: Choice, row: dict[str, Any], warnings: Sequence[str], re
     lines = [("method", row["method"]), ("swap", row["swap"]), ("rate", _rate(row)), ("pairs", _pairs(row))]
     lines += [("constraints", ", ".join(constraints(row))), ("note", row["note"] or "")]
     show.facts([(name, text) for name, text in lines if text])
-    show.title("Scores")
-    kinds = {address: measure_of(address) for address in row["scores"]}
-    scores = [(a, kinds[a].side, kinds[a].direction, show.number(v)) for a, v in row["scores"].items()]
-    show.grid(("measure", "side", "better", "value"), scores, numbers=(3,))
+    show.render([Title("Scores"), score_table({"value": row["scores"]})])
     _show_warnings(warnings)
     show.title("Release it, with the file, codebook and weight of the search")
     show.shell(f"  {release} --candidate {chosen.candidate}")

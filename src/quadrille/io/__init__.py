@@ -32,7 +32,7 @@ def read(
     geography: Sequence[str] = (),
     catalog: str | Path | None = None,
 ) -> Data:
-    """Read a microdata file; its format is told by the ending of its name.
+    """Read a microdata file; the ending of its name tells the format.
 
     `codebook` is a Codebook or the path of a TOML file; none is ever read without being named. `weight` names
     the weight column, `geography` nested levels of geography, the coarsest first. What the codebook leaves open is

@@ -98,7 +98,7 @@ def new_folder(path: Path, *, overwrite: bool = False, holds: Collection[str] = 
 
     A folder that is not empty stands in the way unless `overwrite` is set and it holds nothing but `holds`, where the
     name of a folder of a release stands for what that holds. Everything is prepared in a hidden folder
-    beside `path` that only its owner can enter.
+    next to `path` that only its owner can enter.
     """
     check_free(path, overwrite=overwrite, holds=holds)
     path = path.resolve()

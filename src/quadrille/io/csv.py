@@ -19,8 +19,7 @@ from quadrille.errors import InputError
 from quadrille.io.files import Buffer, contents
 from quadrille.io.frames import build, to_frame
 from quadrille.io.frames.columns import no_patterns, wants
-from quadrille.io.frames.dtypes import FORMATS
-from quadrille.io.frames.numeric import parse_numbers, too_large
+from quadrille.io.frames.values import moments_as_text, parse_numbers, too_large
 
 Bytes = NDArray[np.uint8]
 
@@ -175,18 +174,9 @@ def csv_bytes(data: Data, separator: str) -> memoryview:
     """Return the records as delimited text; what is missing is written as nothing, an empty text as two quotes."""
     buffer = io.BytesIO()
     table = to_frame(data)
-    table.with_columns(map(_moments_as_text, table.get_columns())).write_csv(buffer, separator=separator)
+    # Dates and times are written as the codebook lists them, so that the two can be read together.
+    table.with_columns(map(moments_as_text, table.get_columns())).write_csv(buffer, separator=separator)
     return buffer.getbuffer()
-
-
-def _moments_as_text(series: pl.Series) -> pl.Series:
-    """Write dates and times as the codebook lists them, so that the two can be read together."""
-    form = FORMATS.get(series.dtype.base_type())
-    if form is None:
-        return series
-    if isinstance(series.dtype, pl.Datetime) and series.dtype.time_zone:
-        series = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
-    return series.dt.strftime(form)
 
 
 def _without_blank_end(raw: Buffer) -> Buffer:

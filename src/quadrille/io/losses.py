@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from quadrille.codebook import Variable
 from quadrille.data import Column, Data
-from quadrille.io.frames.convert import NOT_A_NUMBER
+from quadrille.io.frames import NOT_A_NUMBER
 from quadrille.io.stat.dates import counted_in
-from quadrille.io.stat.formats import Losses
 
 _LOOK_ALIKE = "the missing code that is an empty text and a missing value look alike"
 _EMPTY = 'an empty text is written as "" and a missing value as nothing; only the codebook tells the two apart'
@@ -30,7 +30,29 @@ _FORMATS = (
 NO_ORDER = "the order of the categories cannot be read from the file; list them in the codebook"
 NEEDS_ARROW = "the order of the categories is read with pyarrow only; install it, or list them in the codebook"
 _OF_COLUMNS = (NOT_A_NUMBER, NO_ORDER, NEEDS_ARROW)
-"""What is remarked at reading about single columns."""
+"""What reading says about single columns."""
+
+
+@dataclass
+class Losses:
+    """What a file does not hold, by reason, with the columns that it concerns."""
+
+    found: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    general: list[str] = field(default_factory=list[str])
+
+    def add(self, column: str, reason: str) -> None:
+        """Note one loss of one column."""
+        names = self.found.setdefault(reason, [])
+        if column not in names:
+            names.append(column)
+
+    def whole(self, line: str) -> None:
+        """Note something about the whole file."""
+        self.general.append(line)
+
+    def lines(self) -> tuple[str, ...]:
+        """Return one line per reason."""
+        return (*self.general, *(f"{', '.join(names)}: {reason}." for reason, names in self.found.items()))
 
 
 def remarked(data: Data) -> tuple[str, ...]:
@@ -46,13 +68,17 @@ def remarked(data: Data) -> tuple[str, ...]:
     return losses.lines()
 
 
+def lines_of(losses: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    """Return one line per reason from pairs of a column and a reason."""
+    found = Losses()
+    for name, reason in losses:
+        found.add(name, reason)
+    return found.lines()
+
+
 def csv_losses(data: Data) -> tuple[str, ...]:
     """Say what delimited text does not keep, also with the codebook."""
-    losses = Losses()
-    for name in data.columns:
-        for reason in _lost(data[name]):
-            losses.add(name, reason)
-    return losses.lines()
+    return lines_of((name, reason) for name in data.columns for reason in _lost(data[name]))
 
 
 def _lost(column: Column) -> Iterator[str]:
@@ -77,30 +103,25 @@ def _lost(column: Column) -> Iterator[str]:
 
 def moments_as_text(data: Data) -> tuple[str, ...]:
     """Name the dates and times of a statistics program that delimited text leaves to the codebook."""
-    losses = Losses()
-    for name in data.columns:
-        if data[name].variable.stored is not None and data[name].dtype.partition("[")[0] in _KINDS_OF_MOMENTS:
-            losses.add(name, f"{_MOMENTS}; write the codebook too")
-    return losses.lines()
+    reason = f"{_MOMENTS}; write the codebook too"
+    stored = (name for name in data.columns if data[name].variable.stored is not None)
+    return lines_of((name, reason) for name in stored if data[name].dtype.partition("[")[0] in _KINDS_OF_MOMENTS)
 
 
 def orders_left(data: Data) -> tuple[str, ...]:
     """Name the columns whose ordered categories came with the data, which only Parquet and the codebook keep."""
-    losses = Losses()
-    for name in data.columns:
-        if data[name].variable.kind == "ordinal" and data[name].dtype.startswith("Enum"):
-            losses.add(name, _ORDER)
-    return losses.lines()
+    ordinal = (name for name in data.columns if data[name].variable.kind == "ordinal")
+    return lines_of((name, _ORDER) for name in ordinal if data[name].dtype.startswith("Enum"))
 
 
 def numbers_of_moments(data: Data) -> tuple[str, ...]:
     """Name the columns that a statistics program shows as dates or times, but that are numbers in a plain table."""
-    losses = Losses()
-    for variable in data.codebook:
-        unit = counted_in(variable.stored.program, variable.stored.format) if variable.stored else ""
-        if unit and not any(isinstance(value, str) for value in variable.categories) and _holds_numbers(data, variable):
-            losses.add(variable.name, f"dates or times are written as numbers: {unit}")
-    return losses.lines()
+    units = [(v, counted_in(v.stored.program, v.stored.format)) for v in data.codebook if v.stored]
+    return lines_of(
+        (variable.name, f"dates or times are written as numbers: {unit}")
+        for variable, unit in units
+        if unit and not any(isinstance(value, str) for value in variable.categories) and _holds_numbers(data, variable)
+    )
 
 
 def _holds_numbers(data: Data, variable: Variable) -> bool:
@@ -109,9 +130,7 @@ def _holds_numbers(data: Data, variable: Variable) -> bool:
 
 def words_left(data: Data) -> tuple[str, ...]:
     """Say which words and formats of a statistics program a plain table leaves to the codebook."""
-    losses = Losses()
-    for variable in data.codebook:
-        if variable.stored and (variable.label or variable.value_labels or variable.missing or variable.missing_ranges):
-            losses.add(variable.name, _WORDS)
-    told = any(v.stored and (v.stored.format or v.stored.type or v.stored.measure) for v in data.codebook)
-    return (*losses.lines(), *([_FORMATS] if told else []))
+    stored = [variable for variable in data.codebook if variable.stored]
+    described = (v for v in stored if v.label or v.value_labels or v.missing or v.missing_ranges)
+    formatted = any(v.stored.format or v.stored.type or v.stored.measure for v in stored if v.stored)
+    return (*lines_of((v.name, _WORDS) for v in described), *([_FORMATS] if formatted else []))

@@ -17,12 +17,10 @@ from quadrille.codebook import Codebook, Variable
 from quadrille.data import Column, Data, code_dtype
 from quadrille.errors import InputError
 from quadrille.io.files import contents, no_panic_shown
-from quadrille.io.frames import build, to_frame
+from quadrille.io.frames import build, has_nan, nan_remarks, scale, to_frame, with_nan
 from quadrille.io.frames.columns import Source, code, complete_text, encode_text, given_by, go_on, no_patterns, wants
-from quadrille.io.frames.convert import has_nan, nan_remarks, scale, with_nan
-from quadrille.io.frames.dtypes import is_text, type_name
 from quadrille.io.frames.identifiers import MOST_ORDINAL, Run, names_identifier
-from quadrille.io.frames.numeric import too_large
+from quadrille.io.frames.values import is_text, too_large, type_name
 from quadrille.io.losses import NEEDS_ARROW, NO_ORDER
 
 Reader = Callable[[str], Iterator[pl.Series]]

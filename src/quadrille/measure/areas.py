@@ -150,6 +150,24 @@ def labels_of(cross: Cross, cells: Cells, labels: Sequence[tuple[str, ...]]) -> 
     return list(zip(*columns, strict=True))
 
 
+def shares_of(value: Ints, first: Ints) -> Floats:
+    """Return each cell's share of its area, 0 where the area is empty; `first` is where the areas begin."""
+    if not len(value):
+        return np.zeros(0)
+    total = np.repeat(np.add.reduceat(value, first), np.diff(np.append(first, len(value))))
+    return np.divide(value, total, out=np.zeros(len(value)), where=total > 0)
+
+
+def shares_within(area: Cells, value: Ints) -> Floats:
+    """Return each cell's share of its area; the cells of an area stand together, ascending."""
+    return shares_of(value, np.flatnonzero(np.diff(area, prepend=-1)))
+
+
+def times_log(p: Floats) -> Floats:
+    """Return p ln p, and 0 for p = 0."""
+    return p * np.log(p, out=np.zeros_like(p), where=p > 0)
+
+
 def steps(change: Change) -> tuple[Floats, Floats, Floats]:
     """Return the value of each cell before, after, and their difference, in the unit of the weights."""
     unit, unit_after = change.per_unit, change.per_unit_after or change.per_unit

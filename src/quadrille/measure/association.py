@@ -1,18 +1,28 @@
-"""Changes of the association between two variables: Cramér's V and the contingency coefficient."""
+"""Changes of the association between two variables, plain and relative: Cramér's V and the contingency coefficient."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import sqrt
+from functools import partial
+from math import inf, sqrt
 
 import numpy as np
 
 from quadrille import kernels
 from quadrille.data import Cells
-from quadrille.measure.base import EMPTY, NOTHING_CHANGED, Measure, Score, undefined
+from quadrille.measure.base import (
+    DOHRMANN_2009,
+    EMPTY,
+    NISS_131,
+    NO_DIFFERENCE,
+    NOTHING_CHANGED,
+    Measure,
+    Score,
+    undefined,
+    unscored,
+)
 from quadrille.summary import Change, Tally
 
-_REPORT = "Gomatam & Karr (2003), NISS Technical Report 131"
 Coefficient = Callable[[float, int, int], float | None]
 
 
@@ -62,10 +72,8 @@ def change_of(coefficient: Coefficient) -> Callable[[Tally, Change], Score]:
     """Score the coefficient before minus the coefficient after."""
 
     def score(before: Tally, change: Change) -> Score:
-        if not change.total_old or not change.total_new:
-            return undefined(EMPTY)
-        if change.nothing_changed:
-            return Score(0.0, note=NOTHING_CHANGED)
+        if plain := unscored(change):
+            return plain
         was = coefficient(*chi_square_share(before))
         now = coefficient(*chi_square_share(before.after(change)))
         if was is None or now is None:
@@ -75,25 +83,123 @@ def change_of(coefficient: Coefficient) -> Callable[[Tally, Change], Score]:
     return score
 
 
+_SAME = 1e-12
+
+
+class Known:
+    """A table of two variables without the records that miss either of them."""
+
+    def __init__(self, tally: Tally) -> None:
+        rows, columns = tally.valid
+        self.dense = tally.value.reshape(tally.cross.sizes)[:rows, :columns] if tally.keys is None else None
+        if tally.keys is not None:
+            first, second = (tally.cross.codes(tally.keys, name) for name in tally.cross.variables)
+            kept = (first < rows) & (second < columns) & (tally.value > 0)
+            self.sparse = first[kept], second[kept], tally.value[kept]
+        values = self.dense if self.dense is not None else self.sparse[2]
+        self.total = int(values.sum())
+
+    def same(self, other: Known) -> bool:
+        """Tell whether both hold the same weights."""
+        if self.dense is not None and other.dense is not None:
+            return np.array_equal(self.dense, other.dense)
+        return all(map(np.array_equal, self.sparse, other.sparse))
+
+    def share(self) -> tuple[float, int, int]:
+        """Return chi-square divided by the total, and the numbers of categories that occur."""
+        if self.dense is None:
+            return sparse_share(*self.sparse, self.total)
+        share, rows, columns = kernels.chi_square(np.ascontiguousarray(self.dense, dtype=np.float64))
+        return float(share), int(rows), int(columns)
+
+    def occurring(self) -> tuple[Cells, Cells]:
+        """Return the codes that occur, of both variables."""
+        if self.dense is None:
+            return np.unique(self.sparse[0]), np.unique(self.sparse[1])
+        return np.flatnonzero(self.dense.any(axis=1)), np.flatnonzero(self.dense.any(axis=0))
+
+    def sign(self, rows: Cells, columns: Cells) -> float:
+        """Return the sign of n11 n22 − n12 n21."""
+        cells = np.zeros((2, 2))
+        for i, row in enumerate(rows):
+            for j, column in enumerate(columns):
+                cells[i, j] = self._at(int(row), int(column))
+        return float(np.sign(cells[0, 0] * cells[1, 1] - cells[0, 1] * cells[1, 0]))
+
+    def _at(self, row: int, column: int) -> int:
+        if self.dense is not None:
+            return int(self.dense[row, column])
+        first, second, value = self.sparse
+        return int(value[(first == row) & (second == column)].sum())
+
+
+Coefficients = Callable[[Known, Known], tuple[float | None, float | None]]
+
+
+def c_of(was: Known, now: Known) -> tuple[float | None, float | None]:
+    """Return Pearson's contingency coefficient before and after."""
+    return contingency(*was.share()), contingency(*now.share())
+
+
+def v_of(was: Known, now: Known) -> tuple[float | None, float | None]:
+    """Return Cramér's V before and after; with a sign where both variables have the same two categories."""
+    before, after = cramers_v(*was.share()), cramers_v(*now.share())
+    if before is None or after is None:
+        return before, after
+    rows, columns = was.occurring()
+    if len(rows) == len(columns) == 2 and all(map(np.array_equal, (rows, columns), now.occurring())):
+        return before * was.sign(rows, columns), after * now.sign(rows, columns)
+    return before, after
+
+
+def relative(coefficients: Coefficients) -> Callable[[Tally, Change], Score]:
+    """Score |before − after| / |before| of a coefficient."""
+
+    def score(before: Tally, change: Change) -> Score:
+        if change.nothing_changed:
+            return Score(0.0, note=NOTHING_CHANGED) if change.total_old else undefined(EMPTY)
+        was, now = Known(before), Known(before.after(change))
+        if not was.total or not now.total:
+            return undefined(EMPTY)
+        if change.per_unit_after in (None, change.per_unit) and was.same(now):
+            return Score(0.0, note=NOTHING_CHANGED)
+        old, new = coefficients(was, now)
+        if old is None or new is None:
+            return undefined("one of the two variables has a single category")
+        if abs(old) <= _SAME:
+            return undefined("there is no association before")
+        if abs(old - new) <= _SAME:
+            return Score(0.0, note=NO_DIFFERENCE)
+        return Score(abs(old - new) / abs(old), {"before": old, "after": new}, scale=1 / abs(old))
+
+    return score
+
+
+_PAIRS = "mean over the pairs that are associated before and change"
+_change = partial(Measure, side="loss", direction="nearer 0", range=(-1.0, 1.0), layout="pair")
+_relative = partial(Measure, side="loss", reference=DOHRMANN_2009, range=(0.0, inf), layout="pair", over_changed=True)
 MEASURES = (
-    Measure(
-        name="cramers_v_change",
-        side="loss",
-        direction="nearer 0",
-        range=(-1.0, 1.0),
-        definition="V before − V after, V = √( χ² / (N min(m−1, n−1)) ), m, n categories that occur; positive: weaker",
-        reference=_REPORT + ", there adV",
-        layout="pair",
-        score=change_of(cramers_v),
+    _change(
+        "cramers_v_change",
+        "V before − V after, V = √( χ² / (N min(m−1, n−1)) ), m, n categories that occur; positive: weaker",
+        change_of(cramers_v),
+        reference=NISS_131 + ", there adV",
     ),
-    Measure(
-        name="contingency_change",
-        side="loss",
-        direction="nearer 0",
-        range=(-1.0, 1.0),
-        definition="C before − C after, C = √( χ² / (χ² + N) ); positive: weaker",
-        reference=_REPORT + ", there adC",
-        layout="pair",
-        score=change_of(contingency),
+    _change(
+        "contingency_change",
+        "C before − C after, C = √( χ² / (χ² + N) ); positive: weaker",
+        change_of(contingency),
+        reference=NISS_131 + ", there adC",
+    ),
+    _relative(
+        "c_ard",
+        f"|C before − C after| / C before, C = √( χ² / (χ² + n) ), n the sum of weights; {_PAIRS}",
+        relative(c_of),
+    ),
+    _relative(
+        "v_ard",
+        "|V before − V after| / |V before|, V = √( χ² / (n min(m−1, k−1)) ), in 2×2 tables with the sign of "
+        f"n₁₁n₂₂ − n₁₂n₂₁; {_PAIRS}",
+        relative(v_of),
     ),
 )

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import KW_ONLY, dataclass, field, replace
+from functools import cached_property, partial
 from itertools import chain, combinations
-from typing import Literal
+from typing import Literal, cast
 
 from quadrille.data import Data, require_columns
 from quadrille.errors import InputError, bad_parameter, unknown_name
@@ -23,16 +23,21 @@ from quadrille.expressions import (
 )
 from quadrille.measure.areas import Grouped
 from quadrille.measure.moments import Moments
-from quadrille.summary import Participation, Summary, Table, Transition
+from quadrille.params import Columns, ConditionText, Digits, Models, Param, object_schema
+from quadrille.summary import Change, Participation, Summary, Table, Transition
 
 Side = Literal["risk", "loss"]
 Direction = Literal["lower", "higher", "nearer 0"]
+Names = tuple[str, ...]
 Layout = Literal["table", "pair", "each", "joint", "participation", "moved", "margins", "columns", "models"]
+
+LEMONS_2014 = "Lemons, Dajani, You & Jordan (2014), US Census Bureau"
+NISS_131 = "Gomatam & Karr (2003), NISS Technical Report 131"
+DOHRMANN_2009 = "Dohrmann, Krenzke, Roey & Russell (2009)"
 
 ALL_PAIRS = "2-way"
 NOTHING_CHANGED = "nothing changed"
 NO_DIFFERENCE = "no difference"
-_DIGITS = 9
 EMPTY = "no record, or no weight, in the table"
 MOST_COLUMNS = 500
 """A model of more columns is not fitted."""
@@ -50,7 +55,7 @@ class Score:
     value: float | None
     detail: Mapping[str, float] = field(default_factory=dict[str, float])
     note: str = ""
-    parts: Mapping[tuple[str, ...], float | None] = field(default_factory=dict[tuple[str, ...], float | None])
+    parts: Mapping[Names, float | None] = field(default_factory=dict[Names, float | None])
     explain: Callable[[], list[dict[str, object]]] | None = None
     scale: float = 1.0
 
@@ -58,6 +63,42 @@ class Score:
 def undefined(reason: str) -> Score:
     """Return the score of what cannot be computed, with the reason."""
     return Score(None, note=reason)
+
+
+def unscored(change: Change, detail: Mapping[str, float] | None = None) -> Score | None:
+    """Return the score of a change that needs no formula: of an empty table, or where nothing changed."""
+    if not change.total_old or not change.total_new:
+        return undefined(EMPTY)
+    return Score(0.0, detail or {}, NOTHING_CHANGED) if change.nothing_changed else None
+
+
+def option(name: str, default: int, text: str) -> Param:
+    """Declare an option of a measure: a whole number of 1 or more, or a switch, which is off at 0 and on at 1."""
+    declared = Digits(text) if default else Digits(text, least=0, most=1)
+    return declared.of_field(name, int, default)
+
+
+def _named(text: str, otherwise: str) -> Param:
+    return Columns(text, otherwise=otherwise).of_field("variables", tuple, ())
+
+
+WHERE = ConditionText("only records that meet it count, as in where=Sex=Male & Age!=<25").of_field("where", str, None)
+_TABLE = "the variables of the table, A*B; 2-way for every pair of key variables"
+_KEYS, _MOVED = "the cross of the key variables", "the columns that the plan moves"
+_NAMED: Mapping[Layout, Param] = {
+    "table": _named(_TABLE, _KEYS),
+    "participation": _named(_TABLE, _KEYS),
+    "pair": _named("the variables that are paired up, A*B*C", "the key variables"),
+    "each": _named("the variables, each by itself", _MOVED),
+    "joint": _named("the variables, taken together", _MOVED),
+    "moved": _named(_TABLE, f"the cross of {_MOVED}"),
+    "margins": _named("the variables, each by itself", _MOVED),
+    "columns": _named("the variables that are correlated", f"the key variables, the outcomes and {_MOVED}"),
+    "models": Models(f"models, joined by ';', as in {EXAMPLE}", otherwise=f"each outcome on {_MOVED}").of_field(
+        "models", tuple, ()
+    ),
+}
+"""What an address names before its options, by layout."""
 
 
 @dataclass(frozen=True)
@@ -70,41 +111,66 @@ class Measure:
     (one table; without a margin the cross of the columns that the plan moves), "margins" (one table per variable;
     else those that the plan moves), "columns" (correlations of several variables) or "models" (regressions).
     `over_changed`: pairs are averaged over those that changed; without a margin the moved columns join the keys.
-    `direction` says which values are better: "lower", "higher" or "nearer 0". `options` are whole numbers of 1 or
-    more that `score` takes by name, with their defaults; one whose default is 0 is a switch, which 1 turns on.
-    `weight_linear`: a record of weight 2 counts as the record twice. `grouped` gives the values of all areas of a table
-    at once, where there is a quick way.
+    `direction` says which values are better: "lower", "higher" or "nearer 0". `declares` are the options that `score`
+    takes by name, each declared once with its help, limits and default. `weight_linear`: a record of weight 2 counts
+    as the record twice. `grouped` gives the values of all areas of a table at once, where there is a quick way.
     """
 
     name: str
-    side: Side
-    direction: Direction
-    range: tuple[float, float]
     definition: str
-    reference: str
-    layout: Layout
     score: Callable[..., Score]
-    options: Mapping[str, int] = field(default_factory=dict[str, int], hash=False)
+    _: KW_ONLY
+    side: Side
+    reference: str
+    direction: Direction = "lower"
+    range: tuple[float, float] = (0.0, 1.0)
+    layout: Layout = "table"
+    declares: tuple[Param, ...] = ()
     weight_linear: bool = True
     ordinal: bool = False
     over_changed: bool = False
     grouped: Callable[..., Grouped] | None = None
 
-    def bound(self, call: Address) -> Measure:
-        """Return the measure with the options of a call filled in."""
-        for name, value in call.options:
-            if name not in self.options:
-                raise unknown_name("option", name, ["where", *self.options], where=f"the measure {call.text!r}")
-            if not value.isdecimal() or len(value) > _DIGITS or int(value) < 1:
-                must = f"a whole number of 1 or more, with at most {_DIGITS} digits"
-                raise bad_parameter(f"the measure {self.name}", name, must, value)
-            if self.options[name] == 0 and int(value) != 1:
-                raise bad_parameter(f"the measure {self.name}", name, "1, or left out", value)
-        options = {**self.options, **{name: int(value) for name, value in call.options}}
-        if not options:
+    @cached_property
+    def options(self) -> dict[str, int]:
+        """The options and their values: the defaults, or those of an address."""
+        return {param.name: cast("int", param.default) for param in self.declares}
+
+    def params(self) -> dict[str, Param]:
+        """Return what an address of the measure can hold: variables or models, a condition, and the options.
+
+        >>> from quadrille import measure
+        >>> list(measure.get("small_cells").params()), measure.get("small_cells").params()["n"].default
+        (['variables', 'where', 'n'], 3)
+        """
+        return {param.name: param for param in (_NAMED[self.layout], WHERE, *self.declares)}
+
+    @property
+    def options_text(self) -> str:
+        """The options with their defaults and what they mean, as a list of measures shows them."""
+        return "; ".join(f"{param.name}={param.default}: {param.help}" for param in self.declares)
+
+    def schema(self) -> dict[str, object]:
+        """Return the JSON Schema of an address, taken apart.
+
+        >>> from quadrille import measure
+        >>> measure.get("chi_square").schema()["properties"]["infinite"]["maximum"]
+        1
+        """
+        return object_schema(self.name, self.params().values(), {"measure": self.name})
+
+    def with_options(self, address: Address) -> Measure:
+        """Return the measure with the options of an address filled in."""
+        declared, values = {param.name: param for param in self.declares}, dict(self.options)
+        for name, text in address.options:
+            if name not in declared:
+                raise unknown_name("option", name, ["where", *declared], where=f"the measure {address.text!r}")
+            values[name] = cast("int", declared[name].check(f"the measure {self.name}", name, text))
+        if not values:
             return self
-        grouped = None if self.grouped is None else partial(self.grouped, **options)
-        return replace(self, score=partial(self.score, **options), grouped=grouped, options=options)
+        grouped = None if self.grouped is None else partial(self.grouped, **values)
+        declares = tuple(replace(param, default=values[param.name]) for param in self.declares)
+        return replace(self, score=partial(self.score, **values), grouped=grouped, declares=declares)
 
     @property
     def by_record(self) -> bool:
@@ -115,8 +181,8 @@ class Measure:
     def follows_plan(self) -> bool:
         """Whether its variables, unless named, depend on what the plan moves.
 
-        Then only a call with variables (`Address.explicit`) compares plans that move different columns. Measures that
-        compare record by record are about the moved columns by nature, and are not meant here.
+        Then only an address with variables (`Address.explicit`) compares plans that move different columns. Measures
+        that compare record by record are about the moved columns by nature, and are not meant here.
         """
         return self.over_changed or self.layout in ("moved", "margins", "columns", "models")
 
@@ -127,7 +193,7 @@ class Address:
 
     text: str
     name: str
-    margin: tuple[str, ...] | None
+    margin: Names | None
     where: Where | None
     options: tuple[tuple[str, str], ...] = ()
     models: tuple[Model, ...] = ()
@@ -145,7 +211,7 @@ class Address:
             raise bad_parameter(
                 "score", "measures", "like name, name(A*B), name(2-way) or name(A*B, where=Sex=Male)", text
             )
-        margin: tuple[str, ...] | None = None
+        margin: Names | None = None
         models: tuple[Model, ...] = ()
         where: Where | None = None
         options: list[tuple[str, str]] = []
@@ -170,95 +236,88 @@ class Address:
 class Part:
     """One summary that a measure is computed on, the variables it stands for, and what `score` takes besides."""
 
-    variables: tuple[str, ...]
+    variables: Names
     summary: Summary
     given: Mapping[str, object] = field(default_factory=dict[str, object], hash=False)
 
 
 @dataclass(frozen=True)
 class Parts:
-    """The summaries that a call needs; the score where there are none; what must be said about those left out."""
+    """The summaries that an address needs; the score where there are none; what must be said about those left out."""
 
     parts: tuple[Part, ...]
     otherwise: Score = field(default_factory=lambda: Score(0.0, note=NOTHING_CHANGED))
     note: str = ""
 
 
-def parts_of(call: Address, measure: Measure, data: Data, moved: tuple[str, ...], aside: tuple[str, ...] = ()) -> Parts:
-    """Work out the summaries that a call needs.
+def parts_of(address: Address, measure: Measure, data: Data, moved: Names, aside: Names = ()) -> Parts:
+    """Work out the summaries that an address needs.
 
     `moved` are the columns that the plan moves, `aside` those that steered it and are no key variables therefore.
     """
     keys = tuple(name for name in data.keys if name not in aside)
-    place = f"the measure {call.text!r}"
-    pairs = call.margin == (ALL_PAIRS,)
-    margin = None if pairs else call.margin
-    _check_call(call, measure, data, margin, place)
+    place = f"the measure {address.text!r}"
+    pairs = address.margin == (ALL_PAIRS,)
+    margin = None if pairs else address.margin
+    _check_address(address, measure, data, margin, place)
     if measure.by_record:
-        return _by_record(call, measure, data, margin, moved)
+        return _by_record(address, measure, data, margin, moved)
     if measure.layout == "models":
-        return _models(call, data, moved)
+        return _models(address, data, moved)
     if measure.layout == "columns":
-        return _columns(call, measure, data, margin, moved, keys)
+        return _columns(address, measure, data, margin, moved, keys)
     if measure.layout == "pair":
-        if measure.over_changed and not call.explicit:
+        if measure.over_changed and not address.explicit:
             variables = tuple(dict.fromkeys(_coded(data, keys + moved)))
             if len(variables) < 2:
                 return Parts((), undefined("there are fewer than two categorical variables")) if moved else Parts(())
-            return _pairs(call, variables)
-        return _pairs(call, margin or keys)
+            return _pairs(address, variables)
+        return _pairs(address, margin or keys)
     if pairs:
-        return _pairs(call, keys)
+        return _pairs(address, keys)
     if measure.layout in ("moved", "margins"):
-        return _moved(call, measure, margin or _coded(data, moved), moved)
+        return _moved(address, measure, margin or _coded(data, moved), moved)
     table = Participation if measure.layout == "participation" else Table
-    return Parts((Part(margin or keys, table(margin or keys, call.where)),))
+    return Parts((Part(margin or keys, table(margin or keys, address.where)),))
 
 
-def _check_call(call: Address, measure: Measure, data: Data, margin: tuple[str, ...] | None, place: str) -> None:
+def _check_address(address: Address, measure: Measure, data: Data, margin: Names | None, place: str) -> None:
     if margin is not None:
         if len(set(margin)) != len(margin):
             raise InputError(f"A variable occurs twice in {place}. Name each variable once.")
         require_columns(data, margin, place)
-    if call.where:
-        require_columns(data, call.where.variables, place)
-        for condition in call.where.conditions:
+    if address.where:
+        require_columns(data, address.where.variables, place)
+        for condition in address.where.conditions:
             condition.allowed(data)
-    if measure.layout == "models" and call.margin is not None:
+    if measure.layout == "models" and address.margin is not None:
         raise InputError(f"{place} needs a model, not a list of variables. Write it like {EXAMPLE}.")
-    if measure.layout != "models" and call.models:
+    if measure.layout != "models" and address.models:
         raise InputError(f"{place} takes variables, not a model. Put a name that holds a '~' in backticks.")
-    if call.margin == (ALL_PAIRS,) and (measure.by_record or measure.layout in ("margins", "columns")):
+    if address.margin == (ALL_PAIRS,) and (measure.by_record or measure.layout in ("margins", "columns")):
         how = "compares record by record" if measure.by_record else "is not about tables of two variables"
         raise InputError(f"{place} {how}: name its variables, as in {measure.name}(A*B).")
 
 
-def _coded(data: Data, names: tuple[str, ...]) -> tuple[str, ...]:
+def _coded(data: Data, names: Names) -> Names:
     return tuple(name for name in names if data.codebook[name].coded)
 
 
-def _pairs(call: Address, variables: tuple[str, ...]) -> Parts:
+def _pairs(address: Address, variables: Names) -> Parts:
     if len(variables) < 2:
-        raise InputError(f"The measure {call.text!r} needs two variables or more; there is {len(variables)}.")
-    return Parts(tuple(Part(pair, Table(pair, call.where)) for pair in combinations(variables, 2)))
+        raise InputError(f"The measure {address.text!r} needs two variables or more; there is {len(variables)}.")
+    return Parts(tuple(Part(pair, Table(pair, address.where)) for pair in combinations(variables, 2)))
 
 
-def _moved(call: Address, measure: Measure, variables: tuple[str, ...], moved: tuple[str, ...]) -> Parts:
+def _moved(address: Address, measure: Measure, variables: Names, moved: Names) -> Parts:
     """Return one table of all the variables, or one per variable."""
     if not variables:
         return Parts((), undefined("no categorical variable was moved")) if moved else Parts(())
     groups = [variables] if measure.layout == "moved" else [(name,) for name in variables]
-    return Parts(tuple(Part(group, Table(group, call.where)) for group in groups))
+    return Parts(tuple(Part(group, Table(group, address.where)) for group in groups))
 
 
-def _columns(
-    call: Address,
-    measure: Measure,
-    data: Data,
-    margin: tuple[str, ...] | None,
-    moved: tuple[str, ...],
-    keys: tuple[str, ...],
-) -> Parts:
+def _columns(address: Address, measure: Measure, data: Data, margin: Names | None, moved: Names, keys: Names) -> Parts:
     """Return the moments of some variables: the key variables, the moved ones and the outcomes unless named."""
     if margin is None:
         if not moved:
@@ -272,13 +331,13 @@ def _columns(
     note = f"left out for having too many levels: {', '.join(left_out)}" if left_out else ""
     used = tuple(dict.fromkeys(scale.variable for scale in scales))
     changed = margin if data.weight in moved else moved  # a weight that moves changes every correlation
-    return Parts((Part(margin, Moments(used, call.where, scales), {"moved": frozenset(changed)}),), note=note)
+    return Parts((Part(margin, Moments(used, address.where, scales), {"moved": frozenset(changed)}),), note=note)
 
 
-def _models(call: Address, data: Data, moved: tuple[str, ...]) -> Parts:
+def _models(address: Address, data: Data, moved: Names) -> Parts:
     """Return the moments of each model: of each outcome on the moved columns unless models are given."""
-    if call.models:
-        return Parts(tuple(_model(call, model, data) for model in call.models))
+    if address.models:
+        return Parts(tuple(_model(address, model, data) for model in address.models))
     if not moved:
         return Parts(())
     outcomes = [variable.name for variable in data.codebook if variable.role == "outcome"]
@@ -290,29 +349,27 @@ def _models(call: Address, data: Data, moved: tuple[str, ...]) -> Parts:
         if model.terms and has_numbers(data.codebook[outcome], positions=True):
             scales = model.scales(data, positions=True)
             if len(scales) <= MOST_COLUMNS:
-                parts.append(_fitted(call, model, scales))
+                parts.append(_fitted(address, model, scales))
     missing = len(outcomes) - len(parts)
     note = f"{missing} of {len(outcomes)} outcomes left out: not numeric, too many levels, or nothing else was moved"
     return Parts(tuple(parts), undefined(note), note if missing else "")
 
 
-def _model(call: Address, model: Model, data: Data) -> Part:
+def _model(address: Address, model: Model, data: Data) -> Part:
     scales = model.scales(data)
     if len(scales) > MOST_COLUMNS:
         raise InputError(
             f"The model '{model}' has {len(scales):,} columns, and at most {MOST_COLUMNS} are fitted. "
             "Leave out variables with many categories, or group the categories."
         )
-    return _fitted(call, model, scales)
+    return _fitted(address, model, scales)
 
 
-def _fitted(call: Address, model: Model, scales: tuple[Scale, ...]) -> Part:
-    return Part((str(model),), Moments(model.variables, call.where, scales, complete=True), {"name": str(model)})
+def _fitted(address: Address, model: Model, scales: tuple[Scale, ...]) -> Part:
+    return Part((str(model),), Moments(model.variables, address.where, scales, complete=True), {"name": str(model)})
 
 
-def _by_record(
-    call: Address, measure: Measure, data: Data, margin: tuple[str, ...] | None, moved: tuple[str, ...]
-) -> Parts:
+def _by_record(address: Address, measure: Measure, data: Data, margin: Names | None, moved: Names) -> Parts:
     if margin is None:
         margin = _coded(data, moved)
         if measure.ordinal:
@@ -327,22 +384,22 @@ def _by_record(
     groups = [(name,) for name in margin] if measure.layout == "each" else [margin] if margin else []
     what = "ordinal variable" if measure.ordinal else "categorical variable"
     nothing = undefined(f"no {what} was moved")
-    return Parts(tuple(Part(group, Transition(group, call.where)) for group in groups), nothing)
+    return Parts(tuple(Part(group, Transition(group, address.where)) for group in groups), nothing)
 
 
-def combine(scores: list[tuple[Part, Score]], call: Address, measure: Measure, parts: Parts) -> Score:
+def combine(scores: list[tuple[Part, Score]], address: Address, measure: Measure, parts: Parts) -> Score:
     """Put the scores of the parts together: one as it is, several as their mean with the parts in the detail."""
     if not scores:
         return parts.otherwise
-    several = measure.layout in ("pair", "each", "margins", "models") or call.margin == (ALL_PAIRS,)
+    several = measure.layout in ("pair", "each", "margins", "models") or address.margin == (ALL_PAIRS,)
     if not several:
         score = scores[0][1]
         return replace(score, note=_joined(score.note, parts.note)) if parts.note else score
     values = {part.variables: score.value for part, score in scores}
     if measure.over_changed:
         return replace(_over_changed(scores), parts=values, scale=max(score.scale for _, score in scores))
-    found = _mean(scores, values)
-    return _of_models(found, [score for _, score in scores], parts.note) if measure.layout == "models" else found
+    mean = _mean(scores, values)
+    return _of_models(mean, [score for _, score in scores], parts.note) if measure.layout == "models" else mean
 
 
 def _joined(note: str, left_out: str) -> str:
@@ -350,7 +407,7 @@ def _joined(note: str, left_out: str) -> str:
     return note if note == NOTHING_CHANGED else "; ".join(filter(None, (note, left_out)))
 
 
-def _mean(scores: list[tuple[Part, Score]], parts: Mapping[tuple[str, ...], float | None]) -> Score:
+def _mean(scores: list[tuple[Part, Score]], parts: Mapping[Names, float | None]) -> Score:
     """Return the mean over the defined scores."""
     values = [score.value for _, score in scores if score.value is not None]
     missing = len(scores) - len(values)
@@ -370,13 +427,13 @@ def _noted(scores: list[tuple[Part, Score]]) -> str:
     return f"{len(notes)} of {len(scores)} tables come with a note, such as: {notes[0]}" if notes else ""
 
 
-def _of_models(found: Score, scores: list[Score], note: str) -> Score:
-    """Add what the models tell: the rows of their coefficients and, for a single one, its detail."""
+def _of_models(mean: Score, scores: list[Score], note: str) -> Score:
+    """Add what the models say: the rows of their coefficients and, for a single one, its detail."""
     rows = [score.explain for score in scores if score.explain]
     return replace(
-        found,
-        note=_joined(found.note, note),
-        detail=scores[0].detail if len(scores) == 1 else found.detail,
+        mean,
+        note=_joined(mean.note, note),
+        detail=scores[0].detail if len(scores) == 1 else mean.detail,
         explain=(lambda: list(chain.from_iterable(explain() for explain in rows))) if rows else None,
         scale=max(score.scale for score in scores),
     )

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quadrille.expressions import Floats
-from quadrille.measure.base import NOTHING_CHANGED, Measure, Score, undefined
+from quadrille.measure.base import DOHRMANN_2009, NOTHING_CHANGED, Measure, Score, option, undefined
 from quadrille.measure.moments import Ints, Sums, SumsChange
-from quadrille.measure.utility import REFERENCE
 
 CHANGED = 1e-9
 """A correlation that moves less has not changed."""
@@ -141,16 +140,15 @@ def _number(value: NDArray[np.float64]) -> float | None:
 
 MEASURES = (
     Measure(
-        name="r_ased",
-        side="loss",
-        direction="lower",
-        range=(0.0, inf),
-        definition="mean of |r before − r after| / SE, r the weighted correlation, SE = (1 − r before²) / √n, over the "
+        "r_ased",
+        "mean of |r before − r after| / SE, r the weighted correlation, SE = (1 − r before²) / √n, over the "
         "pairs of columns with a moved one whose r changed by more than 1e-9",
-        reference=REFERENCE,
+        _r_ased,
+        side="loss",
+        reference=DOHRMANN_2009,
+        range=(0.0, inf),
         layout="columns",
-        score=_r_ased,
-        options={"max_levels": 16},
+        declares=(option("max_levels", 16, "nominal variables with more levels are left out"),),
         weight_linear=False,
     ),
 )

@@ -6,19 +6,19 @@ the changed cells only; the diversities look at every cell of the areas that the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from functools import partial
 from math import inf, ldexp, log1p
 
 import numpy as np
 
 from quadrille.data import Cells
-from quadrille.measure.areas import Areas, Floats, Grouped, Ints, steps
-from quadrille.measure.base import EMPTY, NOTHING_CHANGED, Direction, Measure, Score, undefined
+from quadrille.measure.areas import Areas, Floats, Grouped, Ints, shares_within, steps, times_log
+from quadrille.measure.base import LEMONS_2014, Measure, Score, option, undefined, unscored
 from quadrille.summary import Change, Tally
 
 Terms = Callable[[Floats], Floats]
 
-REFERENCE = "Lemons, Dajani, You & Jordan (2014), US Census Bureau"
 HASHED = "the table has too many possible cells to tell its areas apart; name fewer variables"
 _POINT = 160
 """Bits after the point of a sum that is kept as a whole number: more than any sum of cubed shares uses."""
@@ -48,13 +48,11 @@ def _over_cells(terms: Callable[[Floats, Floats, Floats], Sums]) -> Callable[...
     """
 
     def score(before: Tally, change: Change, *, infinite: int = 0) -> Score:
-        if not change.total_old or not change.total_new:
-            return undefined(EMPTY)
         f, g, step = steps(change)
         zero = int(((f == 0) & (step != 0)).sum())
         detail = {"cells_changed": int((step != 0).sum()), "zero_cells": zero}
-        if change.nothing_changed:
-            return Score(0.0, detail, NOTHING_CHANGED)
+        if plain := unscored(change, detail):
+            return plain
         if zero and infinite:
             return Score(inf, detail, zero_note(zero, left_out=False))
         kept = (f > 0) & (step != 0)
@@ -90,27 +88,16 @@ def zero_note(zero: int, *, left_out: bool = True) -> str:
 
 def _effective_swap_rate(before: Tally, change: Change) -> Score:
     """Half the sum of |f′ − f|, as a share of the total before."""
-    if not change.total_old or not change.total_new:
-        return undefined(EMPTY)
     _, _, step = steps(change)
     detail = {"cells_changed": int((step != 0).sum())}
-    if change.nothing_changed:
-        return Score(0.0, detail, NOTHING_CHANGED)
+    if plain := unscored(change, detail):
+        return plain
     return Score(float(np.abs(step).sum()) / 2 / (change.total_old / change.per_unit), detail)
 
 
 def _effective_by_area(areas: Areas) -> Grouped:
     total = areas.totals[0]
     return np.divide(areas.sums(np.abs(areas.values[2])) / 2, total, out=np.zeros(len(areas)), where=total > 0), None
-
-
-def shares_within(area: Cells, value: Ints) -> Floats:
-    """Return each cell's share of its area, 0 where the area is empty; the cells of an area stand together."""
-    if not len(area):
-        return np.zeros(0)
-    first = np.flatnonzero(np.concatenate(([True], area[1:] != area[:-1])))
-    total = np.repeat(np.add.reduceat(value, first), np.diff(np.append(first, len(area))))
-    return np.divide(value, total, out=np.zeros(len(value)), where=total > 0)
 
 
 def _touched(before: Tally, change: Change) -> tuple[Cells, Ints, Ints]:
@@ -132,10 +119,8 @@ def _over_shares(score: Callable[[Tally, Floats, Floats], tuple[float, float]]) 
     """Score a formula over the shares within the areas that a change touches."""
 
     def scored(before: Tally, change: Change) -> Score:
-        if not change.total_old or not change.total_new:
-            return undefined(EMPTY)
-        if change.nothing_changed:
-            return Score(0.0, {"areas_touched": 0}, NOTHING_CHANGED)
+        if plain := unscored(change, {"areas_touched": 0}):
+            return plain
         if not before.cross.exact:
             return undefined(HASHED)
         area, old, new = _touched(before, change)
@@ -165,15 +150,6 @@ def _renyi_by_area(areas: Areas) -> Grouped:
     was, now = (areas.sums(r**3) for r in _shares_by_area(areas))
     change = np.divide(now - was, was, out=np.zeros(len(areas)), where=(was > 0) & (now > 0))
     return np.log1p(change) / 2, None
-
-
-def _squares(r: Floats) -> Floats:
-    return r**2
-
-
-def _logs(r: Floats) -> Floats:
-    """Return r ln r, and 0 for r = 0."""
-    return r * np.log(r, out=np.zeros_like(r), where=r > 0)
 
 
 def _sum_of(terms: Terms) -> Callable[[Tally, Floats, Floats], tuple[float, float]]:
@@ -207,63 +183,51 @@ _SHARES = (
     "differ in composition a swap makes them more alike and the value negative: larger is not more perturbed"
 )
 _ZERO = "cells with f = 0 < f′ are left out and counted; infinite=1: ∞ if there are any"
-
-
-def _measure(
-    name: str,
-    definition: str,
-    score: Callable[..., Score],
-    grouped: Callable[..., Grouped],
-    direction: Direction = "nearer 0",
-    options: Mapping[str, int] | None = None,
-) -> Measure:
-    return Measure(
-        name=name,
-        side="loss",
-        direction=direction,
-        range=(0.0 if direction == "lower" else -inf, inf),
-        definition=definition,
-        reference=REFERENCE,
-        layout="table",
-        score=score,
-        grouped=grouped,
-        options=options or {},
-    )
-
-
+_INFINITE = option("infinite", 0, "1: the value is ∞ where a cell was empty before and is not after")
+_measure = partial(Measure, side="loss", reference=LEMONS_2014, direction="nearer 0", range=(-inf, inf))
 MEASURES = (
     _measure(
         "chi_square",
         f"Σ (f′ − f)² / f, {_COUNTS}; {_ZERO}",
         _over_cells(_chi_square),
-        _cells_by_area(_chi_square),
-        "lower",
-        {"infinite": 0},
+        grouped=_cells_by_area(_chi_square),
+        direction="lower",
+        range=(0.0, inf),
+        declares=(_INFINITE,),
     ),
     _measure(
         "effective_swap_rate",
         f"½ Σ |f′ − f| / Σ f, {_COUNTS}: the smallest share of records whose move explains the difference; at most 1 "
         "where the totals agree",
         _effective_swap_rate,
-        _effective_by_area,
-        "lower",
+        grouped=_effective_by_area,
+        direction="lower",
+        range=(0.0, inf),
     ),
     _measure(
         "deviance",
         f"2 Σ f′ ln(f′/f), {_COUNTS}; {_ZERO}; negative at times where cells are left out or totals differ",
         _over_cells(_deviance),
-        _cells_by_area(_deviance),
-        options={"infinite": 0},
+        grouped=_cells_by_area(_deviance),
+        declares=(_INFINITE,),
     ),
-    _measure("gini_difference", f"Σ (r′² − r²), {_SHARES}", _over_shares(_sum_of(_squares)), _sum_by_area(_squares)),
     _measure(
-        "shannon_difference", f"Σ (r′ ln r′ − r ln r), {_SHARES}", _over_shares(_sum_of(_logs)), _sum_by_area(_logs)
+        "gini_difference",
+        f"Σ (r′² − r²), {_SHARES}",
+        _over_shares(_sum_of(np.square)),
+        grouped=_sum_by_area(np.square),
+    ),
+    _measure(
+        "shannon_difference",
+        f"Σ (r′ ln r′ − r ln r), {_SHARES}",
+        _over_shares(_sum_of(times_log)),
+        grouped=_sum_by_area(times_log),
     ),
     _measure(
         "renyi_difference",
         f"½ ( ln Σ r′³ − ln Σ r³ ), the sums over all areas and levels, {_SHARES}",
         _over_shares(_renyi),
-        _renyi_by_area,
+        grouped=_renyi_by_area,
     ),
 )
 DIVERSITIES = ("gini_difference", "shannon_difference", "renyi_difference")

@@ -83,12 +83,12 @@ class Reader:
 
     def unknown(self, data: Data) -> int:
         """Count the records with a category that the file before does not have."""
-        found = 0
+        unknown = 0
         for name, scales in zip(self.variables, self.scales, strict=True):
             column = data[name]
             if column.variable.coded and column.valid > scales[0].known:
-                found += int(((column.values >= scales[0].known) & (column.values < column.valid)).sum())
-        return found
+                unknown += int(((column.values >= scales[0].known) & (column.values < column.valid)).sum())
+        return unknown
 
     def numbers(self, values: Values) -> tuple[Floats, Flags]:
         """Return the numbers of some records, one column per scale, and which of them count."""
@@ -293,9 +293,9 @@ def _touched_weights(delta: Delta) -> tuple[Floats, Floats]:
     return before, new / ticks.per_unit if delta.weight_moves else before
 
 
-def _weights(data: Data) -> Callable[[slice | Ints], Floats]:
+def _weights(data: Data) -> Callable[[slice], Floats]:
     """Return the weights of some rows; 1 where there is no weight."""
     ticks = data.ticks
     if ticks is None:
-        return lambda rows: np.ones(len(range(*rows.indices(data.n))) if isinstance(rows, slice) else len(rows))
+        return lambda rows: np.ones(len(range(*rows.indices(data.n))))
     return lambda rows: ticks.values[rows] / ticks.per_unit

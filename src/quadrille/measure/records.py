@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quadrille.data import Cells
-from quadrille.measure.base import EMPTY, NOTHING_CHANGED, Measure, Score, undefined
+from quadrille.measure.base import EMPTY, NISS_131, NOTHING_CHANGED, Measure, Score, undefined
 from quadrille.summary import Change, Tally
 
 
@@ -54,24 +54,22 @@ def _from_to(before: Tally, change: Change) -> tuple[Cells, Cells, NDArray[np.fl
 
 MEASURES = (
     Measure(
-        name="ordinal_shift",
+        "ordinal_shift",
+        "mean over records of |category position after − before| / (m − 1), m the categories of the scale",
+        _ordinal_shift,
         side="loss",
-        direction="lower",
-        range=(0.0, 1.0),
-        definition="mean over records of |category position after − before| / (m − 1), m the categories of the scale",
-        reference="asked for in the discussion of Gomatam & Karr (2003), NISS Technical Report 131",
+        reference=f"asked for in the discussion of {NISS_131}",
         layout="each",
-        score=_ordinal_shift,
         ordinal=True,
     ),
     Measure(
-        name="conditional_entropy",
+        "conditional_entropy",
+        "H(original | released) of the swap variables over records, in nats: what the release leaves open",
+        _conditional_entropy,
         side="risk",
         direction="higher",
         range=(0.0, inf),
-        definition="H(original | released) of the swap variables over records, in nats: what the release leaves open",
-        reference="mentioned in Gomatam & Karr (2003), NISS Technical Report 131",
+        reference=f"mentioned in {NISS_131}",
         layout="joint",
-        score=_conditional_entropy,
     ),
 )

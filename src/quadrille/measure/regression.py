@@ -9,10 +9,9 @@ from math import inf
 import numpy as np
 
 from quadrille.expressions import Floats
-from quadrille.measure.base import NOTHING_CHANGED, Measure, Score, undefined
+from quadrille.measure.base import DOHRMANN_2009, NOTHING_CHANGED, Measure, Score, undefined
 from quadrille.measure.correlation import UNKNOWN
 from quadrille.measure.moments import Ints, Sums, SumsChange
-from quadrille.measure.utility import REFERENCE
 
 _CONSTANT = 1e-12
 _DEPENDENT = 1e-10
@@ -127,15 +126,14 @@ def _rows(name: str, before: Sums, columns: Ints, was: Fit, now: Fit) -> list[di
 
 MEASURES = (
     Measure(
-        name="ased_reg",
-        side="loss",
-        direction="lower",
-        range=(0.0, inf),
-        definition="mean over models of the mean over coefficients b, intercept included, of |b before − b after| / SE "
+        "ased_reg",
+        "mean over models of the mean over coefficients b, intercept included, of |b before − b after| / SE "
         "before; weighted least squares, s² = Σ w e² / (n − p), Var b = s² (X'WX)⁻¹",
-        reference=REFERENCE,
+        _ased_reg,
+        side="loss",
+        reference=DOHRMANN_2009,
+        range=(0.0, inf),
         layout="models",
-        score=_ased_reg,
         weight_linear=False,
     ),
 )

@@ -5,13 +5,12 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from quadrille import kernels
-from quadrille.measure.base import EMPTY, Measure, Score, undefined
+from quadrille.measure.areas import Ints
+from quadrille.measure.base import EMPTY, Measure, Score, option, undefined
 from quadrille.summary import Change, Tally
 
-Ints = NDArray[np.int64]
 _PAPER = "Gomatam, Karr & Sanil (2003), NISS Technical Report 132; Journal of Official Statistics 21(4), 2005"
 ALL_SWAPPED = "every record is swapped: no unswapped record is left to be at risk"
 
@@ -110,41 +109,26 @@ def _genuine(before: Tally, change: Change, n: int) -> tuple[int, int]:
     return untouched + int(np.minimum(f, g)[small].sum()), untouched + int(g[small].sum())
 
 
+_N = option("n", 3, "cells of fewer than n records are small")
+_risk = partial(Measure, side="risk", declares=(_N,), weight_linear=False)
 MEASURES = (
-    Measure(
-        name="small_cells",
-        side="risk",
-        direction="lower",
-        range=(0.0, 1.0),
-        definition="unswapped records in cells of 1 to n−1 records after the swap / all unswapped records (the n-rule)",
+    _risk(
+        "small_cells",
+        "unswapped records in cells of 1 to n−1 records after the swap / all unswapped records (the n-rule)",
+        _small_cells,
         reference=_PAPER,
         layout="participation",
-        score=_small_cells,
-        options={"n": 3},
-        weight_linear=False,
     ),
-    Measure(
-        name="exposed",
-        side="risk",
-        direction="lower",
-        range=(0.0, 1.0),
-        definition="Σ min(f, g) over cells with 0 < g < n / N: released records in small cells that match a true one",
+    _risk(
+        "exposed",
+        "Σ min(f, g) over cells with 0 < g < n / N: released records in small cells that match a true one",
+        _exposed,
         reference="n = 2: replicated uniques of the synthetic-data literature; unlike the n-rule no swap can fool it",
-        layout="table",
-        score=_exposed,
-        options={"n": 3},
-        weight_linear=False,
     ),
-    Measure(
-        name="confidence",
-        side="risk",
-        direction="lower",
-        range=(0.0, 1.0),
-        definition="Σ min(f, g) / Σ g over cells with 0 < g < n: how sure one may be that a small cell is genuine",
+    _risk(
+        "confidence",
+        "Σ min(f, g) / Σ g over cells with 0 < g < n: how sure one may be that a small cell is genuine",
+        _confidence,
         reference="companion of exposed; 1 before any swap",
-        layout="table",
-        score=_confidence,
-        options={"n": 3},
-        weight_linear=False,
     ),
 )

@@ -1,23 +1,29 @@
-"""Distances between the distributions of a table before and after: Hellinger, total variation, entropy."""
+"""Distances between a table before and after: Hellinger, total variation, entropy; HD1 to HD4 keep the weights."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from math import inf, sqrt
 
 import numpy as np
-from numpy.typing import NDArray
 
-from quadrille.measure.areas import Areas, Grouped
-from quadrille.measure.base import EMPTY, NOTHING_CHANGED, Measure, Score, undefined
+from quadrille.measure.areas import Areas, Floats, Grouped, shares_of, times_log
+from quadrille.measure.base import (
+    DOHRMANN_2009,
+    EMPTY,
+    NISS_131,
+    NOTHING_CHANGED,
+    Measure,
+    Score,
+    option,
+    undefined,
+    unscored,
+)
 from quadrille.summary import Change, Tally
 
-Shares = NDArray[np.float64]
-_REPORT = "Gomatam & Karr (2003), NISS Technical Report 131"
 
-
-def over_shares(formula: Callable[[Shares, Shares], float]) -> Callable[[Tally, Change], Score]:
+def over_shares(formula: Callable[[Floats, Floats], float]) -> Callable[[Tally, Change], Score]:
     """Turn a formula over shares (f before, g after) into a score that looks at changed cells only.
 
     Cells that did not change contribute nothing as long as the totals agree; otherwise all cells are listed.
@@ -25,11 +31,9 @@ def over_shares(formula: Callable[[Shares, Shares], float]) -> Callable[[Tally, 
 
     @wraps(formula)
     def score(before: Tally, change: Change) -> Score:
-        if not change.total_old or not change.total_new:
-            return undefined(EMPTY)
         detail = {"cells_changed": int((change.old_count != change.new_count).sum())}
-        if change.nothing_changed:
-            return Score(0.0, detail, NOTHING_CHANGED)
+        if plain := unscored(change, detail):
+            return plain
         if change.total_old != change.total_new:
             change = before.complete(change) if change.per_unit_after is None else change
         f, g = change.old / change.total_old, change.new / change.total_new
@@ -39,72 +43,100 @@ def over_shares(formula: Callable[[Shares, Shares], float]) -> Callable[[Tally, 
 
 
 def by_area(
-    terms: Callable[[Shares, Shares], Shares], finish: Callable[[Shares], Shares] = lambda sums: sums
+    terms: Callable[[Floats, Floats], Floats], finish: Callable[[Floats], Floats] = lambda sums: sums
 ) -> Callable[[Areas], Grouped]:
     """Add up terms over the shares of each area, f before and g after; `finish` makes the value of the sum."""
 
     def grouped(areas: Areas) -> Grouped:
-        f, g = (shares_of(areas.counts(value), value, areas.first) for value in (areas.change.old, areas.change.new))
+        f, g = (shares_of(value, areas.first) for value in (areas.change.old, areas.change.new))
         return finish(areas.sums(terms(f, g))), None
 
     return grouped
 
 
-def shares_of(total: NDArray[np.int64], value: NDArray[np.int64], first: NDArray[np.int64]) -> Shares:
-    """Return each cell's share of its area's total, 0 where the area is empty."""
-    spread = np.repeat(total, np.diff(np.append(first, len(value))))
-    return np.divide(value, spread, out=np.zeros(len(value)), where=spread > 0)
-
-
-def _entropy_terms(p: Shares) -> Shares:
-    """Return - p ln p, and 0 for p = 0."""
-    return -p * np.log(p, out=np.zeros_like(p), where=p > 0)
-
-
-def _hellinger(f: Shares, g: Shares) -> float:
+def _hellinger(f: Floats, g: Floats) -> float:
     return sqrt(float(((np.sqrt(f) - np.sqrt(g)) ** 2).sum()) / 2)
 
 
-def _total_variation(f: Shares, g: Shares) -> float:
+def _total_variation(f: Floats, g: Floats) -> float:
     return float(np.abs(f - g).sum()) / 2
 
 
-def _entropy_change(f: Shares, g: Shares) -> float:
-    return float((_entropy_terms(g) - _entropy_terms(f)).sum())
+def _entropy_change(f: Floats, g: Floats) -> float:
+    return float((times_log(f) - times_log(g)).sum())
 
 
-MEASURES = (
-    Measure(
-        name="hellinger",
+def _distance(before: Tally, change: Change, *, normal: bool, min_cell: int = 0) -> Score:
+    """(1/√2) √( Σ (√W before − √W after)² ) over the cells with more than `min_cell` records before."""
+    if not change.total_old or not change.total_new:
+        return undefined(EMPTY)
+    if min_cell and before.known("largest", lambda: int(before.count.max(initial=0))) <= min_cell:
+        return undefined(f"no cell has more than {min_cell} records")
+    kept = change.old_count > min_cell if min_cell else slice(None)
+    old, new = change.old[kept], change.new[kept]
+    detail = {"cells_changed": int((old != new).sum())}
+    if change.nothing_changed:
+        return Score(0.0, detail, NOTHING_CHANGED)
+    unit, unit_after = change.per_unit, change.per_unit_after or change.per_unit
+    total = change.total_old / unit / 2 + change.total_new / unit_after / 2
+    value = hellinger(old, new) / sqrt(unit) if unit == unit_after else hellinger(old / unit, new / unit_after)
+    note = "" if detail["cells_changed"] or not min_cell else f"only cells of up to {min_cell} records changed"
+    return Score(value / sqrt(total) if normal else value, detail, note)
+
+
+def hellinger(before: np.ndarray, after: np.ndarray) -> float:
+    """Return (1/√2) √( Σ (√before − √after)² ) of two arrays of cell weights."""
+    # √a − √b = (a − b) / (√a + √b): whole numbers are subtracted, so that nothing cancels.
+    old, new = np.asarray(before), np.asarray(after)
+    bottom = np.sqrt(old) + np.sqrt(new)
+    step = np.divide(old - new, bottom, out=np.zeros(len(bottom)), where=bottom > 0)
+    return sqrt(float((step**2).sum()) / 2)
+
+
+_MIN_CELL = option("min_cell", 45, "only cells with more records before count")
+
+
+def _weighted(number: int, normal: bool) -> Measure:
+    limited = number in (2, 4)
+    cells = "cells c of the cross of the moved variables" if number <= 2 else "categories c of a moved variable"
+    which = f"{cells} with more than min_cell records before" if limited else cells
+    which += "; mean over the variables" if number > 2 else ""
+    bottom = " / √(total weight)" if normal else ""
+    return Measure(
+        f"hd{number}_norm" if normal else f"hd{number}",
+        f"(1/√2) √( Σ (√W before(c) − √W after(c))² ){bottom}, W sums of weights, {which}",
+        partial(_distance, normal=normal),
         side="loss",
-        direction="lower",
-        range=(0.0, 1.0),
-        definition="(1/√2) √( Σ (√f − √g)² ), f and g the shares of the cells before and after",
-        reference=_REPORT,
-        layout="table",
-        score=over_shares(_hellinger),
+        reference=DOHRMANN_2009,
+        range=(0.0, 1.0 if normal else inf),
+        layout="moved" if number <= 2 else "margins",
+        declares=(_MIN_CELL,) if limited else (),
+        weight_linear=not limited,
+    )
+
+
+_measure = partial(Measure, side="loss", reference=NISS_131)
+MEASURES = (
+    _measure(
+        "hellinger",
+        "(1/√2) √( Σ (√f − √g)² ), f and g the shares of the cells before and after",
+        over_shares(_hellinger),
         grouped=by_area(lambda f, g: (np.sqrt(f) - np.sqrt(g)) ** 2, lambda sums: np.sqrt(sums / 2)),
     ),
-    Measure(
-        name="total_variation",
-        side="loss",
-        direction="lower",
-        range=(0.0, 1.0),
-        definition="½ Σ |f − g|, f and g the shares of the cells before and after",
-        reference=_REPORT,
-        layout="table",
-        score=over_shares(_total_variation),
+    _measure(
+        "total_variation",
+        "½ Σ |f − g|, f and g the shares of the cells before and after",
+        over_shares(_total_variation),
         grouped=by_area(lambda f, g: np.abs(f - g) / 2),
     ),
-    Measure(
-        name="entropy_change",
-        side="loss",
+    _measure(
+        "entropy_change",
+        "H(g) − H(f), H(p) = −Σ p ln p in nats; positive: more uncertainty after",
+        over_shares(_entropy_change),
+        reference=NISS_131 + ", with the sign of its Table 5",
         direction="nearer 0",
         range=(-inf, inf),
-        definition="H(g) − H(f), H(p) = −Σ p ln p in nats; positive: more uncertainty after",
-        reference=_REPORT + ", with the sign of its Table 5",
-        layout="table",
-        score=over_shares(_entropy_change),
-        grouped=by_area(lambda f, g: _entropy_terms(g) - _entropy_terms(f)),
+        grouped=by_area(lambda f, g: times_log(f) - times_log(g)),
     ),
+    *(_weighted(number, normal) for normal in (False, True) for number in (1, 2, 3, 4)),
 )

@@ -1,7 +1,10 @@
-"""One module per paper: published numbers beside ours.
+"""One folder per paper: published numbers beside ours.
 
-A paper's module has `reproduce(seeds, sampler, progress)` with the defaults `DEFAULT_SEEDS` and `DEFAULT_SAMPLER`, and,
-where the paper has figures that are drawn, `write_figures(reproduction, folder)`.
+A paper has `reproduce(seeds, sampler, progress)` with the defaults `DEFAULT_SEEDS` and `DEFAULT_SAMPLER`, and, where
+the paper has figures that are drawn, `figures(reproduction)` and `write_figures(reproduction, folder)`. Behind that
+door, where one file is not enough: `files` (the data, where they are made), `run` (the paper's design and numbers,
+and ours), `claims` (what is shown and what is judged) and `figures` (the points of the pictures). Tables of the papers
+are in `published/`; what they share is in `reproduction`.
 """
 
 from __future__ import annotations

@@ -1,19 +1,44 @@
-"""Tables and numbers as Markdown."""
+"""Blocks as Markdown, for the dossier."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
+from quadrille.present.blocks import Alert, Block, Facts, Items, Table, Text, Title
 from quadrille.text import shown
 
 _TAG = re.compile(r"<(?=[A-Za-z/!?])")
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """Return the lines of a table."""
-    lines = [head, ["---"] * len(head), *rows]
-    return ["| " + " | ".join(map(_cell, line)) + " |" for line in lines]
+def render(blocks: Iterable[Block]) -> str:
+    """Return blocks as Markdown, an empty line between them.
+
+    >>> from quadrille.present.blocks import Text, Title
+    >>> from quadrille.present.markdown import render
+    >>> print(render([Title("Scores"), Text("None.")]))
+    ## Scores
+    <BLANKLINE>
+    None.
+    """
+    return "\n\n".join("\n".join(_lines(block)) for block in blocks)
+
+
+def _lines(block: Block) -> list[str]:
+    match block:
+        case Title(text):
+            return [f"## {plain(text)}"]
+        case Text(text):
+            return [plain(text)]
+        case Alert(lead, text):
+            return [f"**{plain(lead)}** {plain(text)}"]
+        case Facts(pairs):
+            return [f"- {plain(name)}: {plain(value)}" if name else f"- {plain(value)}" for name, value in pairs]
+        case Items(lines):
+            return [f"- {plain(line)}" for line in lines]
+        case Table(head, rows):
+            ruled = [head, ["---"] * len(head), *rows]
+            return ["| " + " | ".join(map(_cell, line)) + " |" for line in ruled]
 
 
 def plain(text: str) -> str:
@@ -28,8 +53,3 @@ def plain(text: str) -> str:
 
 def _cell(text: str) -> str:
     return plain(text).replace("|", "\\|")
-
-
-def value_text(value: float | None) -> str:
-    """Return a score as text."""
-    return "undefined" if value is None else f"{value:.6g}"

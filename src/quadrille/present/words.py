@@ -1,69 +1,17 @@
-"""Numbers and findings as words."""
+"""Designs, methods and findings in words."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import isfinite
 from typing import Literal
 
-from quadrille.measure.axes import measure_of
+from quadrille.measure import measure_of
+from quadrille.present.numbers import count, ratio, share
 
-SHARES = frozenset({"small_cells", "exposed", "confidence"})
-UNDEFINED = "undefined"
 DESIGNED, ALL_KEYS, OF_TABLES = "DesignedSwap", "all key variables", "the variables of its tables"
 _NOTICEABLE = 0.05
 _LITTLE_FALL = 0.1
-
-
-def count(number: float | None) -> str:
-    """Write a number of records.
-
-    >>> from quadrille.present.words import count
-    >>> count(48842), count(None)
-    ('48,842', '–')
-    """
-    return "–" if number is None else f"{number:,.0f}"
-
-
-def share(value: float | None) -> str:
-    """Write a share as per cent with enough decimals to tell candidates apart.
-
-    >>> from quadrille.present.words import share
-    >>> share(0.0150076), share(0.9423), share(1.0), share(0.0000012)
-    ('1.501 %', '94.23 %', '100 %', '0.00012 %')
-    """
-    if value is None:
-        return UNDEFINED
-    if value in (0, 1) or abs(value) < 0.00001:
-        return f"{100 * value:.2g} %" if value != 1 else "100 %"
-    return f"{100 * value:.{3 if abs(value) < 0.1 else 2}f} %"
-
-
-def number(value: float | None) -> str:
-    """Write a number with four digits.
-
-    >>> from quadrille.present.words import number
-    >>> number(0.0228231), number(None), number(-0.5)
-    ('0.02282', 'undefined', '−0.5')
-    """
-    return UNDEFINED if value is None else f"{value:.4g}".replace("-", "−")
-
-
-def signed(value: float, digits: int = 0) -> str:
-    """Write a difference with its sign.
-
-    >>> from quadrille.present.words import signed
-    >>> signed(12), signed(-1204.25, 1), signed(0)
-    ('+12', '−1,204.2', '0')
-    """
-    text = f"{value:+,.{digits}f}".replace("-", "−")
-    return "0" if not any(digit in "123456789" for digit in text) else text
-
-
-def score(address: str, value: float | None) -> str:
-    """Write the value of a measure: shares of records as per cent, others as numbers."""
-    return share(value) if measure_of(address).name in SHARES else number(value)
 
 
 def listed(items: list[str]) -> str:
@@ -86,7 +34,7 @@ def design(parameters: Mapping[str, object]) -> str:
     designed = parameters.get("method") == DESIGNED
     pairs, rate = parameters.get("pairs"), parameters.get("rate")
     much = (
-        f"{pairs:,} pairs" if isinstance(pairs, int) else f"rate {100 * rate:.4g} %" if isinstance(rate, float) else ""
+        f"{count(pairs)} pairs" if isinstance(pairs, int) else f"rate {share(rate)}" if isinstance(rate, float) else ""
     )
     kept = [f"{word} {parameters[word]}" for word in ("same", "different") if parameters.get(word)]
     swapped = parameters.get("swap") or swapped_by_default(parameters)
@@ -96,7 +44,7 @@ def design(parameters: Mapping[str, object]) -> str:
 
 
 def swapped_by_default(parameters: Mapping[str, object]) -> str:
-    """Name what a designed swap may move when it is not told."""
+    """Name what a designed swap may move when its recipe does not say."""
     return OF_TABLES if "tables " in str(parameters.get("other") or "") else ALL_KEYS
 
 
@@ -136,15 +84,15 @@ def agreement(before: tuple[float | None, float | None], after: tuple[float | No
     if not rule_was or not true_was:
         return Finding("unknown", _NO_SMALL_CELLS)
     rule, true = 1 - rule_is / rule_was, 1 - true_is / true_was
-    told = {"rule": _moved(rule), "true": _moved(true), "left": share(true_is / true_was)}
+    amounts = {"rule": _moved(rule), "true": _moved(true), "left": share(true_is / true_was)}
     if rule - true > max(_NOTICEABLE, rule / 3):
-        return Finding("disagree", _DISAGREE.format(**told))
-    return Finding("agree", _AGREE.format(**told) + (_LITTLE.format(**told) if true < _LITTLE_FALL else ""))
+        return Finding("disagree", _DISAGREE.format(**amounts))
+    return Finding("agree", _AGREE.format(**amounts) + (_LITTLE.format(**amounts) if true < _LITTLE_FALL else ""))
 
 
 def _moved(fall: float) -> str:
-    amount = f"{100 * abs(fall):.1f} %"
-    if amount == "0.0 %":
+    amount = ratio(abs(fall))
+    if amount == ratio(0):
         return "did not change"
     return f"rose by {amount}" if fall < 0 else f"fell by {amount}"
 
@@ -165,8 +113,3 @@ _DISAGREE = (
     "soon as it takes part in a swap. Here swaps compensate one another: records change places, and the released "
     "table stays nearly as it was. Do not rely on the n-rule for this candidate; judge it by exposed and confidence."
 )
-
-
-def finite(value: object) -> float | None:
-    """Return a number that can be shown, else None."""
-    return float(value) if isinstance(value, int | float) and isfinite(value) else None

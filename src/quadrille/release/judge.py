@@ -12,10 +12,10 @@ from math import comb, isnan
 from quadrille.data import Data
 from quadrille.delta import PlanReport
 from quadrille.errors import QuadrilleError
-from quadrille.measure.axes import beside_the_n_rule
+from quadrille.measure import beside_the_n_rule
 from quadrille.measure.base import Address, Measure
 from quadrille.plan import Plan
-from quadrille.present.markdown import plain, table, value_text
+from quadrille.present import numbers
 from quadrille.randomness import is_secret
 from quadrille.recipe import Recipe
 from quadrille.release.policy import Asked, Limit, Outcome, Policy, Required
@@ -91,7 +91,7 @@ def _repetition(digits: list[int]) -> str:
 
 @cache
 def too_many(places: int) -> int:
-    """Return the least number of equal differences, of so many, that chance alone all but excludes."""
+    """Return the least number of equal differences, of `places`, that chance alone all but excludes."""
     tail, least = 0.0, places + 1
     while 16 * (tail := tail + comb(places, least - 1) * 15 ** (places - least + 1) / 16**places) <= _CHANCE:
         least -= 1
@@ -109,6 +109,11 @@ class Line:
     why: str = ""
 
 
+def _worst(lines: Sequence[Line]) -> Outcome:
+    verdicts = {line.verdict for line in lines}
+    return "fail" if "fail" in verdicts else "review" if "review" in verdicts else "pass"
+
+
 @dataclass(frozen=True)
 class Judged:
     """What one policy says to a release; `machine`: the machine names it, by the variable QUADRILLE_POLICY."""
@@ -122,8 +127,7 @@ class Judged:
     @property
     def outcome(self) -> Outcome:
         """The worst of the lines: one that fails is enough."""
-        found = {line.verdict for line in self.lines}
-        return "fail" if "fail" in found else "review" if "review" in found else "pass"
+        return _worst(self.lines)
 
     def having(self, outcome: Outcome) -> tuple[Line, ...]:
         """Return the lines with that verdict."""
@@ -166,8 +170,7 @@ class Verdict:
     @property
     def outcome(self) -> Outcome:
         """The worst of the policies: one that fails is enough."""
-        found = {each.outcome for each in self.policies}
-        return "fail" if "fail" in found else "review" if "review" in found else "pass"
+        return _worst(self.lines)
 
     def having(self, outcome: Outcome) -> tuple[Line, ...]:
         """Return the lines with that verdict, of all policies."""
@@ -182,8 +185,8 @@ class PolicyError(QuadrilleError):
     """A release fails a policy; `verdict` has the lines. The release was not written."""
 
     def __init__(self, verdict: Verdict) -> None:
-        told = " ".join(_failed(each) for each in verdict.policies if each.outcome == "fail")
-        super().__init__(f"{told} The release was not written.")
+        failed = " ".join(_failed(judged) for judged in verdict.policies if judged.outcome == "fail")
+        super().__init__(f"{failed} The release was not written.")
         self.verdict = verdict
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -192,29 +195,9 @@ class PolicyError(QuadrilleError):
 
 def _failed(judged: Judged) -> str:
     failed = judged.having("fail")
-    told = "; ".join(f"{line.rule} (asked {line.asked}, found {line.found})" for line in failed[:3])
+    lines = "; ".join(f"{line.rule} (asked {line.asked}, found {line.found})" for line in failed[:3])
     more = f"; and {len(failed) - 3} more" if len(failed) > 3 else ""
-    return f"The release fails the policy {judged.policy!r}: {told}{more}."
-
-
-def policy_section(verdict: Verdict | None) -> dict[str, list[str]]:
-    """Return what the dossier tells of the policies; nothing when there is none."""
-    if verdict is None:
-        return {}
-    return {"Policy": [line for each in verdict.policies for line in [*_judged_section(each), ""]][:-1]}
-
-
-def _judged_section(judged: Judged) -> list[str]:
-    rows = [(line.verdict, line.rule, line.asked, line.found, line.why) for line in judged.lines]
-    file = "not from a file: made in Python" if judged.file is None else f"`{judged.file}`"
-    return [
-        f"- Policy: {plain(judged.policy)} ({file})",
-        f"- SHA-256 of the policy file: {'none' if judged.sha256 is None else f'`{judged.sha256}`'}",
-        f"- Named by the machine (QUADRILLE_POLICY): {'yes' if judged.machine else 'no'}",
-        f"- Verdict: **{judged.summary()}**",
-        "",
-        *table(("verdict", "rule", "asked", "found", "why"), rows),
-    ]
+    return f"The release fails the policy {judged.policy!r}: {lines}{more}."
 
 
 @dataclass(frozen=True)
@@ -321,7 +304,7 @@ def _rate(limit: Limit, account: PlanReport) -> Line:
 
 
 def _of_all(count: int, n: int) -> str:
-    return f"{count / n:.6g} ({count:,} of {n:,})"
+    return f"{numbers.score(count / n)} ({count:,} of {n:,})"
 
 
 def _never(rule: str, never: Sequence[str], used: Sequence[str], known: Sequence[str], done: str) -> Line:
@@ -333,8 +316,8 @@ def _never(rule: str, never: Sequence[str], used: Sequence[str], known: Sequence
     folded = {name.strip().casefold(): name for name in used}
     alike = [(name, folded[key]) for name in never if name not in known and (key := name.strip().casefold()) in folded]
     if alike:
-        told = "; ".join(f"the file has {other!r}, the policy names {name!r}" for name, other in alike)
-        return Line(rule, asked, f"{', '.join(other for _, other in alike)} {done}", "review", told)
+        why = "; ".join(f"the file has {other!r}, the policy names {name!r}" for name, other in alike)
+        return Line(rule, asked, f"{', '.join(other for _, other in alike)} {done}", "review", why)
     return Line(rule, asked, f"none of them {done}", "pass")
 
 
@@ -365,7 +348,7 @@ def _measured(required: Required, case: Case) -> Line:
     why = _why(limit, outcome)
     if outcome == "pass" and missing and not harmless:
         outcome, why = "review", f"{missing} of {len(found.parts)} tables or models behind it are undefined"
-    return Line(rule, asked, value_text(found.value), outcome, why)
+    return Line(rule, asked, numbers.score(found.value), outcome, why)
 
 
 def _harmless(kind: Measure, required: Required, case: Case) -> bool:

@@ -26,7 +26,7 @@ _KIND = re.compile(r"^- kind: (?P<kind>pairs|cycles)$", re.MULTILINE)
 
 
 FEWEST = 10
-"""In every class at least so many records must have moved, and have stayed, before its f is published."""
+"""In every class at least this many records must have moved, and have stayed, before its f is published."""
 
 
 @dataclass(frozen=True)

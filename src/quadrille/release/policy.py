@@ -4,17 +4,31 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from hashlib import sha256
-from math import isfinite
+from math import inf, isfinite
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Annotated, Any, Literal, cast
 
-from quadrille import swap
-from quadrille.errors import InputError, QuadrilleError, bad_parameter, unknown_name
-from quadrille.measure.axes import measure_of
+from quadrille.errors import InputError, QuadrilleError, bad_parameter
+from quadrille.measure import measure_of
 from quadrille.measure.base import Address, Measure
-from quadrille.params import Table, frozen
+from quadrille.params import (
+    Flag,
+    Number,
+    Param,
+    Setting,
+    Table,
+    Text,
+    Texts,
+    UpTo,
+    Word,
+    declared,
+    frozen,
+    object_schema,
+    setting,
+)
+from quadrille.recipe import known_methods
 from quadrille.text import know_sections, parse_toml
 from quadrille.text import read_toml_bytes as read_bytes
 
@@ -73,6 +87,114 @@ class Required:
         return f"[{self.section}] {self.address}"
 
 
+FORMATS = ("csv", "parquet", "sav", "dta", "xpt")
+"""What a release can be written as; a test keeps this equal to what it is written as."""
+_LARGEST = 1e300
+_ONLY_VARIABLES = 'must be variables and nothing else, like "Age*Sex*Region". Write other options under [measures].'
+_WHAT = "the policy"
+
+
+@dataclass(frozen=True)
+class Limits(Setting):
+    """The least and the most of a value that lies in [low, high]; margin None: a margin makes no sense here."""
+
+    low: float = 0.0
+    high: float = 1.0
+    margin: float | None = None
+
+    kind = "limits"
+
+    @classmethod
+    def of(cls, measure: Measure, margin: float) -> Limits:
+        """Return the limits of a measure; of a signed one its size is limited."""
+        low, high = measure.range
+        if measure.direction == "nearer 0":
+            low, high = 0.0, max(abs(low), abs(high))
+        return cls(low=low, high=high, margin=margin)
+
+    def parts(self) -> tuple[Param, ...]:
+        """Return the settings inside of it."""
+        within = f"[{max(self.low, -_LARGEST)}, {min(self.high, _LARGEST)}]"
+        end = Number(within=within, must="a number" + _range(self.low, self.high))
+        least = replace(end, help="the smallest value allowed").of_field("least", float, None)
+        most = replace(end, help="the largest value allowed").of_field("most", float, None)
+        return (least, most) if self.margin is None else (least, most, replace(_MARGIN, default=self.margin))
+
+    def of_table(self, table: Table) -> Limit:
+        """Read {least = ..., most = ...}."""
+        written, key = table.values[self.written], self.written
+        if not isinstance(written, dict):
+            table.demand("a table of limits, like {most = 0.05}", written, key)
+        inner, parts = Table(f"{table.place} {key}", cast("dict[str, object]", written)), self.parts()
+        inner.know([part.name for part in parts])
+        least, most, margin = (*(cast("float | None", setting(inner, part)) for part in parts), None)[:3]
+        if least is not None and most is not None and least > most:
+            inner.refuse(f"'least' is above 'most'. Got {least:g} and {most:g}.")
+        if self.margin is None and least is None and most is None:
+            inner.refuse("gives no limit. Add 'least' or 'most'.")
+        return Limit(least, most, margin or 0.0)
+
+    def shape(self) -> dict[str, object]:
+        """Return the part of the JSON Schema that says which values there are."""
+        inner = {part.name: part.schema() for part in self.parts()}
+        return {"type": "object", "properties": inner, "additionalProperties": False}
+
+
+def _range(low: float, high: float) -> str:
+    if isfinite(low) and isfinite(high):
+        return f" in [{low:g}, {high:g}]"
+    return f" of {low:g} or more" if isfinite(low) else f" of {high:g} or less" if isfinite(high) else ""
+
+
+def _methods() -> tuple[str, ...]:
+    return tuple(known_methods())
+
+
+def _formats() -> tuple[str, ...]:
+    return FORMATS
+
+
+_MARGIN = Number(
+    "a value that keeps its limit, but lies within this share of it, is for review", within="[0, 1)"
+).of_field("margin", float, 0.0)
+
+
+@dataclass(frozen=True)
+class Head:
+    """[policy]: what the file is called, and how near to a limit a person must look."""
+
+    name: Annotated[str | None, Text("how the verdict calls the policy", otherwise="the name of the file")] = None
+    margin: Annotated[float, _MARGIN] = 0.0
+
+
+@dataclass(frozen=True)
+class Cells:
+    """[cells]: limits on small cells, for every protected table."""
+
+    smallest: Annotated[
+        int,
+        UpTo(
+            "cells of fewer records are small: the n of `small_cells`, `exposed` and `confidence`",
+            least=2,
+            most=1_000_000,
+            must="a whole number from 2 to 1,000,000: cells of fewer records are small",
+        ),
+    ]
+    tables: Annotated[
+        tuple[str, ...],
+        Texts(
+            'the tables to protect, such as `["Age*Sex*Region"]`, variables and nothing else',
+            otherwise="the cross of the key variables, which the codebook decides",
+            what='tables, like "Age*Sex*Region"',
+        ),
+    ] = ()
+    small_cells: Annotated[
+        Limit | None, Limits("the n-rule. It can be fooled, `exposed` cannot: limit `exposed`", margin=0.0)
+    ] = None
+    exposed: Annotated[Limit | None, Limits("released records in small cells that match a true one", margin=0.0)] = None
+    confidence: Annotated[Limit | None, Limits("the share of the records in small cells that match", margin=0.0)] = None
+
+
 _LISTS = {"measures": Required, "methods": str, "never_swapped": str, "never_released": str, "formats": str}
 
 
@@ -102,16 +224,50 @@ class Policy:
     sha256: str | None = None
     name: str = "made in Python"
     measures: tuple[Required, ...] = ()
-    methods: tuple[str, ...] = ()
-    rate: Limit | None = None
-    changed: Limit | None = None
-    never_swapped: tuple[str, ...] = ()
-    secret_seeds: bool = False
-    never_released: tuple[str, ...] = ()
-    shuffled: bool = False
-    publish_f: bool = True
-    formats: tuple[str, ...] = ()
-    warnings: Outcome = "review"
+    methods: Annotated[tuple[str, ...], Texts("the methods allowed", what="methods", one="method", known=_methods)] = ()
+    rate: Annotated[
+        Limit | None,
+        Limits(
+            "share of the records that take part, both partners counted; limits are rounded to whole pairs as the rate "
+            "of a recipe is"
+        ),
+    ] = None
+    changed: Annotated[Limit | None, Limits("share of the records that really change")] = None
+    never_swapped: Annotated[
+        tuple[str, ...],
+        Texts(
+            "variables that must stay with their record, also as levels of geography or linked columns",
+            what="column names",
+            written="never",
+        ),
+    ] = ()
+    secret_seeds: Annotated[
+        bool,
+        Word(
+            '`"secret"`: number seeds are refused, and so are 64 digits with a pattern that chance does not make',
+            words=("any", "secret"),
+            written="seeds",
+        ),
+    ] = False
+    never_released: Annotated[
+        tuple[str, ...],
+        Texts(
+            "columns that must not be in the public file. Give them the role `id`, and they are left out",
+            what="column names",
+            written="never",
+        ),
+    ] = ()
+    shuffled: Annotated[
+        bool, Flag("the public rows must be in random order", must="true or false", written="shuffle")
+    ] = False
+    publish_f: Annotated[bool, Flag("false: the factor f must stay confidential", must="true or false")] = True
+    formats: Annotated[
+        tuple[str, ...],
+        Texts("formats that the public file may have", what="formats", one="format", known=_formats),
+    ] = ()
+    warnings: Annotated[
+        Outcome, Word("the outcome of a release that comes with a warning", words=("review", "fail", "pass"))
+    ] = "review"
 
     def __post_init__(self) -> None:
         """Refuse what reading a file can never give; a text instead of a list would be taken apart into letters."""
@@ -120,7 +276,7 @@ class Policy:
         for name, kind in _LISTS.items():
             value = cast("object", getattr(self, name))
             listed = cast("tuple[object, ...]", value if isinstance(value, tuple) else (None,))
-            if not all(isinstance(each, kind) for each in listed):
+            if not all(isinstance(entry, kind) for entry in listed):
                 raise bad_parameter("Policy", name, f"a tuple of {kind.__name__}", cast("object", value))
         for name in ("rate", "changed"):
             value = cast("object", getattr(self, name))
@@ -131,7 +287,7 @@ class Policy:
 
     @classmethod
     def read(cls, path: str | Path) -> Policy:
-        """Read a policy file and check it; the first fault is told with its place.
+        """Read a policy file and check it; the first fault is reported with its place.
 
         >>> from pathlib import Path
         >>> import quadrille as qd
@@ -143,6 +299,22 @@ class Policy:
 
         return read_policy(Path(path))
 
+    @classmethod
+    def schema(cls) -> dict[str, Any]:
+        """Return the JSON Schema of a policy file.
+
+        >>> import quadrille as qd
+        >>> qd.Policy.schema()["properties"]["cells"]["properties"]["smallest"]["minimum"]
+        2
+        """
+        sections: dict[str, object] = {}
+        for name, settings in SECTIONS.items():
+            made = object_schema(f"[{name}]", settings, {})
+            sections[name] = {key: value for key, value in made.items() if key != "$schema"}
+        limits = Limits(low=-inf, high=inf, margin=0.0).shape()
+        sections["measures"] = {"type": "object", "title": "[measures]", "additionalProperties": limits}
+        return object_schema("Policy", (), {}) | {"properties": sections}
+
     @property
     def addresses(self) -> tuple[str, ...]:
         """The measures to score, each once.
@@ -153,223 +325,115 @@ class Policy:
         >>> qd.Policy.read("policy.toml").addresses
         ('hellinger', 'exposed')
         """
-        return tuple(dict.fromkeys(each.address for each in self.measures))
+        return tuple(dict.fromkeys(required.address for required in self.measures))
 
 
-_LARGEST = 1e300
-
-
-def limit_of(table: Table, key: str, kind: Measure, margin: float) -> Limit:
-    """Read the limits of a measure; of a signed one its size is limited."""
-    low, high = kind.range
-    if kind.direction == "nearer 0":
-        low, high = 0.0, max(abs(low), abs(high))
-    return _between(table, key, low, high, margin)
-
-
-def rate_of(table: Table, key: str) -> Limit | None:
-    """Read the limits of a share of the records, if there are any."""
-    return _between(table, key, 0.0, 1.0, None) if key in table.values else None
-
-
-def _between(table: Table, key: str, low: float, high: float, margin: float | None) -> Limit:
-    """Read {least = ..., most = ...}, within what the value can be; margin None: a margin makes no sense here."""
-    written = table.values[key]
-    names = ("least", "most") if margin is None else ("least", "most", "margin")
-    if not isinstance(written, dict):
-        table.demand("a table of limits, like {most = 0.05}", written, key)
-    given = Table(f"{table.place} {key}", cast("dict[str, object]", written))
-    given.know(names)
-    least, most = (_number(given, name, low, high) for name in ("least", "most"))
-    if least is not None and most is not None and least > most:
-        given.refuse(f"'least' is above 'most'. Got {least:g} and {most:g}.")
-    if margin is None and least is None and most is None:
-        given.refuse("gives no limit. Add 'least' or 'most'.")
-    own = None if margin is None else margin_of(given)
-    return Limit(least, most, margin or 0.0 if own is None else own)
-
-
-def _number(table: Table, key: str, low: float, high: float) -> float | None:
-    value = table.values.get(key)
-    if value is None:
-        return None
-    if (
-        isinstance(value, int | float)
-        and not isinstance(value, bool)
-        and low <= value <= high
-        and abs(value) <= _LARGEST
-    ):
-        return float(value)
-    return table.demand("a number" + _range(low, high), value, key)
-
-
-def _range(low: float, high: float) -> str:
-    if isfinite(low) and isfinite(high):
-        return f" in [{low:g}, {high:g}]"
-    return f" of {low:g} or more" if isfinite(low) else f" of {high:g} or less" if isfinite(high) else ""
-
-
-def margin_of(table: Table) -> float | None:
-    """Read how near to a limit a person must look, as a share of it."""
-    value = _number(table, "margin", 0.0, 1.0)
-    if value == 1.0:
-        table.demand("a number in [0, 1)", value, "margin")
-    return value
-
-
-FORMATS = ("csv", "parquet", "sav", "dta", "xpt")
-"""What a release can be written as; a test keeps this equal to what it is written as."""
-
-CELL_MEASURES = ("small_cells", "exposed", "confidence")
-_SECTIONS = ("policy", "cells", "swap", "release", "measures")
-_WHAT = "the policy"
-_LEAST_CELL = 2
-_MOST_CELL = 1_000_000
+_FIELDS = declared(Policy)
+SECTIONS: Mapping[str, tuple[Param, ...]] = {
+    "policy": tuple(declared(Head).values()),
+    "cells": tuple(declared(Cells).values()),
+    "swap": (
+        *(_FIELDS[name] for name in ("methods", "rate", "changed", "never_swapped")),
+        replace(_FIELDS["secret_seeds"], default="any"),
+    ),
+    "release": tuple(_FIELDS[name] for name in ("never_released", "shuffled", "publish_f", "formats", "warnings")),
+}
+"""The settings that are known beforehand, by section; [measures] has one per measure."""
+CELL_MEASURES = tuple(param.name for param in SECTIONS["cells"] if isinstance(param, Limits))
 
 
 def read_policy(path: Path) -> Policy:
-    """Read a policy file; the first fault is told with its place."""
+    """Read a policy file; the first fault is reported with its place."""
     raw = read_bytes(path, _WHAT)  # once, so that the hash is that of the rules
     document = parse_toml(raw, path, _WHAT)
-    know_sections(document, _SECTIONS, str(path))
-    if not any(document.get(name) for name in _SECTIONS[1:]):
+    names = (*SECTIONS, "measures")
+    know_sections(document, names, str(path))
+    if not any(document.get(name) for name in names[1:]):
         raise InputError(f'{path}: the policy has no rule. Write one, such as [swap] with seeds = "secret".')
-    head, cells, swapped, released, measures = (_section(path, document, name) for name in _SECTIONS)
-    head.know(("name", "margin"))
-    margin = margin_of(head) or 0.0
-    return Policy(
-        path=path.absolute(),
-        sha256=sha256(raw).hexdigest(),
-        name=head.text("name") or path.name,
-        measures=(*_cells(cells, margin), *_measures(measures, margin)),
-        **_swap_rules(swapped),
-        **_release_rules(released),
-    )
+    tables = {name: _table(path, document, name) for name in names}
+    head = Head(**_read("policy", tables))
+    measures = (*_cells(tables, head.margin), *_measures(tables["measures"], head.margin))
+    rules = _read("swap", tables) | _read("release", tables)
+    rules["secret_seeds"] = rules["secret_seeds"] == "secret"
+    found = {"path": path.absolute(), "sha256": sha256(raw).hexdigest(), "name": head.name or path.name}
+    return Policy(**found, measures=measures, **rules)
 
 
-def _section(path: Path, document: Mapping[str, object], name: str) -> Table:
-    found = document.get(name, {})
-    if not isinstance(found, dict):
+def _table(path: Path, document: Mapping[str, object], name: str) -> Table:
+    section = document.get(name, {})
+    if not isinstance(section, dict):
         raise InputError(f"{path}: {name} must be a section, headed [{name}].")
-    values = cast("dict[str, object]", found)
+    values = cast("dict[str, object]", section)
     return Table(f"{path}, [{name}]", {key: frozen(value) for key, value in values.items()})
 
 
-def _swap_rules(table: Table) -> dict[str, Any]:
-    table.know(("methods", "rate", "changed", "never", "seeds"))
-    methods = _some(table, "methods", "methods")
-    for index, name in enumerate(methods):
-        if name not in swap.Recipe.methods:
-            table.refuse(str(unknown_name("method", name, swap.Recipe.methods)), "methods", index)
-    return {
-        "methods": methods,
-        "rate": rate_of(table, "rate"),
-        "changed": rate_of(table, "changed"),
-        "never_swapped": _some(table, "never", "column names"),
-        "secret_seeds": _word(table, "seeds", ("any", "secret")) == "secret",
-    }
+def _read(section: str, tables: Mapping[str, Table], margin: float = 0.0) -> dict[str, Any]:
+    """Read the settings of a section; limits that may have a margin have this one unless they say."""
+    tables[section].know([param.written for param in SECTIONS[section]])
+    values: dict[str, Any] = {}
+    for param in SECTIONS[section]:
+        ready = replace(param, margin=margin) if isinstance(param, Limits) and param.margin is not None else param
+        values[param.name] = setting(tables[section], ready)
+    return values
 
 
-def _release_rules(table: Table) -> dict[str, Any]:
-    table.know(("never", "shuffle", "publish_f", "formats", "warnings"))
-    formats = _some(table, "formats", "formats")
-    for index, name in enumerate(formats):
-        if name not in FORMATS:
-            table.refuse(str(unknown_name("format", name, FORMATS)), "formats", index)
-    return {
-        "never_released": _some(table, "never", "column names"),
-        "shuffled": _flag(table, "shuffle", absent=False),
-        "publish_f": _flag(table, "publish_f", absent=True),
-        "formats": formats,
-        "warnings": _word(table, "warnings", ("review", "fail", "pass")),
-    }
-
-
-def _cells(table: Table, margin: float) -> list[Required]:
+def _cells(tables: Mapping[str, Table], margin: float) -> list[Required]:
     """Return the limits on small cells, for every protected table."""
-    table.know(("smallest", "tables", *CELL_MEASURES))
+    table = tables["cells"]
     if not table.values:
         return []
-    table.require("smallest", "3")
-    smallest = table.number("smallest", _MOST_CELL) or 0
-    if smallest < _LEAST_CELL:
-        table.demand(f"{_LEAST_CELL} or more: cells of fewer records are small", smallest, "smallest")
-    limited = [name for name in CELL_MEASURES if name in table.values]
-    if not limited:
+    cells = Cells(**_read("cells", tables, margin))
+    limits = {name: cast("Limit | None", getattr(cells, name)) for name in CELL_MEASURES}
+    if not any(limits.values()):
         table.refuse(f"gives no limit. Add one or more of {', '.join(CELL_MEASURES)}, as in exposed = {{most = 0.02}}.")
-    found: list[Required] = []
-    for index, variables in enumerate(_some(table, "tables", 'tables, like "Age*Sex*Region"') or ("",)):
-        for name in limited:
-            address = f"{name}({variables}, n={smallest})" if variables else f"{name}(n={smallest})"
-            kind = _known(table, address, "tables" if variables else name, index if variables else None)
-            if variables:
-                _only_variables(table, address, index)
-            found.append(Required("cells", address, limit_of(table, name, kind, margin)))
-    return found
-
-
-def _only_variables(table: Table, address: str, index: int) -> None:
-    """Refuse a table that brings options of its own, such as another n."""
-    call = Address.parse(address)
-    if call.where is not None or call.margin is None or len(call.options) > 1:
-        table.refuse(
-            'must be variables and nothing else, like "Age*Sex*Region". Write other options under [measures].',
-            "tables",
-            index,
-        )
+    required: list[Required] = []
+    for index, variables in enumerate(cells.tables or ("",)):
+        for name, limit in limits.items():
+            if limit is None:
+                continue
+            address = f"{name}({variables}, n={cells.smallest})" if variables else f"{name}(n={cells.smallest})"
+            _known(table, address, "tables" if variables else name, index if variables else None)
+            parsed = Address.parse(address)
+            if variables and (parsed.where is not None or parsed.margin is None or len(parsed.options) > 1):
+                table.refuse(_ONLY_VARIABLES, "tables", index)
+            required.append(Required("cells", address, limit))
+    return required
 
 
 def _measures(table: Table, margin: float) -> list[Required]:
-    return [
-        Required("measures", address, limit_of(table, address, _known(table, address, address), margin))
-        for address in table.values
-    ]
+    required: list[Required] = []
+    for address in table.values:
+        limits = Limits.of(_known(table, address, address), margin).of_field(address, Limit, None)
+        required.append(Required("measures", address, cast("Limit", setting(table, limits))))
+    return required
 
 
-def _known(table: Table, address: str, key: str, index: int | None = None) -> Measure:
+def _known(table: Table, text: str, key: str, index: int | None = None) -> Measure:
     """Return the measure of an address; one that is not understood is refused where it stands."""
     try:
-        call = Address.parse(address)
-        kind = measure_of(address).bound(call)
+        address = Address.parse(text)
+        measure = measure_of(text).with_options(address)
     except QuadrilleError as error:
         return table.refuse(str(error), key, index)
-    if fault := _fault(call, kind):
+    if fault := _fault(address, measure):
         return table.refuse(fault, key, index)
-    return kind
+    return measure
 
 
-def _fault(call: Address, kind: Measure) -> str:
+def _fault(address: Address, measure: Measure) -> str:
     """Say what is wrong with an address whatever the data are."""
-    margin, options = call.margin or (), [name for name, _ in call.options]
+    margin, options = address.margin or (), [name for name, _ in address.options]
     if not all(name.strip() for name in margin):
         return "a variable has no name. Write names between the asterisks, like Age*Sex."
     if len(set(margin)) < len(margin):
         return "a variable occurs twice. Name each variable once."
     if len(set(options)) < len(options):
         return "an option is given twice. Give each once."
-    if call.models and kind.layout != "models":
-        return f"{kind.name} takes variables, not a model. Put a name that holds a '~' in backticks."
-    if margin and kind.layout == "models":
-        return f"{kind.name} needs a model, not a list of variables."
+    if address.models and measure.layout != "models":
+        return f"{measure.name} takes variables, not a model. Put a name that holds a '~' in backticks."
+    if margin and measure.layout == "models":
+        return f"{measure.name} needs a model, not a list of variables."
     return ""
-
-
-def _some(table: Table, key: str, what: str) -> tuple[str, ...]:
-    """Return a list of texts, empty where it is absent: an empty one that is written would be a rule about nothing."""
-    return table.texts(key, what, least=1 if key in table.values else 0)
-
-
-def _flag(table: Table, key: str, *, absent: bool) -> bool:
-    value = table.values.get(key, absent)
-    return value if isinstance(value, bool) else table.demand("true or false", value, key)
-
-
-def _word(table: Table, key: str, words: tuple[str, ...]) -> str:
-    """Return one of a few words; the first when it is absent."""
-    value = table.values.get(key, words[0])
-    if isinstance(value, str) and value in words:
-        return value
-    return table.demand("one of " + ", ".join(f'"{word}"' for word in words), value, key)
 
 
 VARIABLE = "QUADRILLE_POLICY"

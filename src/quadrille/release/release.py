@@ -21,7 +21,7 @@ from quadrille.errors import InputError, ParameterError
 from quadrille.io import file_bytes
 from quadrille.io.atomic import check_free, new_folder, private_folder, write_file
 from quadrille.io.results import as_json
-from quadrille.measure.axes import beside_the_n_rule
+from quadrille.measure import beside_the_n_rule
 from quadrille.params import one_of
 from quadrille.plan import Details, Plan
 from quadrille.recipe import Recipe, random_order
@@ -29,7 +29,7 @@ from quadrille.release.dossier import Record, dossier, methods_note
 from quadrille.release.judge import Case, PolicyError, Verdict, judge, scored
 from quadrille.release.note import Published, published
 from quadrille.release.policy import VARIABLE, Asked, Policy, asked_policies
-from quadrille.release.warnings import GuessableSeedWarning, ReleaseWarning, cautions
+from quadrille.release.warnings import GuessableSeedWarning, ReleaseWarning, release_warnings
 from quadrille.score.evaluator import Scores, score
 
 __all__ = [
@@ -156,34 +156,26 @@ def release(
     folder = Path(out)
     check_free(folder, overwrite=overwrite, holds=_FOLDERS)
     asked = asked_policies("release", policy)
-    draft = _draft(data, recipe, measures, asked, format=format, shuffle=shuffle, publish_f=publish_f)
+    draft, factor = _draft(data, recipe, measures, asked, format=format, shuffle=shuffle, publish_f=publish_f)
     if draft.verdict is not None and draft.verdict.outcome == "fail":
         raise PolicyError(draft.verdict)
-    plan, scores, public, found = draft.plan, draft.scores, draft.public, draft.found
-    stays = data.weight not in plan.columns
-    note = methods_note(public, shuffled=shuffle, published=draft.factor, weight_stays=stays)
-    outside, not_held = _public_files(public, format, note)
-    record = Record(
-        data=data,
-        public=public,
-        recipe=recipe,
-        plan=plan,
-        account=draft.account,
-        scores=scores,
-        rivals=_rival_scores(data, plan, scores),
+    stays = data.weight not in draft.plan.columns
+    note = methods_note(draft.public, shuffled=shuffle, published=factor, weight_stays=stays)
+    outside, not_held = _public_files(draft.public, format, note)
+    record = replace(
+        draft,
+        rivals=_rival_scores(data, draft.plan, draft.scores),
         hashes={name: hashlib.sha256(contents).hexdigest() for name, contents in outside.items()},
-        warnings=tuple(map(str, found)),
-        shuffled=shuffle,
         written=datetime.now(UTC),
-        verdict=draft.verdict,
     )
     inside = _confidential_files(record)
     _write(folder, outside, inside, overwrite=overwrite)
-    for warning in found:
+    for warning in record.warnings:
         warnings.warn(warning, stacklevel=2)
     files = [folder / "public" / name for name in outside] + [folder / "confidential" / name for name in inside]
     left_out = tuple(variable.name for variable in data.codebook if variable.role == "id")
-    return Release(folder, tuple(files), scores, record.account, record.warnings, not_held, draft.verdict, left_out)
+    texts = tuple(map(str, record.warnings))
+    return Release(folder, tuple(files), record.scores, record.account, texts, not_held, record.verdict, left_out)
 
 
 def check_policy(
@@ -214,22 +206,9 @@ def check_policy(
     asked = asked_policies("check_policy", policy)
     if not asked:
         raise ParameterError(f"Name a policy: check_policy(data, recipe, policy), or by the variable {VARIABLE}.")
-    found = _draft(data, recipe, (), asked, format=format, shuffle=shuffle, publish_f=publish_f).verdict
-    assert found is not None
-    return found
-
-
-@dataclass(frozen=True)
-class _Draft:
-    """A release that is worked out and not yet written."""
-
-    plan: Plan
-    public: Data
-    factor: Published | None
-    account: PlanReport
-    scores: Scores
-    found: list[ReleaseWarning]
-    verdict: Verdict | None
+    draft, _ = _draft(data, recipe, (), asked, format=format, shuffle=shuffle, publish_f=publish_f)
+    assert draft.verdict is not None
+    return draft.verdict
 
 
 def _draft(
@@ -241,7 +220,8 @@ def _draft(
     format: str,
     shuffle: bool,
     publish_f: bool,
-) -> _Draft:
+) -> tuple[Record, Published | None]:
+    """Work out a release that is not yet written, and the factor f where it is to be published."""
     plan = recipe.plan(data)
     if not len(plan.rows):
         raise InputError(
@@ -256,21 +236,21 @@ def _draft(
         recipe.steering_columns,
     )
     factor = published(recipe, plan, data, public) if publish_f else None
-    account, found, verdict = plan.report(data), cautions(public, recipe, data, plan), None
+    account, given, verdict = plan.report(data), release_warnings(public, recipe, data, plan), None
     if asked:
-        told, columns = tuple(map(str, found)), public.columns
-        case = Case(data, recipe, plan, account, scores, cannot, columns, format, shuffle, publish_f, told)
+        texts, columns = tuple(map(str, given)), public.columns
+        case = Case(data, recipe, plan, account, scores, cannot, columns, format, shuffle, publish_f, texts)
         verdict = judge(asked, case)
-        found += _to_review(verdict)
-    return _Draft(plan, public, factor, account, scores, found, verdict)
+        given += _to_review(verdict)
+    return Record(data, public, recipe, plan, account, scores, tuple(given), shuffle, verdict), factor
 
 
 def _to_review(verdict: Verdict) -> list[ReleaseWarning]:
-    told = "The policy {!r} wants a person to look at: {}. The dossier says why."
+    text = "The policy {!r} wants a person to look at: {}. The dossier says why."
     return [
-        ReleaseWarning(told.format(each.policy, ", ".join(line.rule for line in lines)))
-        for each in verdict.policies
-        if (lines := each.having("review"))
+        ReleaseWarning(text.format(judged.policy, ", ".join(line.rule for line in lines)))
+        for judged in verdict.policies
+        if (lines := judged.having("review"))
     ]
 
 

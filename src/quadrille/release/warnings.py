@@ -18,7 +18,7 @@ class GuessableSeedWarning(ReleaseWarning):
     """The seed is a number: whoever guesses it can undo the release."""
 
 
-def cautions(public: Data, recipe: Recipe, data: Data, plan: Plan) -> list[ReleaseWarning]:
+def release_warnings(public: Data, recipe: Recipe, data: Data, plan: Plan) -> list[ReleaseWarning]:
     """Return what to warn of: a seed that can be guessed, targets left alone, columns and weights that give away."""
     found: list[ReleaseWarning] = []
     if not is_secret(recipe.parameters()["seed"]):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,16 +13,18 @@ from quadrille import __version__, chart
 from quadrille.data import Data
 from quadrille.errors import MismatchError, OutputError
 from quadrille.io.atomic import new_file
-from quadrille.report import sections_choice, sections_data, sections_designed, sections_study
+from quadrille.present import html
+from quadrille.present.blocks import Block, facts
+from quadrille.report import sections, tables
 from quadrille.report.input import ReportInput, Row, look
 from quadrille.study.study import Study
 from quadrille.text import shown
 
 
 def place(name: str, figure: chart.Figure) -> Markup:
-    """Return the place of a chart, told in words to those who cannot see it."""
-    told = str(figure.description)  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]
-    return Markup('<figure aria-label="{}">{}</figure>').format(_tame(told), Markup(chart.place(name)))
+    """Return the place of a chart, described in words to those who cannot see it."""
+    text = str(figure.description)  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]
+    return Markup('<figure aria-label="{}">{}</figure>').format(_tame(text), Markup(chart.place(name)))
 
 
 def templates() -> Environment:
@@ -31,21 +33,25 @@ def templates() -> Environment:
     return Environment(loader=loader, autoescape=True, finalize=_tame, undefined=StrictUndefined, trim_blocks=True)
 
 
+def _show(*blocks: Block) -> Markup:
+    return Markup(html.render(blocks))
+
+
 def _tame(value: object) -> object:
     """Escape what steers a terminal or turns the direction of writing; markup of our own stays as it is."""
     return shown(value, keep="\n\r\t") if type(value) is str else value
 
 
 _SECTIONS: dict[str, tuple[str, Callable[[ReportInput], Row]]] = {
-    "summary": ("Summary", sections_choice.summary),
-    "profile": ("The data", sections_data.profile),
-    "design": ("What was searched", sections_study.design),
-    "frontier": ("The frontier", sections_study.frontier),
-    "rivals": ("The chosen candidate beside its rivals", sections_choice.rivals),
-    "tables": ("Its tables before and after", sections_data.tables),
-    "designed": ("Designed swap", sections_designed.designed),
-    "seeds": ("How much the seed matters", sections_choice.seeds),
-    "measures": ("The measures", sections_choice.measures),
+    "summary": ("Summary", sections.summary),
+    "profile": ("The data", sections.profile),
+    "design": ("What was searched", sections.design),
+    "frontier": ("The frontier", sections.frontier),
+    "rivals": ("The chosen candidate and its rivals", sections.rivals),
+    "tables": ("Its tables before and after", tables.tables),
+    "designed": ("Designed swap", sections.designed),
+    "seeds": ("How much the seed matters", sections.seeds),
+    "measures": ("The measures", sections.measures),
     "limits": ("What the swap does not protect against", lambda _: Row()),
 }
 
@@ -109,30 +115,50 @@ def _keep_apart(out: Path, study: Study) -> None:
 
 def render(scope: ReportInput, written: datetime) -> str:
     """Return the page."""
-    left_out = () if sections_designed.has_designed(scope) else ("designed",)
-    sections: dict[str, Row] = {
+    left_out = () if sections.has_designed(scope) else ("designed",)
+    filled: dict[str, Row] = {
         name: {"title": title, **fill(scope)} for name, (title, fill) in _SECTIONS.items() if name not in left_out
     }
+    known = [("Study", scope.study.path.name)]
+    return render_page(filled, written, scope.data, known, title=_TITLE, warning=_WARNING)
+
+
+_TITLE = "Data swapping: report to the review board"
+_WARNING = (
+    "This report shows counts of the original file, small ones among them, and what was swapped. It is for the review "
+    "board alone and must not be published, in whole or in part."
+)
+
+
+def render_page(
+    sections: Mapping[str, Row],
+    written: datetime,
+    data: Data,
+    known: Sequence[tuple[str, str]],
+    *,
+    folder: str = "",
+    **texts: object,
+) -> str:
+    """Fill the template of a page; each section has one of its own, whose name starts with `folder`, or is blocks."""
     charts: dict[str, chart.Figure] = {}
     for section in sections.values():
         charts |= section.get("charts", {})
-    header = {
-        "study": scope.study.path.name,
-        "written": f"{written:%Y-%m-%d, %H:%M} UTC",
-        "version": __version__,
-        "fingerprint": scope.data.fingerprint,
-    }
 
     def draw(name: str) -> Markup:
         return place(name, charts[name])
 
-    page = templates().get_template("report.html.j2")
+    at = f"{written:%Y-%m-%d, %H:%M} UTC"
+    header = facts(
+        [
+            *known,
+            ("Written", at),
+            ("Quadrille", f"version {__version__}"),
+            ("Fingerprint of the data", data.fingerprint),
+        ]
+    )
+    footer = f"Confidential. Written by Quadrille {__version__} on {at}."
+    scripts = Markup(f"{chart.runtime()}\n{chart.script(charts)}") if charts else Markup("")
+    page = templates().get_template("page.html.j2")
     return page.render(
-        header=header,
-        sections=sections,
-        axes=scope.axes,
-        n=scope.n,
-        draw=draw,
-        runtime=Markup(chart.runtime()),
-        script=Markup(chart.script(charts)),
+        sections=sections, header=header, footer=footer, draw=draw, show=_show, scripts=scripts, folder=folder, **texts
     )

@@ -1,4 +1,4 @@
-"""The chart of a study's frontier: the candidates as they were drawn, and beside them what theory predicts."""
+"""The chart of a study's frontier: the candidates as they were drawn, and what theory predicts."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from quadrille import chart
 from quadrille.chart import n_rule
-from quadrille.chart.theme import counted
 from quadrille.data import Data, tidy
 from quadrille.errors import QuadrilleError
-from quadrille.measure.axes import measure_of, orient
+from quadrille.measure import measure_of, orient
 from quadrille.measure.base import Address
 from quadrille.present import words
+from quadrille.present.numbers import counted, finite
 from quadrille.study.frontier import non_dominated
 from quadrille.study.study import Study
 from quadrille.theory.bound import LOSSES, Bound, least_loss
@@ -54,7 +54,7 @@ def floor_of(data: Data, measures: Sequence[str], axes: tuple[str, str]) -> Floo
     table = risk.margin or data.keys
     if frozenset(cost.margin or data.keys) != frozenset(table) or risk.where or cost.where:
         return Floor(None, f"{loss} and {exposed} are about different tables")
-    n = int(measure_of(exposed).bound(risk).options["n"])
+    n = int(measure_of(exposed).with_options(risk).options["n"])
     try:
         start = least_loss(data, 0.0, n=n, table=table, loss=cost.name, margins="total").exposed
         asked = (start * (1 - np.linspace(0, 1, _POINTS))).tolist()
@@ -102,7 +102,7 @@ def companion_of(study: Study, axes: tuple[str, str]) -> str | None:
 
 
 @dataclass(frozen=True)
-class Ahead:
+class FrontierPredictions:
     """What theory expects of the designs of a study: a row per design, and why some have no prediction.
 
     `designs` counts those of the study; at most 200, evenly spread, are looked at. `why_none` is set where none was.
@@ -121,7 +121,7 @@ class Ahead:
         return [row for row in self.rows if row["risk"] is not None and row["loss"] is not None]
 
     @property
-    def told(self) -> str:
+    def text(self) -> str:
         """Say what the predicted curve is, or why there is none."""
         common = self.reasons.most_common(_MOST_REASONS)
         why = "; ".join(f"{reason} ({counted(count, 'design')})" for reason, count in common)
@@ -144,7 +144,7 @@ class Ahead:
             "designs": self.designs,
             "points": list(self.rows),
             "not_predicted": [{"reason": reason, "designs": count} for reason, count in self.reasons.most_common()],
-            "told": self.told,
+            "told": self.text,
             **self._floor(),
         }
 
@@ -159,7 +159,7 @@ _FLOOR = " The thin dotted line is a lower bound: at each exposure no swap of an
 _LUCK = "Single draws scatter around their design; the luckiest of many lie below the curve."
 
 
-def ahead_of(study: Study, data: Data, axes: tuple[str, str], found: Scored) -> Ahead:
+def predictions_of(study: Study, data: Data, axes: tuple[str, str], found: Scored) -> FrontierPredictions:
     """Predict the designs of the scored candidates, as far as time allows. Nothing is drawn."""
     first: dict[int, Row] = {}
     for row, *_ in found:
@@ -182,7 +182,9 @@ def ahead_of(study: Study, data: Data, axes: tuple[str, str], found: Scored) -> 
             reasons["; ".join(dict.fromkeys(got.detail(axis).reason for axis in axes if got[axis] is None))] += 1
     designed = any(row["method"] == words.DESIGNED for row in designs)
     floor = floor_of(data, study.measures, axes) if designed else None
-    return Ahead(tuple(rows), len(designs), reasons, "" if rows else "no candidate has a score on both axes", floor)
+    return FrontierPredictions(
+        tuple(rows), len(designs), reasons, "" if rows else "no candidate has a score on both axes", floor
+    )
 
 
 def _predicted(study: Study, data: Data, candidate: int, measures: Sequence[str]) -> Prediction:
@@ -201,7 +203,7 @@ def draw_frontier(
     axes: tuple[str, str],
     found: Scored,
     chosen: int | None,
-    ahead: Ahead | None = None,
+    predictions: FrontierPredictions | None = None,
 ) -> chart.Figure:
     """Draw the candidates of a study by risk and loss, with prediction and lower bound where there are such."""
     beside = shown_beside(study, axes, found) or _n_rule_beside(study, axes, found)
@@ -216,13 +218,13 @@ def draw_frontier(
             "on_frontier": on,
             "chosen": row["id"] == chosen,
             "label": f"No. {row['id']}: {row['name']}",
-            **({"companion": words.finite(row[beside])} if beside else {}),
+            **({"companion": finite(row[beside])} if beside else {}),
         }
         for row, risk, loss, on in found
     ]
     risk, loss = map(words.axis, axes)
-    predicted = tidy(list(ahead.rows)) if ahead is not None and ahead.known else None
-    floor = None if ahead is None or ahead.floor is None else ahead.floor.bound
+    predicted = tidy(list(predictions.rows)) if predictions is not None and predictions.known else None
+    floor = None if predictions is None or predictions.floor is None else predictions.floor.bound
     bound = None if floor is None else floor.frame()
     return chart.frontier(tidy(points), risk=risk, loss=loss, companion=beside, predicted=predicted, bound=bound)
 
@@ -237,5 +239,5 @@ def _n_rule_beside(study: Study, axes: tuple[str, str], found: Scored) -> str | 
 def shown_beside(study: Study, axes: tuple[str, str], found: Scored) -> str | None:
     """Return the measure of the second panel, if any candidate has a value of it."""
     companion = companion_of(study, axes)
-    known = companion and any(words.finite(row[companion]) is not None for row, *_ in found)
+    known = companion and any(finite(row[companion]) is not None for row, *_ in found)
     return companion if known else None

@@ -1,4 +1,4 @@
-"""What every section looks at: the study, the data, the chosen candidate beside its rivals, all scored afresh."""
+"""What every section looks at: the study, the data, the chosen candidate and its rivals, all scored afresh."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 from quadrille.data import Data
 from quadrille.delta import PlanReport
 from quadrille.errors import InputError
-from quadrille.measure.axes import measure_of
+from quadrille.measure import measure_of
 from quadrille.measure.base import Address
 from quadrille.plan import Plan
 from quadrille.report import frontier_chart
-from quadrille.report.frontier_chart import Ahead, Row, Scored
+from quadrille.report.frontier_chart import FrontierPredictions, Row, Scored
 from quadrille.score.evaluator import Evaluator, Scores
 from quadrille.study.choose import Choice
 from quadrille.study.study import Study
@@ -98,9 +98,9 @@ class ReportInput:
         return frontier_chart.scored(self.study, self.axes, self.rows)
 
     @cached_property
-    def ahead(self) -> Ahead:
+    def predictions(self) -> FrontierPredictions:
         """What theory expects of the designs of the study."""
-        return frontier_chart.ahead_of(self.study, self.data, self.axes, self.scored)
+        return frontier_chart.predictions_of(self.study, self.data, self.axes, self.scored)
 
     @cached_property
     def released(self) -> Data:
@@ -120,7 +120,7 @@ def together(n: int) -> tuple[str, str, str]:
 
 
 def look(study: Study, data: Data, candidate: int | None, risk: str | None, loss: str | None) -> ReportInput:
-    """Choose, draw and score everything a report tells about single candidates."""
+    """Choose, draw and score everything a report says about single candidates."""
     axes = (study.axis("risk", risk), study.axis("loss", loss))
     if not data.keys:
         raise InputError("The data have no key variable, so there are no cells to report on. Declare some categorical.")
@@ -150,5 +150,5 @@ def _small(study: Study) -> int:
     for name in TOGETHER:
         for call in calls:
             if call.name == name:
-                return measure_of(call.text).bound(call).options["n"]
+                return measure_of(call.text).with_options(call).options["n"]
     return measure_of(TOGETHER[0]).options["n"]

@@ -1,4 +1,4 @@
-"""Tables before and after the swap, and what became of the small cells."""
+"""The section on tables: before and after the swap, and the small cells."""
 
 from __future__ import annotations
 
@@ -8,13 +8,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from quadrille.data import Cross, Data
-from quadrille.present import words
-from quadrille.report.input import Row
+from quadrille import chart
+from quadrille.data import Cross, Data, tidy
+from quadrille.present.blocks import Table, table
+from quadrille.present.numbers import count, score, share, signed
+from quadrille.report.input import TWO_WAY, ReportInput, Row
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
+_SIZES = 4
+_MOST_CATEGORIES = 15
+_MOST_TABLES = 3
+_HEAT = (TWO_WAY, "cramers_v_change")
 _MOST = 25
 _MOST_ROWS, _MOST_COLUMNS = 16, 8
 _CLASSES = ((1, 1), (2, 2), (3, 9), (10, 99), (100, 999), (1000, None))
@@ -31,25 +37,25 @@ def counts(data: Data, variables: tuple[str, ...], *, weighted: bool) -> Floats:
     return total.reshape(cross.sizes)
 
 
-def one_way(before: Data, after: Data, name: str) -> Row:
+def one_way(before: Data, after: Data, name: str) -> Table:
     """Return the table of one variable before and after, rare categories of a long list folded into one row."""
     weighted = before.ticks is not None
-    was, now = counts(before, (name,), weighted=False), counts(after, (name,), weighted=False)
-    parts, labels = _folding(was, before[name].labels, _MOST)
-    heavy_was, heavy_now = counts(before, (name,), weighted=True), counts(after, (name,), weighted=True)
-    rows = [
-        {
-            "label": label,
-            "before": words.count(was[part].sum()),
-            "after": words.count(now[part].sum()),
-            "share": words.share(float(was[part].sum()) / before.n),
-            "weighted_before": words.count(heavy_was[part].sum()),
-            "weighted_after": words.count(heavy_now[part].sum()),
-            "weighted_change": _relative(float(heavy_was[part].sum()), float(heavy_now[part].sum())),
-        }
-        for label, part in zip(labels, parts, strict=True)
+    was, now = (counts(data, (name,), weighted=False) for data in (before, after))
+    heavy_was, heavy_now = (counts(data, (name,), weighted=True) for data in (before, after))
+    rows: list[list[str]] = []
+    for part, label in zip(*_folding(was, before[name].labels, _MOST), strict=True):
+        records, old, new = (float(totals[part].sum()) for totals in (was, heavy_was, heavy_now))
+        change = [count(old), count(new), _relative(old, new)] if weighted else []
+        rows.append([label, count(records), count(now[part].sum()), share(records / before.n), *change])
+    head = [
+        "category",
+        "before",
+        "after",
+        "share",
+        *(["weighted before", "weighted after", "change"] if weighted else []),
     ]
-    return {"name": name, "weighted": weighted, "kept": bool((was == now).all()), "rows": rows}
+    kept = ": exactly kept" if (was == now).all() else ""
+    return table(head, rows, caption=f"{name}{kept}", numbers=range(1, len(head)))
 
 
 def two_way(before: Data, after: Data, pair: tuple[str, str], value: float) -> Row:
@@ -65,7 +71,7 @@ def two_way(before: Data, after: Data, pair: tuple[str, str], value: float) -> R
     return {
         "first": pair[0],
         "second": pair[1],
-        "value": words.number(value),
+        "value": score(value),
         "columns": column_labels,
         "rows": rows,
         "weighted": weighted,
@@ -75,11 +81,11 @@ def two_way(before: Data, after: Data, pair: tuple[str, str], value: float) -> R
 def _cell(was: float, now: float) -> Row:
     change = round(float(now) - float(was), 6)
     way = "up" if change > 0 else "down" if change < 0 else "same"
-    return {"before": words.count(was), "change": words.signed(change), "way": way}
+    return {"before": count(was), "change": signed(change).replace("-", "−"), "way": way}
 
 
 def _relative(was: float, now: float) -> str:
-    return words.signed(100 * (now - was) / was, 2) + " %" if was else words.count(now)
+    return signed(100 * (now - was) / was, 2) + " %" if was else count(now)
 
 
 def _folding(totals: Floats, labels: Sequence[str], most: int) -> tuple[list[Ints], list[str]]:
@@ -140,3 +146,80 @@ class FullTable:
         was = np.where(self.f < n, self.f, 0)
         now = np.where(self.g < n, np.minimum(self.f, self.g), 0)
         return tuple(np.bincount(values, weights=part, minlength=size).astype(np.int64) for part in (was, now))  # pyright: ignore[reportReturnType]
+
+
+def tables(scope: ReportInput) -> Row:
+    """Return the tables of the chosen candidate before and after, and the small cells."""
+    data, released, keys = scope.data, scope.released, scope.data.keys
+    full = FullTable.of(data, released)
+    taking_part = np.zeros(data.n, dtype=np.bool_)
+    taking_part[scope.chosen.plan.rows] = True
+    charts = _heat(scope)
+    heated = list(charts)
+    if full.f.min() <= max(_SIZES, scope.n - 1) or full.g.min() <= max(_SIZES, scope.n - 1):
+        charts["Small cells"] = chart.small_cells(tidy(full.sizes(max(_SIZES, scope.n - 1))))
+    charts["Who was swapped"] = chart.who_was_swapped(tidy(full.swapped(taking_part)))
+    return {
+        "charts": charts,
+        "heated": heated,
+        "one_way": [one_way(data, released, name) for name in keys],
+        "weighted": data.ticks is not None,
+        "two_way": [two_way(data, released, pair, value) for pair, value in _most_changed(scope)],
+        "categories": categories(scope, full),
+    }
+
+
+def _heat(scope: ReportInput) -> dict[str, chart.Figure]:
+    """Draw the measures that have a value for every pair of variables."""
+    charts: dict[str, chart.Figure] = {}
+    for address in _HEAT if len(scope.data.keys) > 1 else ():
+        parts = scope.chosen.scores.results[address][1].parts
+        rows = [{"first": pair[0], "second": pair[1], "value": value} for pair, value in parts.items()]
+        charts[f"Heatmap {address}"] = chart.distortion_heatmap(tidy(rows), measure=address)
+    return charts
+
+
+def _most_changed(scope: ReportInput) -> list[tuple[tuple[str, str], float]]:
+    """Return the pairs of variables whose tables change most."""
+    if len(scope.data.keys) < 2:
+        return []
+    parts = scope.chosen.scores.results[TWO_WAY][1].parts
+    changed = [((pair[0], pair[1]), value) for pair, value in parts.items() if value]
+    return sorted(changed, key=lambda each: -each[1])[:_MOST_TABLES]
+
+
+def categories(scope: ReportInput, full: FullTable) -> Table | None:
+    """Return the categories whose records are most at risk after the swap, by the n-rule and by exposed."""
+    small, n = scope.together[0], scope.n
+    was, now = (scores.results[small][1].explain for scores in (scope.before, scope.chosen.scores))
+    rows: list[tuple[float, tuple[str, ...]]] = []
+    detail = (
+        {}
+        if was is None or now is None
+        else {
+            (row["variable"], row["category"]): (old, row)
+            for old, row in zip(was()[n - 1 :], now()[n - 1 :], strict=True)
+        }
+    )
+    for name in scope.data.keys:
+        column = scope.data[name]
+        true_was, true_is = full.genuine_by_category(scope.data, scope.released, name, n)
+        records = np.bincount(column.values, minlength=column.size)
+        for code, label in enumerate(column.labels):
+            if (name, label) in detail and records[code]:
+                old, new = detail[name, label]
+                rows.append(_category(old, new, int(true_was[code]), int(true_is[code]), int(records[code])))
+    if not rows:
+        return None
+    worst = [row for _, row in sorted(rows, key=lambda row: -row[0])[:_MOST_CATEGORIES]]
+    rule, true = "small_cells: unswapped at risk", "exposed: genuine in the release"
+    parts = [f"{what}, {when}" for what in (rule, true) for when in ("before", "after", "records")]
+    caption = f"The {len(worst)} categories most exposed after the swap, by records in cells of fewer than {n}"
+    return table(("variable", "category", "records", *parts), worst, caption=caption, numbers=range(2, 9))
+
+
+def _category(old: Row, new: Row, true_was: int, true_is: int, records: int) -> tuple[float, tuple[str, ...]]:
+    """Return how exposed a category is, to sort by, and its row."""
+    rule = (share(old["risk"]), share(new["risk"]), count(new["at_risk"]))
+    true = (share(true_was / records), share(true_is / records), count(true_is))
+    return true_is / records, (new["variable"], new["category"], count(records), *rule, *true)

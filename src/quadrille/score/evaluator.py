@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -48,18 +49,29 @@ class Evaluator:
         by: By | None = None,
     ) -> None:
         self._given = require_data(data, "score")
-        self._data, condition = _with_mask(data, where)
+        self._data, self._condition = _with_mask(data, where)
         self.levels = {} if by is None else levels_of(by, data)
         calls = _calls(usual_measures(data, self.levels) if measures is None and self.levels else measures)
         for call, kind in calls.items() if self.levels else ():
             check_call(call, kind, self.levels)
-        self._calls = [_narrowed(call, condition) for call in calls]
-        self._kinds = {call.text: kind.bound(call) for call, kind in calls.items()}
-        self._parts: dict[tuple[tuple[str, ...], tuple[str, ...]], list[Parts]] = {}
         self._before: dict[Summary, Statistic] = {}
         self.fused: dict[Cross, Fused] = {}
         self._tried: set[Summary] = set()
+        self._measure(calls)
+
+    def _measure(self, calls: Mapping[Address, Measure]) -> None:
+        """Take up measures, and refuse those that the data do not allow."""
+        self._calls = [_narrowed(call, self._condition) for call in calls]
+        self._kinds = {call.text: kind.with_options(call) for call, kind in calls.items()}
+        self._parts: dict[tuple[tuple[str, ...], tuple[str, ...]], list[Parts]] = {}
         self._parts_for(())
+
+    def sharing(self, measures: Sequence[str]) -> Evaluator:
+        """Return an evaluator of other measures of the same records, which shares the tables before."""
+        other = copy(self)
+        other.fused, other._tried = dict(self.fused), set(self._tried)
+        other._measure(_calls(measures))
+        return other
 
     def score(self, plan: Plan) -> Scores:
         """Score a plan."""
@@ -164,10 +176,17 @@ class Evaluator:
 
     def _parts_for(self, moved: tuple[str, ...], aside: tuple[str, ...] = ()) -> list[Parts]:
         if (moved, aside) not in self._parts:
-            wanted = [parts_of(call, self._kinds[call.text], self._data, moved, aside) for call in self._calls]
+            wanted = [self._of_call(call, moved, aside) for call in self._calls]
             self._parts[moved, aside] = wanted
             self.fused.update(self._fused_for([part.summary for parts in wanted for part in parts.parts]))
         return self._parts[moved, aside]
+
+    def _of_call(self, call: Address, moved: tuple[str, ...], aside: tuple[str, ...]) -> Parts:
+        """Return the parts of one measure; those of a table that it names are the same for all plans."""
+        kind = self._kinds[call.text]
+        if call.explicit and not aside and not kind.follows_plan and not kind.by_record and ((), ()) in self._parts:
+            return self._parts[(), ()][self._calls.index(call)]
+        return parts_of(call, kind, self._data, moved, aside)
 
     def _fused_for(self, summaries: Sequence[Summary]) -> dict[Cross, Fused]:
         """Fuse the variables of tables that are met for the first time and that no fused cross contains."""
@@ -225,7 +244,7 @@ def score(
 
 
 def measures() -> pl.DataFrame:
-    """Return every measure: name, side, which values are better, range, definition, reference.
+    """Return every measure: name, side, which values are better, range, definition, options, reference.
 
     Example
     -------
@@ -242,6 +261,7 @@ def measures() -> pl.DataFrame:
                 "better": kind.direction,
                 "range": f"[{kind.range[0]:g}, {kind.range[1]:g}]",
                 "definition": kind.definition,
+                "options": kind.options_text,
                 "reference": kind.reference,
             }
             for kind in measure.MEASURES.values()

@@ -9,13 +9,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from math import isfinite
 from pathlib import Path
 from typing import TypeVar, cast
 
-from quadrille.errors import InputError, QuadrilleError
-from quadrille.params import Table, frozen
-from quadrille.simulation.simulate import COUNTS, MECHANISMS, METRICS, Mechanism, Setting
+from quadrille.errors import InputError, ParameterError, QuadrilleError
+from quadrille.params import Param, Table, declared, frozen
+from quadrille.simulation.simulate import COUNTS, LEVEL_SHARE, MECHANISMS, METRICS, SIZE, Mechanism, Setting
 from quadrille.text import know_sections, read_toml
 
 Number = TypeVar("Number", int, float)
@@ -26,8 +25,7 @@ MOST_ENTRIES = 50_000
 _ALIKE = re.compile(r"\s*(\d{1,6})\s*x\s*(\S+)\s*")
 _SIZES = "a list of the records of each area, as in [5000, 5000, 30000]"
 _SHARES = "a list of the share of each level, as in [0.8, 0.2]"
-_SIZE = 'a whole number of 1 or more, or several alike as in "6 x 5000"'
-_SHARE = 'a number of 0 or more, or several alike as in "5 x 0.2"'
+_PARAMS = declared(Setting)
 
 
 def nested(
@@ -77,68 +75,59 @@ def _walk(
 
 def size_entries(table: Table, key: str) -> tuple[int, ...]:
     """Read the records of areas."""
-    found: list[int] = []
-    for index, value, count in _listed(
-        table, key, "a list of the records of each area, as in [5000, 5000, 30000]", _SIZE
-    ):
-        number = int(value) if isinstance(value, str) and value.isdigit() else value
-        if isinstance(number, bool) or not isinstance(number, int) or number < 1:
-            table.demand(_SIZE, _written(table, key, index), key, index)
-        found += [number] * count
-    return tuple(found)
+    return cast("tuple[int, ...]", _entries(table, key, SIZE, _SIZES, "6 x 5000"))
 
 
 def share_entries(table: Table, key: str) -> tuple[float, ...]:
     """Read the shares of levels, which need not sum to 1, but to more than 0."""
-    found: list[float] = []
-    for index, value, count in _listed(table, key, _SHARES, _SHARE):
-        try:
-            number = float("nan") if isinstance(value, bool) else float(cast("float | str", value))
-        except (ValueError, TypeError, OverflowError):
-            number = float("nan")
-        if not (isfinite(number) and number >= 0):
-            table.demand(_SHARE, _written(table, key, index), key, index)
-        found += [number] * count
+    found = cast("tuple[float, ...]", _entries(table, key, LEVEL_SHARE, _SHARES, "5 x 0.2"))
     if len(found) < 2:
         table.refuse("a variable has two levels or more. Give the share of each.", key)
     if sum(found) == 0:
         table.refuse("the shares sum to zero. Give at least one that is not 0.", key)
     if sum(found) == float("inf"):
         table.refuse("the shares are too large to be added up. Give smaller numbers: only their ratios count.", key)
-    return tuple(found)
+    return found
 
 
 def rate_entries(table: Table, key: str) -> tuple[float, ...]:
     """Read a rate, as a tuple of one."""
-    value = table.values[key]
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1:
-        table.demand("a number in (0, 1], the share of records that are swapped", value, key)
-    return (float(value),)
+    rate = _PARAMS["rate"]
+    try:
+        return (cast("float", rate.check(table.place, key, table.values[key])),)
+    except ParameterError as error:
+        table.demand(f"{error.must}, the {rate.help}", error.value, key)
 
 
-def _listed(table: Table, key: str, what: str, each: str) -> list[tuple[int, object, int]]:
-    """Return the entries of a list with their place and how many there are alike; at most 50,000 in all."""
-    value = table.values[key]
-    if not isinstance(value, tuple) or not value:
-        table.demand(what, cast("object", value), key)
-    found: list[tuple[int, object, int]] = []
-    total = 0
-    for index, entry in enumerate(cast("tuple[object, ...]", value)):
-        alike = _ALIKE.fullmatch(entry) if isinstance(entry, str) else None
-        if isinstance(entry, str) and alike is None:
-            table.demand(each, entry, key, index)
-        count, one = (1, entry) if alike is None else (int(alike[1]), alike[2])
-        if count == 0:
-            table.demand(each, entry, key, index)
-        found.append((index, one, count))
-        total += count
-        if total > MOST_ENTRIES:
+def _entries(table: Table, key: str, one: Param, what: str, example: str) -> tuple[object, ...]:
+    """Read a list of values, each one or, as in "6 x 5000", several alike; at most 50,000 in all."""
+    listed = table.values[key]
+    if not isinstance(listed, tuple) or not listed:
+        table.demand(what, cast("object", listed), key)
+    found: list[object] = []
+    for index, entry in enumerate(cast("tuple[object, ...]", listed)):
+        try:
+            count, value = _alike(entry)
+            checked = one.check(table.place, key, value if count else None)
+        except ParameterError as error:
+            table.demand(f'{error.must}, or several alike as in "{example}"', entry, key, index)
+        if len(found) + count > MOST_ENTRIES:
             table.refuse(f"has more than {MOST_ENTRIES:,} entries.", key)
-    return found
+        found += [checked] * count
+    return tuple(found)
 
 
-def _written(table: Table, key: str, index: int) -> object:
-    return cast("tuple[object, ...]", table.values[key])[index]
+def _alike(entry: object) -> tuple[int, object]:
+    """Return how many values an entry stands for, and the value."""
+    if not isinstance(entry, str):
+        return 1, entry
+    alike = _ALIKE.fullmatch(entry)
+    if alike is None:
+        return 1, entry
+    try:
+        return int(alike[1]), int(alike[2]) if alike[2].isdigit() else float(alike[2])
+    except ValueError:
+        return 1, entry
 
 
 MOST_SETTINGS = 20_000
@@ -170,17 +159,17 @@ class Trial:
 
     def setting(self) -> Setting:
         """Build the table and count the pairs."""
-        return Setting.of(self.areas, self.shares, self.rate, self.mechanism)
+        return Setting(self.areas, self.shares, self.rate, self.mechanism)
 
 
 @dataclass(frozen=True)
-class Design:
+class SimulationDesign:
     """A full factorial design of simulated swaps.
 
     Example
     -------
-    >>> from quadrille.simulation.design import Design
-    >>> design = Design.of({
+    >>> from quadrille.simulation.design import SimulationDesign
+    >>> design = SimulationDesign.of({
     ...     "design": {"replicates": 100, "seed": 1, "mechanism": ["records", "cells"]},
     ...     "areas": {"equal": ["4 x 1000"], "skewed": ["3 x 500", 2500]},
     ...     "levels": {"two": [0.8, 0.2]},
@@ -201,13 +190,13 @@ class Design:
     trials: tuple[Trial, ...]
 
     @classmethod
-    def read(cls, path: str | Path) -> Design:
+    def read(cls, path: str | Path) -> SimulationDesign:
         """Read a design file and check it; the first fault is told with its place."""
         path = Path(path)
         return cls.of(read_toml(path, "the design"), place=str(path))
 
     @classmethod
-    def of(cls, document: Mapping[str, object], *, place: str = "the design") -> Design:
+    def of(cls, document: Mapping[str, object], *, place: str = "the design") -> SimulationDesign:
         """Check a design that is given as the contents of its file."""
         know_sections(document, _SECTIONS, place)
         head = _section(place, document, "design", _SETTINGS)

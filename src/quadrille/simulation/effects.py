@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import combinations, product
 from math import exp, isfinite, log, log1p, sqrt
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 from quadrille.data import tidy
-from quadrille.simulation.design import Design, Factor
+from quadrille.simulation.design import Factor, SimulationDesign
 from quadrille.simulation.simulate import COUNTS, METRICS
 
 if TYPE_CHECKING:
@@ -230,7 +230,7 @@ class Analysis:
     models: dict[str, Model | None]
 
 
-def analyse(design: Design, values: Floats) -> Analysis:
+def analyse(design: SimulationDesign, values: Floats) -> Analysis:
     """Summarise, correlate and decompose."""
     levels = np.array([trial.levels for trial in design.trials], dtype=np.int64)
     metrics = {name: values[:, :, i] for i, name in enumerate(METRICS)}
@@ -296,7 +296,7 @@ def _summary(factors: Sequence[Factor], levels: Ints, values: Floats) -> Iterato
                 yield {"metric": metric, "factor": factor.name, "level": level, **spread(here)}
 
 
-def _settings(design: Design, values: Floats) -> Iterator[Row]:
+def _settings(design: SimulationDesign, values: Floats) -> Iterator[Row]:
     """Each setting: its levels, and mean and standard deviation of every metric."""
     for trial, rows in zip(design.trials, values, strict=True):
         row: Row = {**named(design.factors, trial.levels)}
@@ -309,7 +309,7 @@ def _settings(design: Design, values: Floats) -> Iterator[Row]:
         yield row
 
 
-def _strata(design: Design, levels: Ints, values: Floats) -> Iterator[Stratum]:
+def _strata(design: SimulationDesign, levels: Ints, values: Floats) -> Iterator[Stratum]:
     positions = [i for name in design.strata for i, factor in enumerate(design.factors) if factor.name == name]
     chosen = [design.factors[i] for i in positions]
     for combination in product(*(range(len(factor.levels)) for factor in chosen)):
@@ -336,7 +336,7 @@ def tables(found: Analysis) -> dict[str, pl.DataFrame]:
     }
 
 
-def document(design: Design, seed: int | str, found: Analysis) -> dict[str, object]:
+def document(design: SimulationDesign, seed: int | str, found: Analysis) -> dict[str, object]:
     """Return everything but the replicates as plain values; what is undefined is null."""
     counts = {name: int(found.values[:, :, i].sum()) for i, name in enumerate(COUNTS, len(METRICS))}
     return {
@@ -375,15 +375,7 @@ def _ranges(stratum: Stratum) -> Row:
 
 def _effects(model: Model) -> list[Row]:
     return [
-        {
-            "metric": model.metric,
-            "factor": term.factor,
-            "level": "" if term.factor == INTERCEPT else term.level,
-            "effect": term.effect,
-            "error": _known(term.error),
-            "low": _known(term.low),
-            "high": _known(term.high),
-        }
+        {"metric": model.metric, **{name: _known(value) for name, value in asdict(term).items()}}
         for term in model.terms
     ]
 
@@ -395,9 +387,10 @@ def _model(model: Model) -> Row:
         "r2": model.r2,
         "r2 of the settings": model.ceiling,
         "rmse": _known(model.rmse),
-        "steps": [{"factor": s.factor, "entered": s.entered, "p": s.p} for s in model.steps],
+        "steps": [asdict(step) for step in model.steps],
     }
 
 
-def _known(value: float) -> float | None:
-    return value if isfinite(value) else None
+def _known(value: object) -> object:
+    """Return what is known of a value: nothing of a number that is infinite or none."""
+    return None if isinstance(value, float) and not isfinite(value) else value

@@ -10,7 +10,7 @@ import sqlite3
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -22,11 +22,11 @@ from numpy.typing import NDArray
 
 from quadrille.errors import InputError, MismatchError, OutputError, ParameterError
 from quadrille.io.atomic import new_file
-from quadrille.params import whole
+from quadrille.params import declared
 from quadrille.randomness import Stream, fresh_seed
-from quadrille.simulation.design import Design
+from quadrille.simulation.design import SimulationDesign
 from quadrille.simulation.effects import Analysis, analyse, document, tables
-from quadrille.simulation.simulate import COUNTS, METRICS, Swapping
+from quadrille.simulation.simulate import COUNTS, METRICS, Asked, Swapping
 from quadrille.study.workers import IN_PROCESS_SECONDS, cores, end_with, process_pool
 
 Floats = NDArray[np.float64]
@@ -105,16 +105,6 @@ class ReplicateStore:
         )
 
 
-@contextmanager
-def opened(path: Path) -> Generator[ReplicateStore]:
-    """Open a store, and close it whatever happens."""
-    store = ReplicateStore(path)
-    try:
-        yield store
-    finally:
-        store.close()
-
-
 def remove(path: Path) -> None:
     """Delete a store, which must be closed, and what SQLite may have left beside it."""
     for end in _BESIDE:
@@ -129,14 +119,16 @@ PART = 1_000
 """The most replicates of a setting that are simulated and stored together."""
 
 
-def parts(design: Design) -> Iterator[Part]:
+def parts(design: SimulationDesign) -> Iterator[Part]:
     """Cut the design into parts, in order."""
     for trial in range(len(design.trials)):
         for first in range(0, design.replicates, PART):
             yield Part(trial, first, min(first + PART, design.replicates))
 
 
-def simulate_missing(design: Design, seed: int | str, store: ReplicateStore, workers: int, tell: Progress) -> None:
+def simulate_missing(
+    design: SimulationDesign, seed: int | str, store: ReplicateStore, workers: int, tell: Progress
+) -> None:
     """Simulate the parts that the store lacks, and keep each as soon as it is done."""
     known = store.done()
     missing = [part for part in parts(design) if part not in known]
@@ -154,7 +146,7 @@ def simulate_missing(design: Design, seed: int | str, store: ReplicateStore, wor
         _together(design, seed, left, workers, take)
 
 
-def seconds_for(design: Design, workers: int) -> float:
+def seconds_for(design: SimulationDesign, workers: int) -> float:
     """Estimate how long the whole design takes, from a replicate of a few settings."""
     stride = max(1, len(design.trials) // 8)
     chosen = range(0, len(design.trials), stride)
@@ -170,7 +162,7 @@ def seconds_for(design: Design, workers: int) -> float:
 class Simulator:
     """A design and its seed, prepared for the setting at hand."""
 
-    def __init__(self, design: Design, seed: int | str) -> None:
+    def __init__(self, design: SimulationDesign, seed: int | str) -> None:
         self._design = design
         self._seed = seed
         self._latest: tuple[int, Swapping, Stream] | None = None
@@ -207,7 +199,7 @@ def _alone(simulator: Simulator, missing: list[Part], workers: int, take: Callab
 
 
 def _together(
-    design: Design, seed: int | str, left: Iterable[Part], workers: int, take: Callable[[Part, Floats], None]
+    design: SimulationDesign, seed: int | str, left: Iterable[Part], workers: int, take: Callable[[Part, Floats], None]
 ) -> None:
     """Keep every worker busy with three parts at a time, and store results as they come."""
     queue = iter(left)
@@ -223,7 +215,7 @@ def _together(
 _simulator: Simulator | None = None
 
 
-def begin(parent: int, design: Design, seed: int | str) -> None:
+def begin(parent: int, design: SimulationDesign, seed: int | str) -> None:
     """Prepare a worker."""
     global _simulator  # noqa: PLW0603  # the one object a worker process holds
     end_with(parent)
@@ -247,7 +239,7 @@ class Simulation:
     """A finished simulation: its folder, design, seed and analysis."""
 
     path: Path
-    design: Design
+    design: SimulationDesign
     seed: int | str
     analysis: Analysis
 
@@ -267,15 +259,17 @@ class Simulation:
         return document(self.design, self.seed, self.analysis)
 
 
-def simulate_design(
-    design: Design | Mapping[str, object] | str | Path,
+def run_design(
+    design: SimulationDesign | Mapping[str, object] | str | Path,
     out: str | Path,
     *,
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> Simulation:
     """Simulate every setting of a design into a folder; see `simulate`."""
-    workers = cores() if workers is None else whole("simulate", "workers", workers, least=1)
+    if workers is None:
+        workers = cores()
+    declared(Asked)["workers"].check("simulate", "workers", workers)
     asked = _design(design)
     if asked.total > MOST_REPLICATES:
         raise _too_many(asked, workers)
@@ -291,13 +285,13 @@ def simulate_design(
     return made
 
 
-def _design(given: Design | Mapping[str, object] | str | Path) -> Design:
-    if isinstance(given, Design):
+def _design(given: SimulationDesign | Mapping[str, object] | str | Path) -> SimulationDesign:
+    if isinstance(given, SimulationDesign):
         return given
-    return Design.read(given) if isinstance(given, str | Path) else Design.of(given)
+    return SimulationDesign.read(given) if isinstance(given, str | Path) else SimulationDesign.of(given)
 
 
-def _too_many(design: Design, workers: int) -> ParameterError:
+def _too_many(design: SimulationDesign, workers: int) -> ParameterError:
     hours = seconds_for(design, workers) / 3600
     long = f"{hours:,.0f} hours" if hours < 48 else f"{hours / 24:,.0f} days"
     return ParameterError(
@@ -328,7 +322,7 @@ def _held(folder: Path) -> Generator[None]:
         os.close(handle)
 
 
-def _claimed(folder: Path, design: Design) -> int | str:
+def _claimed(folder: Path, design: SimulationDesign) -> int | str:
     """Check that the folder is for this design, and return its seed; a new folder gets both."""
     note = folder / DESIGN
     if note.exists():
@@ -350,7 +344,7 @@ def _claimed(folder: Path, design: Design) -> int | str:
     return seed
 
 
-def _finished(folder: Path, design: Design) -> Floats | None:
+def _finished(folder: Path, design: SimulationDesign) -> Floats | None:
     """Read the replicates of a simulation that is done."""
     path = folder / REPLICATES
     if not path.exists():
@@ -365,9 +359,11 @@ def _finished(folder: Path, design: Design) -> Floats | None:
         ) from None
 
 
-def _simulated(folder: Path, design: Design, seed: int | str, workers: int, progress: Progress | None) -> Floats:
+def _simulated(
+    folder: Path, design: SimulationDesign, seed: int | str, workers: int, progress: Progress | None
+) -> Floats:
     """Simulate what is missing, and write all replicates."""
-    with opened(folder / UNFINISHED) as store:
+    with closing(ReplicateStore(folder / UNFINISHED)) as store:
         simulate_missing(design, seed, store, workers, progress or (lambda _done, _total: None))
         values = store.collect(len(design.trials), design.replicates)
     buffer = io.BytesIO()
@@ -376,7 +372,7 @@ def _simulated(folder: Path, design: Design, seed: int | str, workers: int, prog
     return values
 
 
-def replicates_frame(design: Design, values: Floats) -> pl.DataFrame:
+def replicates_frame(design: SimulationDesign, values: Floats) -> pl.DataFrame:
     """Return a row per replicate."""
     levels = np.array([trial.levels for trial in design.trials], dtype=np.uint32)
     columns = [

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
 from math import floor, isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, SupportsFloat, cast, overload
+from typing import TYPE_CHECKING, Annotated, Literal, cast, get_args, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,14 +17,14 @@ from numpy.typing import NDArray
 from quadrille import kernels
 from quadrille.data import tidy
 from quadrille.errors import InfeasibleError, ParameterError, bad_parameter
-from quadrille.params import as_float, one_of, share, whole
-from quadrille.randomness import Seed, Stream, Words, checked_seed, draw_until_enough
+from quadrille.params import SEED, Count, Number, Param, Share, Word, declared
+from quadrille.randomness import Seed, Stream, Words, draw_until_enough
 from quadrille.study.workers import cores
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from quadrille.simulation.design import Design
+    from quadrille.simulation.design import SimulationDesign
     from quadrille.simulation.run import Simulation
 
 Ints = NDArray[np.int64]
@@ -39,7 +40,7 @@ METRICS = (
     "renyi_difference",
 )
 COUNTS = ("zero_cells", "redrawn")
-MECHANISMS: tuple[Mechanism, ...] = ("records", "cells")
+MECHANISMS: tuple[Mechanism, ...] = get_args(Mechanism)
 
 _OWNER = "simulate"
 _MOST_RECORDS = 2**31
@@ -67,7 +68,7 @@ def simulate(
 @overload
 def simulate(
     *,
-    design: Design | Mapping[str, object] | str | Path,
+    design: SimulationDesign | Mapping[str, object] | str | Path,
     out: str | Path,
     workers: int | None = None,
     progress: Callable[[int, int], None] | None = None,
@@ -82,7 +83,7 @@ def simulate(
     mechanism: Mechanism = "records",
     replicates: int = 1000,
     seed: Seed = None,
-    design: Design | Mapping[str, object] | str | Path | None = None,
+    design: SimulationDesign | Mapping[str, object] | str | Path | None = None,
     out: str | Path | None = None,
     workers: int | None = None,
     progress: Callable[[int, int], None] | None = None,
@@ -107,8 +108,8 @@ def simulate(
         nearly all cells are empty, redraws would hardly end: more than 1,000,000 and 100 per pair are refused.
     replicates : number of rows. The first rows of a longer simulation are those of a shorter one.
     seed : None for 256 secret bits; a whole number only for tests and papers.
-    design : instead of all these, a full factorial design: a file, its contents, or a Design. Every setting is
-        simulated and the results are analysed; the rows of a setting are those of `simulate` with the same seed.
+    design : instead of all these, a full factorial design: a file, its contents, or a SimulationDesign. Every setting
+        is simulated and the results are analysed; the rows of a setting are those of `simulate` with the same seed.
     out : the folder of a design, with `replicates.parquet`, a row per replicate, `analysis.json` and its tables as CSV.
         It belongs to one design. When it is unfinished, the settings done are not simulated again.
     workers : cores to use; all by default. The result is the same for any number.
@@ -135,33 +136,95 @@ def simulate(
     Reference: Lemons, Dajani, You & Jordan (2014), US Census Bureau.
     """
     if design is None and progress is None and out is None:
-        chosen = Setting.of(areas, shares, rate, mechanism)
-        replicates = whole(_OWNER, "replicates", replicates, least=1)
-        workers = cores() if workers is None else whole(_OWNER, "workers", workers, least=1)
-        stream = chosen.stream(checked_seed(seed, _OWNER))
-        return _frame(_run(chosen.swapping(), stream, replicates, workers))
+        # What is missing is refused, with what it must be.
+        table = cast("tuple[Sequence[int], Sequence[float], float]", (areas, shares, rate))
+        asked = Asked(*table, mechanism, replicates, seed, workers)
+        stream = asked.stream(cast("int | str", asked.seed))
+        return _frame(_run(asked.swapping(), stream, asked.replicates, asked.workers or cores()))
     if design is None or out is None or (areas, shares, rate, seed) != (None,) * 4:
         raise ParameterError("simulate takes 'design' and 'out', or 'areas', 'shares' and 'rate' of one setting.")
-    from quadrille.simulation.run import simulate_design
+    from quadrille.simulation.run import run_design
 
-    return simulate_design(design, out, workers=workers, progress=progress)
+    return run_design(design, out, workers=workers, progress=progress)
+
+
+SIZE = Count("records of an area")
+LEVEL_SHARE = Number("share of a level; only the ratios of shares count", must="a number of 0 or more")
+
+
+@dataclass(frozen=True)
+class _Several(Param):
+    """A list of two or more values."""
+
+    def listed(self, owner: str, parameter: str, value: object) -> list[object]:
+        """Return the values, which are yet to be checked one by one."""
+        values = list(cast("Iterable[object]", value)) if isinstance(value, Iterable) else []
+        if isinstance(value, str | bytes) or len(values) < 2:
+            raise bad_parameter(owner, parameter, self.must, cast("object", value))
+        return values
+
+
+@dataclass(frozen=True)
+class AreaSizes(_Several):
+    """The records of each area: two or more whole numbers of 1 or more."""
+
+    must: str = "a list of the number of records of two or more areas"
+
+    kind = "area sizes"
+
+    def check(self, owner: str, parameter: str, value: object) -> object:
+        """Return the sizes."""
+        sizes = [cast("int", SIZE.check(owner, parameter, size)) for size in self.listed(owner, parameter, value)]
+        if len(sizes) > _MOST_AREAS or sum(sizes) >= _MOST_RECORDS:
+            raise ParameterError(
+                f"The '{parameter}' parameter of {owner} must have at most {_MOST_AREAS:,} areas and fewer than "
+                f"{_MOST_RECORDS:,} records in all. Got {len(sizes):,} areas and {sum(sizes):,} records."
+            )
+        return tuple(sizes)
+
+
+@dataclass(frozen=True)
+class LevelShares(_Several):
+    """The share of each level: two or more numbers of 0 or more that do not sum to zero."""
+
+    must: str = "a list of two or more numbers of 0 or more with a sum above 0"
+
+    kind = "level shares"
+
+    def check(self, owner: str, parameter: str, value: object) -> object:
+        """Return the shares, which need not sum to 1."""
+        one = replace(LEVEL_SHARE, must=self.must)
+        shares = [cast("float", one.check(owner, parameter, share)) for share in self.listed(owner, parameter, value)]
+        if len(shares) > _MOST_AREAS or sum(shares) == 0 or not isfinite(sum(shares)):
+            raise bad_parameter(owner, parameter, self.must, value)
+        return tuple(shares)
 
 
 @dataclass(frozen=True)
 class Setting:
-    """A table before the swap, checked, with what is done to it."""
+    """What is done to which table. Its parameters are declared here, for `simulate` and for design files."""
 
-    before: Ints
-    rate: float
-    mechanism: Mechanism
-    pairs: int
+    areas: Annotated[Sequence[int], AreaSizes("records of each area")]
+    shares: Annotated[Sequence[float], LevelShares("share of each level, the same in every area")]
+    rate: Annotated[float, Share("share of records that are swapped")]
+    mechanism: Annotated[Mechanism, Word("how pairs are drawn")] = "records"
 
-    @classmethod
-    def of(cls, areas: object, shares: object, rate: object, mechanism: Mechanism) -> Setting:
-        """Check everything and count the pairs, which must exist."""
-        one_of(_OWNER, "mechanism", mechanism, MECHANISMS)
-        before, part = table_before(areas, shares), share(_OWNER, "rate", rate)
-        return cls(before, part, mechanism, _pairs(before, part, mechanism))
+    def __post_init__(self) -> None:
+        for name, param in _declared(type(self)).items():
+            value = getattr(self, name)
+            if value is not param.default or not param.optional:
+                object.__setattr__(self, name, param.check(_OWNER, name, value))
+        _ = self.pairs  # which must exist
+
+    @cached_property
+    def before(self) -> Ints:
+        """The table before the swap."""
+        return table_before(self.areas, self.shares)
+
+    @cached_property
+    def pairs(self) -> int:
+        """The number of pairs."""
+        return _pairs(self.before, self.rate, self.mechanism)
 
     @property
     def identity(self) -> str:
@@ -178,22 +241,34 @@ class Setting:
         return Swapping(self.before, self.pairs, self.mechanism)
 
 
-def table_before(areas: object, shares: object) -> Ints:
+@dataclass(frozen=True)
+class Asked(Setting):
+    """All that `simulate` is asked for one setting."""
+
+    replicates: Annotated[int, Count("number of rows")] = 1000
+    seed: Annotated[Seed, SEED] = None
+    workers: Annotated[int | None, Count("cores to use", otherwise="all")] = None
+
+
+_declared = cache(declared)
+
+
+def table_before(areas: Sequence[int], shares: Sequence[float]) -> Ints:
     """Return the counts of areas by levels: area * share, rounded by largest remainder within the area.
 
-    Remainders that are equal are served in the order of the levels.
+    The shares are scaled to sum to 1. Remainders that are equal are served in the order of the levels.
 
     >>> from quadrille.simulation.simulate import table_before
     >>> table_before([5, 20], [0.8, 0.2]).tolist()
     [[4, 1], [16, 4]]
     """
-    sizes, scaled = _sizes(areas), _scaled(shares)
-    if len(sizes) * len(scaled) > _MOST_CELLS:
+    sizes, parts = np.asarray(areas, dtype=np.int64), np.asarray(shares, dtype=np.float64)
+    if len(sizes) * len(parts) > _MOST_CELLS:
         raise ParameterError(
-            f"{len(sizes):,} areas by {len(scaled):,} levels are more than the {_MOST_CELLS:,} cells that simulate "
+            f"{len(sizes):,} areas by {len(parts):,} levels are more than the {_MOST_CELLS:,} cells that simulate "
             "takes. Give fewer areas or fewer shares."
         )
-    exact = sizes[:, None] * scaled
+    exact = sizes[:, None] * (parts / float(parts.sum()))
     table = np.floor(exact).astype(np.int64)
     rest = np.round(exact - table, 9)
     turn = np.argsort(np.argsort(-rest, axis=1, kind="stable"), axis=1)
@@ -318,37 +393,3 @@ def _frame(result: Floats) -> pl.DataFrame:
             for row in cast("list[list[float]]", result.tolist())
         ]
     )
-
-
-def _sizes(areas: object) -> Ints:
-    """Check the areas: two or more whole numbers of 1 or more."""
-    listed = _listed("areas", areas, "a list of the number of records of two or more areas")
-    sizes = [whole(_OWNER, "areas", size, least=1) for size in listed]
-    if len(sizes) > _MOST_AREAS or sum(sizes) >= _MOST_RECORDS:
-        raise ParameterError(
-            f"The 'areas' parameter of simulate must have at most {_MOST_AREAS:,} areas and fewer than "
-            f"{_MOST_RECORDS:,} records in all. Got {len(sizes):,} areas and {sum(sizes):,} records."
-        )
-    return np.array(sizes, dtype=np.int64)
-
-
-def _scaled(shares: object) -> Floats:
-    """Check the shares: two or more numbers of 0 or more that do not sum to zero; return them scaled to sum to 1."""
-    must = "a list of two or more numbers of 0 or more with a sum above 0"
-    listed = _listed("shares", shares, must)
-    for value in listed:
-        if not 0 <= as_float(value) < float("inf"):
-            raise bad_parameter(_OWNER, "shares", must, value)
-    values = np.array([float(cast("SupportsFloat", value)) for value in listed])
-    with np.errstate(over="ignore"):  # a sum beyond all numbers is refused below
-        total = float(values.sum())
-    if len(values) > _MOST_AREAS or total == 0 or not isfinite(total):
-        raise bad_parameter(_OWNER, "shares", must, shares)
-    return values / total
-
-
-def _listed(parameter: str, value: object, must: str) -> list[object]:
-    listed = list(cast("Iterable[object]", value)) if isinstance(value, Iterable) else []
-    if isinstance(value, str | bytes) or len(listed) < 2:
-        raise bad_parameter(_OWNER, parameter, must, cast("object", value))
-    return listed

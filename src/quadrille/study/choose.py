@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quadrille.errors import InputError, ParameterError, QuadrilleError
-from quadrille.measure.axes import measure_of, orient
+from quadrille.measure import measure_of, orient
 from quadrille.params import one_of
 from quadrille.recipe import Recipe
 from quadrille.study.frontier import knee, linear_winners, nearest_ideal, non_dominated

@@ -1,25 +1,22 @@
-"""The trade-off curve of designed swaps: shares and prices swept in one study, beside any other recipes."""
+"""Studying designed swaps: the grids of their curve, what cells cost, what they gain over random swaps."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from quadrille import kernels
 from quadrille.data import Cross, Data, require_data, tidy
-from quadrille.errors import ParameterError
 from quadrille.kernels import At, read
 from quadrille.plan import Move, Pairs, Plan
 from quadrille.randomness import Stream, Words, draw_until_enough
-from quadrille.recipe import Recipe
+from quadrille.study.frontier import dominated_by
 from quadrille.study.grid import Grid, grid
-from quadrille.study.run import Progress, Recipes, search
-from quadrille.study.study import Study
-from quadrille.swap.designed import DesignedSwap
+from quadrille.swap.designed import Curve, DesignedSwap
 from quadrille.swap.designed.draw import TREATMENTS
 from quadrille.swap.designed.problem import DesignedProblem, Floats, problem_of
 
@@ -28,6 +25,7 @@ if TYPE_CHECKING:
 
 
 Flags = NDArray[np.bool_]
+Point = tuple[float, float]
 MOST_SIZE = 6
 
 
@@ -162,88 +160,22 @@ def sweep_prices(data: Data, recipe: DesignedSwap, count: int = 14) -> tuple[flo
     return tuple(dict.fromkeys(float(f"{price:.3g}") for price in listed))
 
 
-SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-_OWNER = "designed_frontier"
-_OURS = ("share", "price")
+def curve_grids(curve: Curve, data: Data) -> list[Grid]:
+    """Return the grids of a curve: one along the prices, those of these data unless they are given, one along shares.
 
-
-def designed_frontier(
-    data: Data,
-    swap: Sequence[str] = (),
-    *,
-    n: int = 3,
-    shares: Sequence[float] = SHARES,
-    prices: Sequence[float] | None = None,
-    choose: str | Sequence[str] = "random",
-    seeds: int | None = None,
-    seed: object = None,
-    random: Recipes | None = None,
-    measures: Sequence[str] | None = None,
-    out: str | Path = "study",
-    workers: int | None = None,
-    progress: Progress | bool | None = None,
-    **parameters: object,
-) -> Study:
-    """Search the trade-off curve of designed swaps; an unfinished study is resumed.
-
-    At each price all cells are treated that are worth it: that gives the lower curve. Each share of the small cells,
-    chosen in the ways of `choose`, is treated at any cost: chosen at random, the curve that hides the choice.
-
-    Parameters
-    ----------
-    data, swap, n : as in `DesignedSwap`.
-    shares, prices : what to sweep; either may be empty. Without prices, those at which cells of this file are treated.
-    choose : which cells a share takes: "random", "cheapest" or both.
-    seeds : number of secret seeds of every design, 1 by default; `seed` gives seeds, for tests and papers.
-    random : other recipes or grids to stand on the same chart, such as a grid of `RandomSwap`.
-    measures : what to score; by default exposed, small_cells, hellinger and confidence of the protected tables.
-    out, workers, progress : as in `search`.
-    parameters : any other parameter of `DesignedSwap`, the same for all: `tables`, `loss`, `spread`, `together`, ...
-
-    Example
-    -------
     >>> import quadrille as qd
-    >>> data = qd.datasets.cps8d()
-    >>> cloud = qd.grid(qd.RandomSwap, swap=[["Edu"], ["Race"]], pairs=[244, 2442], seed=1)
-    >>> study = qd.designed_frontier(
-    ...     data, shares=[0.5, 1.0], prices=[0.03, 0.3], seed=1, random=cloud, out="designed", progress=False
-    ... )
-    >>> study.frontier("exposed", "hellinger")["method"].unique().to_list(), len(study)
-    (['DesignedSwap'], 8)
+    >>> from quadrille.study.designed import curve_grids
+    >>> [len(grid) for grid in curve_grids(qd.DesignedSwap.curve(seeds=3), qd.datasets.cps8d())]
+    [45, 30]
     """
-    require_data(data, _OWNER)
-    for name in _OURS:
-        if name in parameters:
-            raise ParameterError(f"{_OWNER} sweeps '{name}s' itself. Leave '{name}' out.")
-    common = {**parameters, "swap": swap, "n": n}
-    known = DesignedSwap(**{**common, "seed": 0})  # pyright: ignore[reportArgumentType]
-    common |= {name: value for name, value in known.parameters().items() if name in common}
-    prices = sweep_prices(data, known) if prices is None else prices
-    grids = sweeps(common, tuple(shares), tuple(prices), choose, seeds, seed)
-    others = [] if random is None else [random] if isinstance(random, Grid | Recipe) else list(random)
-    wanted = default_measures(n, known.tables) if measures is None else measures
-    return search(data, [*others, *grids], wanted, out=out, workers=workers, progress=progress)
-
-
-def sweeps(
-    common: Mapping[str, object],
-    shares: tuple[float, ...],
-    prices: tuple[float, ...],
-    choose: str | Sequence[str],
-    seeds: int | None,
-    seed: object,
-) -> list[Grid]:
-    """Return the grids of both sweeps; `common` are the parameters that all designs share."""
-    if not shares and not prices:
-        raise ParameterError(f"{_OWNER} has nothing to sweep. Give 'shares', 'prices' or both.")
-    fixed = {name: [value] for name, value in common.items() if value or name not in ("tables", "together")}
-    ways = [choose] if isinstance(choose, str) else list(choose)
-    made: list[Grid] = []
-    if prices:
-        made.append(grid(DesignedSwap, **fixed, price=prices, seeds=seeds, seed=seed))
-    if shares:
-        made.append(grid(DesignedSwap, **fixed, share=shares, choose=ways, seeds=seeds, seed=seed))
-    return made
+    fixed = curve.parameters
+    prices = sweep_prices(data, DesignedSwap(**fixed, seed=0)) if curve.prices is None else curve.prices
+    axes: dict[str, Any] = {
+        name: [value] for name, value in fixed.items() if value or name not in ("tables", "together")
+    }
+    sweeps: list[dict[str, Any]] = [{"price": prices}] if prices else []
+    sweeps += [{"share": curve.shares, "choose": curve.choose}] if curve.shares else []
+    return [grid(DesignedSwap, **axes, **sweep, seeds=curve.seeds, seed=curve.seed) for sweep in sweeps]
 
 
 def default_measures(n: int, tables: Sequence[object]) -> tuple[str, ...]:
@@ -258,8 +190,73 @@ def default_measures(n: int, tables: Sequence[object]) -> tuple[str, ...]:
     margins = ["*".join(cast("Sequence[str]", table)) for table in tables] or [""]
     option = "" if n == 3 else f"n={n}"
 
-    def told(name: str, *parts: str) -> list[str]:
-        given = [[part for part in (margin, *parts) if part] for margin in margins]
-        return [f"{name}({', '.join(each)})" if each else name for each in given]
+    def of(name: str, *parts: str) -> list[str]:
+        listed = [", ".join(filter(None, (margin, *parts))) for margin in margins]
+        return [f"{name}({within})" if within else name for within in listed]
 
-    return (*told("exposed", option), *told("small_cells", option), *told("hellinger"), *told("confidence", option))
+    return (*of("exposed", option), *of("small_cells", option), *of("hellinger"), *of("confidence", option))
+
+
+@dataclass(frozen=True)
+class Gains:
+    """What designed swaps gain over the others of a study: risk and loss of telling candidates, None where none is."""
+
+    axes: tuple[str, str]
+    random: int
+    designed: int
+    beaten: int
+    gentlest_random: Point | None
+    at_no_more_loss: Point | None
+    safest_random: Point | None
+    at_no_more_risk: Point | None
+    safest_designed: Point | None
+
+    def as_dict(self) -> dict[str, object]:
+        """Return plain values, for JSON."""
+        return asdict(self)
+
+    def facts(self) -> list[tuple[str, str]]:
+        """Return the numbers as names and sentences."""
+        rows = [
+            ("beaten", f"{self.beaten:,} of {self.random:,} random candidates, by one of {self.designed:,} designed")
+        ]
+        if self.gentlest_random:
+            rows.append(("gentlest", self._compared(self.gentlest_random, self.at_no_more_loss, "loss")))
+        if self.safest_random:
+            rows.append(("safest", self._compared(self.safest_random, self.at_no_more_risk, "risk")))
+        if self.safest_designed:
+            rows.append(("beyond", f"the safest designed swap has {self._scores(self.safest_designed)}"))
+        return rows
+
+    def _compared(self, random: Point, designed: Point | None, what: str) -> str:
+        best = "none" if designed is None else self._scores(designed)
+        return f"random {self._scores(random)}; designed at no more {what}: {best}"
+
+    def _scores(self, point: Point) -> str:
+        return f"{self.axes[0]} {point[0]:.5f}, {self.axes[1]} {point[1]:.4f}"
+
+
+def gains_of(axes: tuple[str, str], points: Floats, ours: Flags) -> Gains:
+    """Compare designed candidates with all others; `points` are their risks and losses."""
+    random, designed = points[~ours], points[ours]
+    beaten = sum(int(dominated_by(np.vstack((one[None], designed)))[0] > 0) for one in random)
+    gentle, safe = _least(random, 1), _least(random, 0)
+    return Gains(
+        axes=axes,
+        random=len(random),
+        designed=len(designed),
+        beaten=beaten,
+        gentlest_random=gentle,
+        at_no_more_loss=None if gentle is None else _least(designed[designed[:, 1] <= gentle[1]], 0),
+        safest_random=safe,
+        at_no_more_risk=None if safe is None else _least(designed[designed[:, 0] <= safe[0]], 1),
+        safest_designed=_least(designed, 0),
+    )
+
+
+def _least(points: Floats, column: int) -> Point | None:
+    """Return the point with the least value in a column; of equal ones the least in the other."""
+    if not len(points):
+        return None
+    risk, loss = min(points.tolist(), key=lambda point: (point[column], point[1 - column]))
+    return risk, loss

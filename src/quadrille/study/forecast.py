@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import cast
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
 from quadrille.data import Data
 from quadrille.delta import traces
 from quadrille.errors import QuadrilleError
-from quadrille.measure.axes import beside_the_n_rule, orient, sides
+from quadrille.measure import orient, sides
 from quadrille.plan import Plan
 from quadrille.recipe import Recipe
 from quadrille.score.evaluator import Evaluator
+from quadrille.study.candidates import Candidates, Recipes, check_candidates
 from quadrille.study.frontier import non_dominated
 from quadrille.study.grid import Grid
-from quadrille.study.run import IN_PROCESS_SECONDS, Recipes
-from quadrille.swap import recipe_from_json
+from quadrille.study.study import written
+from quadrille.study.workers import IN_PROCESS_SECONDS
 from quadrille.theory.prediction import Predicted, Prediction, predict
 
 MOST_SECONDS = 10.0
@@ -48,54 +48,59 @@ class Predictions:
     def frontier(self) -> list[PredictedDesign]:
         """The designs that no other is expected to beat, by risk."""
         risk = "" if self.axes is None else self.axes[0]
-        return sorted((each for each in self.designs if each.on_frontier), key=lambda each: each.values[risk] or 0.0)
+        best = (design for design in self.designs if design.on_frontier)
+        return sorted(best, key=lambda design: design.values[risk] or 0.0)
 
     @property
     def missing(self) -> list[PredictedDesign]:
         """The designs without a value on both axes."""
-        return [each for each in self.designs if any(each.values[axis] is None for axis in self.axes or ())]
+        return [design for design in self.designs if any(design.values[axis] is None for axis in self.axes or ())]
 
 
-def _predictions(data: Data, recipes: Sequence[tuple[str, Recipe]], measures: Sequence[str]) -> Predictions:
-    """Predict the measures of designs, as far as time allows; each comes with its name."""
-    wanted = beside_the_n_rule(measures)
-    both = sides(wanted)
-    axes = None if both is None else (wanted[both[0]], wanted[both[1]])
-    found: list[tuple[str, Prediction]] = []
+def _predictions(data: Data, recipes: Mapping[str, Recipe], measures: Sequence[str]) -> dict[str, Prediction]:
+    """Predict the measures of designs, as far as time allows."""
+    made: dict[str, Prediction] = {}
     started = time.perf_counter()
-    for name, recipe in recipes:
-        if time.perf_counter() - started > MOST_SECONDS and found:
+    for design, recipe in recipes.items():
+        if time.perf_counter() - started > MOST_SECONDS and made:
             break
         try:
-            found.append((name, predict(data, recipe, wanted)))
+            made[design] = predict(data, recipe, measures)
         except QuadrilleError as error:
-            found.append((name, Prediction({address: Predicted(None, reason=str(error)) for address in wanted})))
-    best = _best([each for _, each in found], axes)
-    return Predictions(
-        axes, tuple(_prediction_of(name, each, place in best) for place, (name, each) in enumerate(found))
-    )
+            made[design] = Prediction({address: Predicted(None, reason=str(error)) for address in measures})
+    return made
 
 
-def _prediction_of(name: str, each: Prediction, on_frontier: bool) -> PredictedDesign:
-    reasons = dict.fromkeys(one.reason for one in each.found.values() if one.value is None)
-    values = {address: one.value for address, one in each.found.items()}
-    basis: dict[str, str | None] = {address: one.basis for address, one in each.found.items()}
-    return PredictedDesign(name, values, basis, "; ".join(reasons), on_frontier)
+def _predicted(
+    data: Data, recipes: Mapping[str, Recipe], designs: Sequence[str], measures: Sequence[str]
+) -> Predictions:
+    """Predict designs, in the order of the grid; where they differ in method, their names say which."""
+    both = sides(measures)
+    axes = None if both is None else (measures[both[0]], measures[both[1]])
+    made = _predictions(data, recipes, measures)
+    best = _best(made, axes)
+    several = len({type(recipe) for recipe in recipes.values()}) > 1
+    rows: list[PredictedDesign] = []
+    for design in (design for design in designs if design in made):
+        recipe, found = recipes[design], made[design].found
+        name = (f"{type(recipe).__name__}, " if several else "") + named(recipe)
+        reasons = dict.fromkeys(one.reason for one in found.values() if one.value is None)
+        values = {address: one.value for address, one in found.items()}
+        basis: dict[str, str | None] = {address: one.basis for address, one in found.items()}
+        rows.append(PredictedDesign(name, values, basis, "; ".join(reasons), design in best))
+    return Predictions(axes, tuple(rows))
 
 
-def _best(found: Sequence[Prediction], axes: tuple[str, str] | None) -> set[int]:
-    """Return the places of the designs that no other is expected to beat."""
-    rows: list[tuple[float, ...]] = []
-    places: list[int] = []
-    for place, each in enumerate(found):
-        values = [(axis, each[axis]) for axis in axes or ()]
+def _best(made: Mapping[str, Prediction], axes: tuple[str, str] | None) -> set[str]:
+    """Return the designs that no other is expected to beat."""
+    points: dict[str, tuple[float, ...]] = {}
+    for design, prediction in made.items():
+        values = [(axis, prediction[axis]) for axis in axes or ()]
         point = tuple(orient(axis, value) for axis, value in values if value is not None)
-        if len(point) == len(values) and point:
-            rows.append(point)
-            places.append(place)
-    if not rows:
-        return set()
-    return {place for place, best in zip(places, non_dominated(np.array(rows)).tolist(), strict=True) if best}
+        if point and len(point) == len(values):
+            points[design] = point
+    kept: Sequence[bool] = non_dominated(np.array(list(points.values()))).tolist() if points else ()
+    return {design for design, best in zip(points, kept, strict=True) if best}
 
 
 MOST_CHECKED = 200
@@ -107,10 +112,11 @@ WORKERS_SECONDS = 4.0
 
 @dataclass(frozen=True)
 class Refused:
-    """A design that cannot be done, and why."""
+    """A design that cannot be done, why, and what would help where that is known."""
 
     design: str
     reason: str
+    hint: str = ""
 
 
 @dataclass(frozen=True)
@@ -150,8 +156,12 @@ class _Clock:
     scored: float = 0.0
     timed: int = 0
 
+    def per_candidate(self, designs: float) -> float | None:
+        """Return the seconds per candidate, given the designs to prepare per candidate; None before any was timed."""
+        return (self.prepared * designs + self.scored) / self.timed if self.timed else None
 
-def forecast(data: Data, recipes: Recipes, measures: Sequence[str], *, workers: int = 1) -> Forecast:
+
+def forecast(data: Data, recipes: Recipes | Candidates, measures: Sequence[str], *, workers: int = 1) -> Forecast:
     """Say what a search would do, without writing anything: candidates, infeasible designs, time, predicted frontier.
 
     Every design is drawn once, as far as ten seconds allow, in an order that spreads over all of them; the first twenty
@@ -160,7 +170,7 @@ def forecast(data: Data, recipes: Recipes, measures: Sequence[str], *, workers: 
     Parameters
     ----------
     data : the file to be released.
-    recipes : a grid, or recipes and grids of any methods, as in `search`.
+    recipes : a grid, or recipes, grids and curves of any methods, as in `search`.
     measures : what the search would score.
     workers : the processes that it would use, for the estimate of its time.
 
@@ -174,57 +184,58 @@ def forecast(data: Data, recipes: Recipes, measures: Sequence[str], *, workers: 
     >>> [each.design for each in ahead.predicted.frontier]
     ['swap MS, pairs 488', 'swap MS, pairs 244', 'swap Edu, pairs 244']
     """
-    designs, candidates = _counted(recipes)
-    evaluator, clock = Evaluator(data, measures), _Clock()
+    candidates = check_candidates(data, recipes, measures, then=None)
+    seeds = _seeds_of_designs(candidates)
+    designs, count = list(seeds), sum(map(len, seeds.values()))
     refused: dict[str, Refused] = {}
+    drawn: dict[str, Recipe] = {}
     traced: dict[str, list[str]] = {}
-    started, checked = time.perf_counter(), 0
-    tried = _spread(designs)
-    for design in tried:
-        if time.perf_counter() - started > MOST_SECONDS and checked:
+    clock, started = _Clock(), time.perf_counter()
+    for design in _spread(designs):
+        if time.perf_counter() - started > MOST_SECONDS and (drawn or refused):
             break
-        recipe = recipe_from_json(design)
+        recipe = Recipe.from_json(design)
         try:
             if not clock.timed:
-                evaluator.values(recipe.plan(data))  # kernels are loaded and tables counted before the clock starts
+                candidates.evaluator.values(recipe.plan(data))  # loads kernels, counts tables: not part of the pace
                 started = time.perf_counter()
-            plan = _timed(recipe, data, evaluator if clock.timed < TIMED else None, clock)
+            plan = _timed(recipe, data, candidates.evaluator if clock.timed < TIMED else None, clock)
             for warning in traces(data, plan):
                 traced.setdefault(warning, []).append(named(recipe))
+            drawn[design] = recipe
         except QuadrilleError as error:
-            refused[design] = Refused(named(recipe), str(error))
-        checked += 1
-    each = seconds = None
-    if clock.timed:
-        each = (clock.prepared * len(designs) / candidates + clock.scored) / clock.timed
-        alone = each * candidates
-        together = workers > 1 and alone > IN_PROCESS_SECONDS
-        seconds = START_SECONDS + (WORKERS_SECONDS + alone / workers if together else alone)
-    told = tuple(refused[design] for design in designs if design in refused)
-    seen = tuple(Traced(warning, len(found), found[0]) for warning, found in traced.items())
-    ahead = _predicted(data, [design for design in tried if design not in refused], designs, measures)
-    return Forecast(candidates, len(designs), checked, told, clock.timed, each, seconds, workers, ahead, seen)
+            refused[design] = Refused(named(recipe), error.reason, error.hint)
+    per_candidate = clock.per_candidate(len(designs) / count)
+    return Forecast(
+        candidates=count,
+        designs=len(designs),
+        checked=len(drawn) + len(refused),
+        refused=tuple(refused[design] for design in designs if design in refused),
+        timed=clock.timed,
+        seconds_each=per_candidate,
+        seconds=None if per_candidate is None else _seconds(per_candidate * count, workers),
+        workers=workers,
+        predicted=_predicted(data, drawn, designs, candidates.measures),
+        warnings=tuple(Traced(warning, len(names), names[0]) for warning, names in traced.items()),
+    )
 
 
-def _predicted(data: Data, tried: Sequence[str], designs: Sequence[str], measures: Sequence[str]) -> Predictions:
-    """Predict the designs tried, in the order of the grid; where they differ in method, the names tell which."""
-    recipes = [recipe_from_json(design) for design in tried]
-    several = len({type(recipe) for recipe in recipes}) > 1
-    names = [(f"{type(recipe).__name__}, " if several else "") + named(recipe) for recipe in recipes]
-    found = _predictions(data, list(zip(names, recipes, strict=True)), measures)
-    place = {design: i for i, design in enumerate(designs)}
-    ordered = sorted(zip(tried, found.designs, strict=False), key=lambda each: place[each[0]])
-    return replace(found, designs=tuple(ahead for _, ahead in ordered))
+def _seconds(alone: float, workers: int) -> float:
+    """Estimate the time of a search from the time that its candidates take one after the other."""
+    together = workers > 1 and alone > IN_PROCESS_SECONDS
+    return START_SECONDS + (WORKERS_SECONDS + alone / workers if together else alone)
 
 
-def _counted(recipes: Recipes) -> tuple[list[str], int]:
-    """Return the distinct designs, and how many candidates they make with their seeds."""
+def _seeds_of_designs(candidates: Candidates) -> dict[str, set[int | str]]:
+    """Return the distinct designs, each with its seeds."""
     seeds: dict[str, set[int | str]] = {}
-    for each in [recipes] if isinstance(recipes, Grid) else recipes:
-        given = each.seeds if isinstance(each, Grid) else [cast("int | str", each.parameters()["seed"])]
-        for design in each.designs() if isinstance(each, Grid) else [each.design_json()]:
-            seeds.setdefault(design, set()).update(given)
-    return list(seeds), sum(map(len, seeds.values()))
+    for candidate in candidates:
+        if isinstance(candidate, Grid):
+            for design in candidate.designs:
+                seeds.setdefault(design, set()).update(candidate.seeds)
+        else:
+            seeds.setdefault(candidate.design_json(), set()).add(candidate.parameters()["seed"])
+    return seeds
 
 
 def _timed(recipe: Recipe, data: Data, evaluator: Evaluator | None, clock: _Clock) -> Plan:
@@ -233,12 +244,12 @@ def _timed(recipe: Recipe, data: Data, evaluator: Evaluator | None, clock: _Cloc
     The first draw of a design is dearer than the others.
     """
     begin = time.perf_counter()
-    drawer = recipe.prepare(data)
-    plan = drawer.draw(recipe.stream())
+    prepared = recipe.prepare(data)
+    plan = prepared.draw(recipe.stream())
     if evaluator is not None:
         evaluator.values(plan)
         first = time.perf_counter()
-        evaluator.values(drawer.draw(recipe.stream()))
+        evaluator.values(prepared.draw(recipe.stream()))
         again = time.perf_counter() - first
         clock.prepared += max(0.0, first - begin - again)
         clock.scored += again
@@ -259,11 +270,4 @@ def named(recipe: Recipe) -> str:
     design: dict[str, object] = json.loads(recipe.design_json())
     said = {key: value for key, value in design.items() if key not in ("method", "version")}
     order = [key for key in recipe.parameters() if key in said]
-    return ", ".join(f"{key} {_words(said[key])}" for key in order) or "all by default"
-
-
-def _words(value: object) -> str:
-    if not isinstance(value, list):
-        return str(value)
-    listed = cast("list[object]", value)
-    return " + ".join("*".join(cast("list[str]", each)) if isinstance(each, list) else str(each) for each in listed)
+    return ", ".join(f"{key} {written(said[key])}" for key in order) or "all by default"

@@ -1,15 +1,16 @@
-"""Grids of candidate releases: every combination of parameter values, with secret or given seeds, made one by one."""
+"""Grids of candidate releases: every combination of parameter values, with secret or given seeds."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import product
 from math import prod
 from typing import Any
 
-from quadrille.data import Data, require_columns
 from quadrille.errors import OverlapError, ParameterError, bad_parameter, unknown_name
 from quadrille.params import Param, whole
 from quadrille.randomness import checked_seed, fresh_seed
@@ -35,18 +36,23 @@ class Grid:
         return prod(len(values) for _, values in self.axes) * len(self.seeds)
 
     def __iter__(self) -> Iterator[Recipe]:
-        for parameters in self._combinations():
-            for seed in self.seeds:
-                made = self._make(parameters, seed)
-                if made is not None:
-                    yield made
+        names = [name for name, _ in self.axes]
+        for values in product(*(values for _, values in self.axes)):
+            parameters: dict[str, Any] = dict(zip(names, values, strict=True))
+            with suppress(OverlapError):
+                for seed in self.seeds:
+                    yield self.method(**parameters, **{"seed": seed})
 
-    def designs(self) -> Iterator[str]:
-        """Return the canonical text of every design; combinations in which a column has two parts are left out."""
-        for parameters in self._combinations():
-            made = self._make(parameters, self.seeds[0])
-            if made is not None:
-                yield made.design_json()
+    @cached_property
+    def designs(self) -> tuple[str, ...]:
+        """The canonical text of every design, made once; combinations in which a column has two parts are left out."""
+        return tuple(recipe.design_json() for recipe in replace(self, seeds=self.seeds[:1]))
+
+    def with_secrets(self, seeds: Sequence[str]) -> Grid:
+        """Return the same designs with other seeds, which are secret."""
+        made = replace(self, seeds=tuple(seeds), secret=True)
+        made.__dict__["designs"] = self.designs
+        return made
 
     def identity(self) -> str:
         """Return what tells this grid from others, without its secret seeds."""
@@ -54,23 +60,11 @@ class Grid:
         document = {"method": self.method.__name__, "axes": self.axes, "seeds": seeds}
         return json.dumps(document, sort_keys=True, ensure_ascii=False)
 
-    def require_columns(self, data: Data) -> None:
-        """Raise the nearest-name error for the first column of any design that the data lack."""
+    def columns(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """Return the lists of columns that its designs name, each once, with the parameter."""
         params = self.method.params()
         for name, values in self.axes:
-            for columns in filter(None, map(params[name].columns, values)):
-                require_columns(data, columns, f"'{name}' of {self.method.__name__}")
-
-    def _combinations(self) -> Iterator[dict[str, object]]:
-        names = [name for name, _ in self.axes]
-        for values in product(*(values for _, values in self.axes)):
-            yield dict(zip(names, values, strict=True))
-
-    def _make(self, parameters: dict[str, Any], seed: int | str) -> Recipe | None:
-        try:
-            return self.method(**parameters, **{"seed": seed})
-        except OverlapError:
-            return None
+            yield from ((name, columns) for columns in dict.fromkeys(map(params[name].columns, values)) if columns)
 
 
 def grid(method: type[Recipe], /, *, seeds: int | None = None, seed: object = None, **parameters: object) -> Grid:
@@ -92,25 +86,26 @@ def grid(method: type[Recipe], /, *, seeds: int | None = None, seed: object = No
     for name in parameters:
         if name not in params:
             raise unknown_name("parameter", name, params, where=owner)
-    if seeds is not None and seed is not None:
-        raise ParameterError("grid takes 'seeds' (a number of secret seeds) or 'seed' (given ones), not both.")
-    if seed is None:
-        count = whole(owner, "seeds", 1 if seeds is None else seeds, least=1)
-        given: tuple[int | str, ...] = tuple(fresh_seed() for _ in range(count))
-    else:
-        given = tuple(dict.fromkeys(checked_seed(each.value, owner) for each in params["seed"].axis(seed)))
-    if not given:
-        raise bad_parameter(owner, "seed", "one seed or more", seed)
     axes = tuple((name, _values(owner, params[name], value)) for name, value in parameters.items())
-    made = Grid(method, axes, given, secret=seed is None)
+    chosen = _seeds(owner, params["seed"], seeds, seed)
+    made = Grid(method, axes, chosen, seed is None)
     if next(iter(made), None) is None:
-        raise ParameterError(f"{owner} has no candidate: in every combination a column has two parts.")
+        raise OverlapError(f"{owner} has no candidate: in every combination a column has two parts.")
     return made
 
 
-def _values(owner: str, param: Param, value: object) -> Values:
+def _seeds(owner: str, param: Param, count: int | None, seed: object) -> tuple[int | str, ...]:
+    """Return the seeds given, each once, or so many secret ones."""
+    if count is not None and seed is not None:
+        raise ParameterError("grid takes 'seeds' (a number of secret seeds) or 'seed' (given ones), not both.")
+    if seed is None:
+        return tuple(fresh_seed() for _ in range(whole(owner, "seeds", 1 if count is None else count, least=1)))
+    return tuple(dict.fromkeys(checked_seed(value, owner) for value in _values(owner, param, seed, "one seed or more")))
+
+
+def _values(owner: str, param: Param, value: object, must: str = "one value or more") -> Values:
     """Return the values of one parameter."""
-    values = tuple(each.value for each in param.axis(value))
+    values = tuple(spot.value for spot in param.axis(value))
     if not values:
-        raise bad_parameter(owner, param.name, "one value or more", value)
+        raise bad_parameter(owner, param.name, must, value)
     return values

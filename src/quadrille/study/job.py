@@ -2,38 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations, product
+from itertools import combinations
 from pathlib import Path
 from typing import Any, NoReturn, cast
 
 from quadrille.data import Data
 from quadrille.errors import InputError, OverlapError, ParameterError, QuadrilleError, bad_parameter, unknown_name
 from quadrille.expressions import Rules, Where
-from quadrille.measure.axes import measure_of
+from quadrille.measure import measure_of
 from quadrille.params import ColumnSets, Param, Spot, Table, frozen
 from quadrille.randomness import checked_seed, fresh_seed
 from quadrille.recipe import Recipe, find_method
 from quadrille.score.evaluator import Evaluator
+from quadrille.study.candidates import Candidates, check_candidates
+from quadrille.study.designed import curve_grids
 from quadrille.study.grid import Grid, grid
+from quadrille.swap.designed import Curve, DesignedSwap
 from quadrille.text import know_sections, read_toml
 
 MOST_SEEDS = 1_000_000
 SETS: dict[str, tuple[int, ...]] = {"singles": (1,), "pairs": (2,), "singles and pairs": (1, 2)}
 """Words that `swap` understands, and how many variables they swap at a time."""
 
-_OURS = ("method", "seeds", "of")
+_OURS = ("method", "seeds", "of", "curve")
+_SWEPT = {"price": "prices", "share": "shares", "choose": "choose"}
+"""What the curve of a method sweeps, as a job file and as the method calls it."""
 _STAND_IN = ("the variables that a word stands for",)
 
 
 @dataclass(frozen=True)
 class GridTable:
-    """A method and the values of its parameters, as written."""
+    """A method and the values of its parameters, as written; `ready` is the grid, where no data are needed to make it.
+
+    With `curve = true` it stands for the curve of the method: `price` and `share` are swept one after the other.
+    """
 
     table: Table
     method: type[Recipe]
+    ready: Grid | None = None
 
     @classmethod
     def read(cls, table: Table) -> GridTable:
@@ -51,7 +60,11 @@ class GridTable:
         made._check_seeds()
         made._check_sets()
         made._check_values()
-        return made
+        if made.curved:
+            made._curve(made._values())
+            return made
+        grid = made._grid({**made._values(), **({"swap": _STAND_IN} if made._word else {})})
+        return made if made._word else replace(made, ready=grid)
 
     @cached_property
     def params(self) -> dict[str, Param]:
@@ -59,33 +72,31 @@ class GridTable:
         return {param.written: param for param in self.method.params().values()}
 
     @property
+    def curved(self) -> bool:
+        """Whether the table asks for the curve of its method."""
+        return self.table.values.get("curve") is True
+
+    @property
     def seeds(self) -> int:
         """The number of secret seeds; 0 when the seeds are given."""
         return 0 if "seed" in self.table.values else self.table.number("seeds", MOST_SEEDS) or 1
 
-    def grid(self, data: Data, secrets: Sequence[str]) -> Grid:
-        """Make the grid for these data, with these secret seeds; without any, with the seeds that it gives itself."""
-        left_out = (*_OURS, "seed") if secrets else _OURS
-        values = {key: value for key, value in self.table.values.items() if key not in left_out}
-        if isinstance(values.get("swap"), str):
+    @property
+    def _word(self) -> str:
+        """The word that stands for the sets of swap variables, if there is one."""
+        word = self.table.values.get("swap")
+        return word if isinstance(word, str) else ""
+
+    def grids(self, data: Data, secrets: Sequence[str]) -> list[Grid]:
+        """Make the grids for these data, with these secret seeds; without any, with the seeds that it gives itself."""
+        for key in self._written():
+            for spot in self._spots(key):
+                self._check_columns(data, key, self.params[key].columns(spot.value), spot.at)
+        values = self._values()
+        if self._word:
             values["swap"] = self._sets(data)
-        if "swap" in self.params:
-            values.setdefault("swap", ((),))  # of a method that knows what to swap by itself
-        for key, param in self.params.items():
-            if key not in values:
-                continue
-            spots = param.axis(values[key])
-            for spot in spots:
-                self._check_columns(data, key, param.columns(spot.value), spot.at)
-            if isinstance(param, ColumnSets):
-                sets = tuple(param.normal(spot.value) for spot in spots)
-                values = {name: value for name, value in values.items() if name != key}
-                values |= {key: sets} if any(sets) else {}
-        try:
-            made = grid(self.method, **self._by_name(values))
-        except ParameterError as error:
-            self.table.refuse(str(error))
-        return replace(made, seeds=tuple(secrets), secret=True) if secrets else made
+        made = curve_grids(self._curve(values), data) if self.curved else [self.ready or self._grid(values)]
+        return [grid.with_secrets(secrets) for grid in made] if secrets else made
 
     def _check_seeds(self) -> None:
         values = self.table.values
@@ -97,69 +108,100 @@ class GridTable:
         for spot in self.params["seed"].axis(values.get("seed", ())):
             try:
                 checked_seed(spot.value, "grid")
-            except ParameterError as error:
-                self._blame(error, {"seed": spot})
+            except ParameterError as error:  # a seed is a secret: say no more than the method does
+                must = (error.must or "").replace("None, ", "")
+                self.table.refuse(f"must be {must}. Got {error.value!r}.", "seed", spot.at)
 
     def _check_sets(self) -> None:
-        """Check the words that stand for sets of swap variables, and `of`, which restricts them."""
-        word = self.table.values.get("swap")
-        if isinstance(word, str) and word not in SETS:
-            words = ", ".join(f'"{each}"' for each in SETS)
-            self.table.demand(f"a list of columns, a list of such lists, or one of the words {words}", word, "swap")
-        if "of" in self.table.values:
-            if not isinstance(word, str):
+        """Check `curve`, the words that stand for sets of swap variables, and `of`, which restricts them."""
+        values = self.table.values
+        if not isinstance(values.get("curve", False), bool):
+            self.table.demand("true or false", values["curve"], "curve")
+        if self.curved and not issubclass(self.method, DesignedSwap):
+            self.table.refuse(f"{self.method.__name__} has no curve; DesignedSwap has one.", "curve")
+        if self._word and (self._word not in SETS or self.curved):
+            words = ", ".join(f'"{word}"' for word in SETS)
+            several = "" if self.curved else f", a list of such lists, or one of the words {words}"
+            self.table.demand(f"a list of columns{several}", self._word, "swap")
+        if "of" in values:
+            if not self._word:
                 self.table.refuse('goes with swap = "singles", "pairs" or "singles and pairs" only.', "of")
-            self.table.texts("of", "column names", least=max(SETS[word]))
+            self.table.texts("of", "column names", least=max(SETS[self._word]))
 
     def _check_values(self) -> None:
-        """Try every value of every parameter, beside a sample of the others."""
-        axes = {key: self._spots(key) for key in self.table.values if key not in (*_OURS, "seed")}
-        for key, spots in axes.items():
-            if not spots:
+        """Check every value of every parameter by itself."""
+        for key in self._written():
+            param, spots = self.params[key], self._spots(key)
+            if not spots and not (self.curved and key in _SWEPT):
                 self.table.demand("one value or more", (), key)
-        sample = next(filter(self._try, _combinations(axes)), None)
-        if sample is None:
-            self.table.refuse("there is no candidate: in every combination a column has two parts.")
-        for key, spots in axes.items():
             for spot in spots:
-                self._try({**sample, key: spot})
+                if spot.value is not param.default or not param.optional:
+                    try:
+                        param.check(self.method.__name__, param.name, spot.value)
+                    except ParameterError as error:
+                        self.table.demand(error.must or str(error), spot.value, key, spot.at)
 
-    def _try(self, chosen: Mapping[str, Spot]) -> bool:
-        """Make a recipe; False when a column has two parts in it, which leaves the combination out."""
-        parameters = self._by_name({key: spot.value for key, spot in chosen.items()})
-        try:
-            self.method(**parameters, **{"seed": 0})
-        except OverlapError:
-            return False
-        except ParameterError as error:
-            self._blame(error, chosen)
-        return True
+    def _written(self) -> list[str]:
+        """Return the parameters that the table names, but for the seed and a word in the place of columns."""
+        aside = (*_OURS, "seed", *(["swap"] if self._word else []))
+        return [key for key in self.table.values if key not in aside]
 
     def _spots(self, key: str) -> list[Spot]:
-        value = self.table.values[key]
-        return [Spot(_STAND_IN, None)] if key == "swap" and isinstance(value, str) else self.params[key].axis(value)
+        return self.params[key].axis(self.table.values[key])
 
-    def _by_name(self, written: Mapping[str, object]) -> dict[str, Any]:
-        """Return values by the names of the parameters, some of which a job file knows by another."""
-        return {self.params[key].name: value for key, value in written.items()}
+    def _values(self) -> dict[str, object]:
+        """Return the values of the parameters as a grid takes them."""
+        values = {key: value for key, value in self.table.values.items() if key not in _OURS}
+        if "swap" in self.params:
+            values.setdefault("swap", ((),))  # of a method that knows what to swap by itself
+        for key, param in self.params.items():
+            if key in values and isinstance(param, ColumnSets):
+                sets = tuple(param.normal(spot.value) for spot in param.axis(values.pop(key)))
+                values |= {key: sets} if any(sets) else {}
+        return values
 
-    def _blame(self, error: ParameterError, chosen: Mapping[str, Spot]) -> NoReturn:
-        """Tell the place of the value that a method complains of."""
-        key = next((key for key in chosen if self.params[key].name == error.parameter), None)
+    def _grid(self, values: Mapping[str, object]) -> Grid:
+        named: dict[str, Any] = {self.params[key].name: value for key, value in values.items()}
+        try:
+            made = grid(self.method, **named)
+            _ = made.designs  # tries every combination, while the place of a fault is known
+            return made
+        except OverlapError:
+            self.table.refuse("there is no candidate: in every combination a column has two parts.")
+        except ParameterError as error:
+            self._blame(error)
+
+    def _curve(self, values: Mapping[str, object]) -> Curve:
+        """Return the curve that the table asks for: one value of every parameter, but of those that are swept."""
+        assert issubclass(self.method, DesignedSwap)  # as was checked
+        swept: dict[str, Any] = {"seed": values.get("seed")}
+        for key, value in values.items():
+            listed = [spot.value for spot in self.params[key].axis(value)]
+            if key in _SWEPT:
+                swept[_SWEPT[key]] = listed
+            elif key != "seed":
+                if len(listed) > 1:
+                    self.table.demand("one value, as a curve sweeps 'price', 'share' and 'choose' only", value, key)
+                swept[self.params[key].name] = listed[0]
+        try:
+            return self.method.curve(**swept)
+        except ParameterError as error:
+            self._blame(error)
+
+    def _blame(self, error: ParameterError) -> NoReturn:
+        """Tell the place of the value that a method complains of, as far as it is known."""
+        key = next((key for key in self._written() if self.params[key].name == error.parameter), None)
         if key is None or error.must is None:
             self.table.refuse(str(error))
-        spot = chosen[key]
-        if key == "seed":  # a seed is a secret: say no more than the method does
-            self.table.refuse(f"must be {error.must.replace('None, ', '')}. Got {error.value!r}.", key, spot.at)
-        self.table.demand(error.must, spot.value, key, spot.at)
+        at = next((spot.at for spot in self._spots(key) if spot.value == error.value), None)
+        self.table.demand(error.must, error.value, key, at)
 
     def _sets(self, data: Data) -> tuple[tuple[str, ...], ...]:
         """Return the sets of swap variables that the word stands for."""
         given = self.table.texts("of", "column names")
         for index, name in enumerate(given):
             self._check_columns(data, "of", (name,), index)
-        variables = given or data.keys
-        sizes = SETS[cast("str", self.table.values["swap"])]
+        variables, sizes = given or data.keys, SETS[self._word]
         if len(variables) < max(sizes):
             self.table.refuse(f"the data have {len(variables)} key variables; {max(sizes)} are needed.", "swap")
         return tuple(chosen for size in sizes for chosen in combinations(variables, size))
@@ -168,11 +210,6 @@ class GridTable:
         for name in columns:
             if name not in data.columns:
                 self.table.refuse(str(unknown_name("column", name, data.columns)), key, at)
-
-
-def _combinations(axes: Mapping[str, list[Spot]]) -> Iterator[dict[str, Spot]]:
-    for chosen in product(*axes.values()):
-        yield dict(zip(axes, chosen, strict=True))
 
 
 BUNDLED = "dataset:"
@@ -245,18 +282,12 @@ class Job:
             geography=data.texts("geography", "columns"),
         )
 
-    def recipes(self, data: Data, *, seeds: int | None = None) -> list[Grid]:
-        """Return the grids for these data; `seeds` asks for that many secret seeds in every grid.
+    def recipes(self, data: Data, *, seeds: int | None = None) -> Candidates:
+        """Return the grids, checked once for these data and measures, as `search` and `forecast` take them.
 
-        Grids share their secret seeds, so that designs of different grids are compared seed by seed.
+        `seeds` asks for that many secret seeds in every grid. Grids share their secret seeds, so that designs of
+        different grids are compared seed by seed.
         """
-        search = Table(f"{self.path}, [search]", {})
-        for key, listed in (("measures", self.measures), ("then", self.then)):
-            for index, address in enumerate(listed):
-                try:
-                    Evaluator(data, [address])
-                except QuadrilleError as error:
-                    search.refuse(str(error), key, index)
         for index, rule in enumerate(self.rules):
             try:
                 Rules.of(data, [rule], "the job")
@@ -264,9 +295,24 @@ class Job:
                 Table(f"{self.path}, [data]", {}).refuse(str(error), "rules", index)
         if seeds is not None and seeds > MOST_SEEDS:
             raise bad_parameter("the job", "seeds", f"a whole number from 1 to {MOST_SEEDS:,}", seeds)
-        counts = [each.seeds if seeds is None else seeds for each in self.grids]
+        counts = [table.seeds if seeds is None else seeds for table in self.grids]
         secrets = [fresh_seed() for _ in range(max(counts))]
-        return [each.grid(data, secrets[:count]) for each, count in zip(self.grids, counts, strict=True)]
+        tables = zip(self.grids, counts, strict=True)
+        made = [grid for table, count in tables for grid in table.grids(data, secrets[:count])]
+        try:
+            return check_candidates(data, made, self.measures, self.then)
+        except QuadrilleError:
+            self._locate(data)
+            raise
+
+    def _locate(self, data: Data) -> None:
+        """Tell the place of the first measure that these data do not allow."""
+        for key, listed in (("measures", self.measures), ("then", self.then)):
+            for index, address in enumerate(listed):
+                try:
+                    Evaluator(data, [address])
+                except QuadrilleError as error:
+                    Table(f"{self.path}, [search]", {}).refuse(str(error), key, index)
 
 
 def _parsed(path: Path) -> Mapping[str, object]:

@@ -6,18 +6,17 @@ import sys
 import time
 from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice, product
 from pathlib import Path
 
-from quadrille.data import Data, require_columns
-from quadrille.errors import InputError, OutputError, ParameterError, bad_parameter
-from quadrille.measure.axes import beside_the_n_rule, measure_of, orient, sides
-from quadrille.measure.base import Address
+from quadrille.data import Data
+from quadrille.errors import InputError, OutputError, ParameterError
+from quadrille.measure import orient, sides
 from quadrille.params import whole
-from quadrille.recipe import Recipe
 from quadrille.score.evaluator import Evaluator
+from quadrille.study.candidates import Candidates, Recipes, check_candidates
 from quadrille.study.grid import Grid
 from quadrille.study.store import DONE, Header, Pending, Result, Store, discard, locked
 from quadrille.study.study import Study
@@ -90,66 +89,6 @@ def _bar(measures: Sequence[str], done: int, total: int) -> Generator[Progress]:
         yield tell
 
 
-class CandidateCheck:
-    """Looks at every recipe or grid that a search is given, at each list of columns once."""
-
-    def __init__(self, data: Data, measures: Sequence[str]) -> None:
-        self._data = data
-        self._following = [
-            each for each in measures if measure_of(each).follows_plan and not Address.parse(each).explicit
-        ]
-        self._free = [each for each in measures if not Address.parse(each).explicit]
-        self._seen: set[tuple[str, tuple[str, ...]]] = set()
-        self._moved: frozenset[str] | None = None
-        self._aside: tuple[str, ...] | None = None
-
-    def know(self, designs: Iterable[str]) -> None:
-        """Take the candidates into account that a study has already."""
-        for design in designs if self._following else ():
-            self._compare(self._moved_columns(Recipe.from_json(design)))
-
-    def check(self, each: Recipe | Grid) -> None:
-        """Refuse a recipe or a grid that this search cannot do."""
-        if isinstance(each, Grid):
-            each.require_columns(self._data)
-            self._compare_steering(next(iter(each)).steering_columns)
-            moving = [(name, values) for name, values in each.axes if each.method.params()[name].moves]
-            for chosen in product(*(values for _, values in moving)):
-                moved = each.method.moved(dict(zip((name for name, _ in moving), chosen, strict=True)))
-                self._compare(moved or frozenset(self._data.keys))
-            return
-        self._compare_steering(each.steering_columns)
-        for name, columns in each.columns().items():
-            if (name, columns) not in self._seen:
-                require_columns(self._data, columns, f"'{name}' of {type(each).__name__}")
-                self._seen.add((name, columns))
-        self._compare(self._moved_columns(each))
-
-    def _compare_steering(self, aside: tuple[str, ...]) -> None:
-        if self._free and self._aside not in (None, aside):
-            raise InputError(
-                f"The measure {self._free[0]!r} is taken over the key variables without the columns that steer a draw, "
-                "and the candidates are steered by different ones. Name its variables, or give these columns the role "
-                "stratum in the codebook."
-            )
-        self._aside = aside
-
-    def _compare(self, moved: frozenset[str]) -> None:
-        if self._following and self._moved not in (None, moved):
-            address = self._following[0]
-            raise InputError(
-                f"The measure {address!r} looks at the columns that a candidate moves, and the candidates move "
-                f"different ones, so their scores could not be compared. Name its variables, as in {address}(A*B)."
-            )
-        self._moved = moved
-
-    def _moved_columns(self, recipe: Recipe) -> frozenset[str]:
-        """Return the columns that a recipe moves; of one that names none, all keys."""
-        return recipe.moved(recipe.parameters()) or frozenset(self._data.keys)
-
-
-Recipes = Grid | Iterable[Recipe | Grid]
-
 _CHUNK = 256
 _COMMIT_ROWS = 500
 _COMMIT_SECONDS = 0.5
@@ -157,7 +96,7 @@ _COMMIT_SECONDS = 0.5
 
 def search(
     data: Data,
-    recipes: Recipes,
+    recipes: Recipes | Candidates,
     measures: Sequence[str],
     *,
     out: str | Path = "study",
@@ -170,13 +109,13 @@ def search(
     Parameters
     ----------
     data : the file to be released.
-    recipes : a grid, or recipes and grids of any methods. Each recipe is scored once. A column that the data lack is
-        refused before anything is written.
+    recipes : a grid, or recipes, grids and curves (`DesignedSwap.curve`) of any methods. Each recipe is scored once. A
+        column that the data lack is refused before anything is written.
     measures : what to score, as in `score`; at least one. `exposed` joins `small_cells` by itself, here and in `then`.
     out : the study, one file that only its owner can read. It holds the seeds: keep it confidential.
     workers : processes to use; all cores by default.
     then : costly measures, scored only for candidates on the frontier or close to it.
-    progress : False for none; a function that is told of results; by default a bar on a terminal.
+    progress : False for none; a function that gets the results; by default a bar on a terminal.
 
     Example
     -------
@@ -188,22 +127,15 @@ def search(
     """
     workers = cores() if workers is None else whole("search", "workers", workers, least=1)
     path = Path(out)
-    measures, then = with_exposed(measures, then)
-    Evaluator(data, [*measures, *then])  # refuses what cannot be measured before anything is written
-    if len({*measures, *then}) < len(measures) + len(then):
-        raise bad_parameter("search", "measures", "measures that are named once each", [*measures, *then])
-    admission = CandidateCheck(data, [*measures, *then])
-    if not isinstance(recipes, Iterator):  # what is made one by one is checked one by one
-        for each in [recipes] if isinstance(recipes, Grid) else recipes:
-            admission.check(each)
-    header = Header(data.fingerprint, data.n, tuple(measures), tuple(then))
+    candidates = check_candidates(data, recipes, measures, then)
+    header = Header(data.fingerprint, data.n, candidates.measures, candidates.then)
     with locked(path), _opened(path, header) as (store, new):
-        total = _register(store, recipes, admission, new=new)
+        total = _register(store, candidates, new=new)
         done = store.count("results")
-        with reporting(progress, measures, done, total) as tell:
-            _Search(store, data, workers, tell, done, total).run()
-        if then:
-            _score_later(store, data, then)
+        with reporting(progress, candidates.measures, done, total) as tell:
+            _Search(store, candidates, workers, tell, done, total).run()
+        if candidates.later is not None:
+            _score_later(store, data, candidates.later)
     return Study(path)
 
 
@@ -223,18 +155,11 @@ def _opened(path: Path, header: Header) -> Generator[tuple[Store, bool]]:
             discard(path)
 
 
-def with_exposed(measures: Sequence[str], then: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return what a study scores: `exposed` beside every `small_cells`, each time once; what is named twice stays."""
-    early = beside_the_n_rule(measures)
-    late = beside_the_n_rule(then)
-    return early, [each for each in late if each not in early or (each in measures and each in then)]
-
-
-def _register(store: Store, recipes: Recipes, admission: CandidateCheck, *, new: bool) -> int:
+def _register(store: Store, candidates: Candidates, *, new: bool) -> int:
     """Store the candidates and count them; a study that would have none of them is not left behind."""
     try:
-        admission.know(store.designs().values())
-        total = store.add(_candidates(store, recipes, admission))
+        candidates.check.know(store.designs().values())
+        total = store.add(_designs_and_seeds(store, candidates))
         if not total:
             raise ParameterError("The search has no candidate. Give a grid, or a list with a recipe.")
     except (InputError, ParameterError):
@@ -244,25 +169,26 @@ def _register(store: Store, recipes: Recipes, admission: CandidateCheck, *, new:
     return total
 
 
-def _candidates(store: Store, recipes: Recipes, admission: CandidateCheck) -> Iterator[tuple[str, int | str]]:
+def _designs_and_seeds(store: Store, candidates: Candidates) -> Iterator[tuple[str, int | str]]:
     """Return design and seed of every candidate; a grid of secret seeds goes on with those the study has."""
-    for each in [recipes] if isinstance(recipes, Grid) else recipes:
-        admission.check(each)
-        if isinstance(each, Grid):
-            seeds = store.seeds_of_grid(each.identity(), each.seeds) if each.secret else list(each.seeds)
-            for design in each.designs():
-                for seed in seeds:
-                    yield design, seed
+    for candidate in candidates:
+        if isinstance(candidate, Grid):
+            seeds = candidate.seeds
+            yield from product(
+                candidate.designs, store.seeds_of_grid(candidate.identity(), seeds) if candidate.secret else seeds
+            )
         else:
-            yield each.design_json(), each.parameters()["seed"]
+            yield candidate.design_json(), candidate.parameters()["seed"]
 
 
 class _Search:
     """One run over the candidates that have no result yet."""
 
-    def __init__(self, store: Store, data: Data, workers: int, tell: Progress, done: int, total: int) -> None:
+    def __init__(
+        self, store: Store, candidates: Candidates, workers: int, tell: Progress, done: int, total: int
+    ) -> None:
         self._store = store
-        self._data = data
+        self._candidates = candidates
         self._workers = workers
         self._tell = tell
         self._done = done
@@ -283,11 +209,11 @@ class _Search:
 
     def _alone(self) -> bool:
         """Work until all is done, or until it is clear that workers would help."""
-        bench = Scorer(self._data, self._store.header.measures)
-        self._take(bench.run(next(self._chunks)))  # the first loads the kernels and tells nothing about the pace
+        scorer = Scorer(self._candidates.data, self._candidates.measures, self._candidates.evaluator)
+        self._take(scorer.run(next(self._chunks)))  # the first loads the kernels and tells nothing about the pace
         started, before = time.perf_counter(), self._done
         for chunk in self._chunks:
-            self._take(bench.run(chunk))
+            self._take(scorer.run(chunk))
             spent = time.perf_counter() - started
             left = spent / (self._done - before) * (self._total - self._done)
             if self._workers > 1 and left > IN_PROCESS_SECONDS:
@@ -296,7 +222,8 @@ class _Search:
 
     def _together(self) -> None:
         """Keep every worker busy with three chunks at a time, and store results as they come."""
-        with process_pool(self._workers, begin, (self._data, self._store.header.measures), run_chunk) as send:
+        prepared_for = (self._candidates.data, self._candidates.measures)
+        with process_pool(self._workers, begin, prepared_for, run_chunk) as send:
             flying = deque(send(chunk) for chunk in islice(self._chunks, 3 * self._workers))
             while flying:
                 results = flying.popleft()()
@@ -325,10 +252,9 @@ def _chunked(pending: Iterator[Pending], designs: dict[int, str]) -> Iterator[Ch
         size = min(4 * size, _CHUNK)
 
 
-def _score_later(store: Store, data: Data, then: Sequence[str]) -> None:
+def _score_later(store: Store, data: Data, evaluator: Evaluator) -> None:
     """Score the costly measures of the candidates on the frontier and next to it."""
     study = Study(store.path)
-    evaluator = Evaluator(data, then)
     for candidate in study.near_frontier():
         if not store.has_later(candidate):
             values, reason = evaluator.values(study.recipe(candidate).plan(data))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import hypot, sqrt
 from statistics import fmean, mean, stdev
@@ -14,7 +14,7 @@ from quadrille.measure.base import Measure, Score
 from quadrille.params import whole
 from quadrille.recipe import Recipe
 from quadrille.score.evaluator import Evaluator
-from quadrille.study.grid import Grid
+from quadrille.study.candidates import Recipes, expanded
 
 if TYPE_CHECKING:
     import polars as pl
@@ -23,7 +23,7 @@ PAIRS = "pairs"
 """Stands among the measures for what is no measure: how many pairs a draw makes."""
 _OWNER = "score_recipes"
 
-Recipes = Recipe | Grid | Mapping[str, Recipe] | Iterable[Recipe | Grid]
+Named = Recipe | Mapping[str, Recipe] | Recipes
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class RecipeScores:
 
 def score_recipes(
     data: Data,
-    recipes: Recipes,
+    recipes: Named,
     measures: Sequence[str],
     *,
     draws: int | None = None,
@@ -61,8 +61,8 @@ def score_recipes(
     Parameters
     ----------
     data : the file to be released.
-    recipes : one, several or a grid; a dict gives them names, otherwise they are numbered from 1. Recipes that differ
-        by seed only are draws of one recipe.
+    recipes : one, several, a grid or a curve; a dict gives them names, otherwise they are numbered from 1. Recipes
+        that differ by seed only are draws of one recipe.
     measures : what to score, as in `score`. The word "pairs" stands for the number of pairs that a draw makes.
     draws : draws of every recipe. One whose seed is a number is drawn with the seeds that follow it, too; else every
         draw has a secret seed. Without `draws` every recipe is drawn once, with its own seed.
@@ -86,7 +86,7 @@ def score_recipes(
     >>> table.columns[5:]
     ['mean', 'sd', 'standard_error', 'difference', 'difference_error']
     """
-    seeded = [each for name, recipe in _named(recipes) for each in _seeded(name, recipe, draws)]
+    seeded = [draw for name, recipe in _named(recipes, data) for draw in _seeded(name, recipe, draws)]
     if not seeded:
         raise bad_parameter(_OWNER, "recipes", "one recipe or more", [])
     if draws is not None and len({recipe.to_json() for _, recipe in seeded}) < len(seeded):
@@ -112,13 +112,13 @@ def score_recipes(
     return RecipeScores(tidy(rows))
 
 
-def _named(recipes: Recipes) -> Iterator[tuple[str, Recipe]]:
+def _named(recipes: Named, data: Data) -> Iterator[tuple[str, Recipe]]:
     """Return every recipe with the name that it has."""
     if isinstance(recipes, Mapping):
         yield from cast("Mapping[str, Recipe]", recipes).items()
         return
-    for each in [recipes] if isinstance(recipes, Recipe) else recipes:
-        for recipe in [each] if isinstance(each, Recipe) else each:
+    for candidate in [recipes] if isinstance(recipes, Recipe) else expanded(recipes, data):
+        for recipe in [candidate] if isinstance(candidate, Recipe) else candidate:
             yield "", recipe
 
 

@@ -44,7 +44,7 @@ class Pending(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What became of a candidate: scores in the order of the measures, None where undefined."""
+    """The outcome of a candidate: scores in the order of the measures, None where undefined."""
 
     id: int
     status: int
@@ -141,8 +141,7 @@ class Store:
         if (found.measures, found.then) != (header.measures, header.then):
             asked = ", ".join(found.measures + tuple(f"then {m}" for m in found.then))
             raise MismatchError(f"The study {str(path)!r} has other measures: {asked}. Use these, or another name.")
-        db.execute("PRAGMA journal_mode=WAL")
-        db.execute("PRAGMA synchronous=NORMAL")
+        _keep_a_journal(db)
         return cls(path, db, header)
 
     @classmethod
@@ -213,17 +212,17 @@ class Store:
 
     def write(self, results: Sequence[Result]) -> None:
         """Append results and commit."""
-        slots = ", ".join("?" * (4 + len(self.header.measures)))
-        rows = [(r.id, r.status, r.reason or None, r.seconds, *r.values) for r in results]
-        with self.writing():
-            self._db.executemany(f"INSERT INTO results VALUES ({slots})", rows)
+        self._insert("INSERT INTO results", [(r.id, r.status, r.reason or None, r.seconds, *r.values) for r in results])
 
     def write_later(self, rows: Sequence[tuple[int, str, tuple[float | None, ...]]]) -> None:
         """Append the scores of the costly measures and commit."""
-        slots = ", ".join("?" * (2 + len(self.header.then)))
+        values = [(number, reason or None, *scores) for number, reason, scores in rows]
+        self._insert("INSERT OR REPLACE INTO later", values)
+
+    def _insert(self, where: str, rows: Sequence[tuple[object, ...]]) -> None:
+        """Write whole rows of a table and commit; all of them are of one length."""
         with self.writing():
-            values = [(number, reason or None, *scores) for number, reason, scores in rows]
-            self._db.executemany(f"INSERT OR REPLACE INTO later VALUES ({slots})", values)
+            self._db.executemany(f"{where} VALUES ({', '.join('?' * len(rows[0]))})", rows)
 
     def has_later(self, candidate: int) -> bool:
         """Tell whether the costly measures of a candidate are there."""
@@ -236,13 +235,11 @@ class Store:
 
     def remember(self, source: dict[str, str | None]) -> None:
         """Keep the names of data file, codebook and weight."""
-        with self.writing():
-            self._db.execute("INSERT OR REPLACE INTO meta VALUES ('source', ?)", (json.dumps(source),))
+        self._insert("INSERT OR REPLACE INTO meta", [("source", json.dumps(source))])
 
     def note(self, candidate: int, text: str) -> None:
         """Pin a note to a candidate."""
-        with self.writing():
-            self._db.execute("INSERT OR REPLACE INTO notes VALUES (?, ?)", (candidate, text))
+        self._insert("INSERT OR REPLACE INTO notes", [(candidate, text)])
 
     @contextmanager
     def writing(self) -> Generator[None]:
@@ -262,8 +259,7 @@ class Store:
 
     def rows(self) -> Iterator[tuple[object, ...]]:
         """Return id, design, seed number, status, reason, seconds, note, the scores and the later scores."""
-        values = "".join(f", r.m{i}" for i in range(len(self.header.measures)))
-        later = "".join(f", l.m{i}" for i in range(len(self.header.then)))
+        values, later = _score_columns(self.header, ", r.m{}", ", l.m{}")
         query = (
             f"SELECT c.id, c.design, c.seed, r.status, r.reason, r.seconds, n.note{values}{later} FROM candidates c "
             "LEFT JOIN results r ON r.id = c.id LEFT JOIN later l ON l.id = c.id LEFT JOIN notes n ON n.id = c.id "
@@ -290,6 +286,18 @@ def _connect(path: Path) -> sqlite3.Connection:
         raise InputError(f"Cannot open the study {str(path)!r}: {error}.") from None
 
 
+def _score_columns(header: Header, measures: str, then: str) -> tuple[str, str]:
+    """Return the columns of the scores, and of the later ones, in the form that a statement needs."""
+    early, late = range(len(header.measures)), range(len(header.then))
+    return "".join(map(measures.format, early)), "".join(map(then.format, late))
+
+
+def _keep_a_journal(db: sqlite3.Connection) -> None:
+    """Let a killed search lose nothing that it has committed."""
+    db.execute("PRAGMA journal_mode=WAL")
+    db.execute("PRAGMA synchronous=NORMAL")
+
+
 def _create(path: Path, header: Header) -> sqlite3.Connection:
     """Make the file for its owner alone before anything is written to it."""
     new = not path.exists()
@@ -300,10 +308,8 @@ def _create(path: Path, header: Header) -> sqlite3.Connection:
         raise _cannot_write(path, error) from None
     db = _connect(path)
     try:
-        db.execute("PRAGMA journal_mode=WAL")
-        db.execute("PRAGMA synchronous=NORMAL")
-        values = "".join(f", m{i} REAL" for i in range(len(header.measures)))
-        later = "".join(f", m{i} REAL" for i in range(len(header.then)))
+        _keep_a_journal(db)
+        values, later = _score_columns(header, ", m{} REAL", ", m{} REAL")
         meta = {"format": FORMAT, **header._asdict()}
         with db:
             db.execute("BEGIN")

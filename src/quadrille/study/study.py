@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from quadrille.data import tidy
 from quadrille.errors import InputError, unknown_name
-from quadrille.measure.axes import measure_of, orient
+from quadrille.measure import measure_of, orient
 from quadrille.measure.base import Address, Side
 from quadrille.recipe import Recipe
 from quadrille.study.choose import Choice, choose, described
+from quadrille.study.designed import Gains, gains_of
 from quadrille.study.frontier import Cloud, clouds, dominated_by, linear_winners, non_dominated
 from quadrille.study.store import STATUS, Header, Store, intact
-from quadrille.swap import recipe_from_json
+from quadrille.swap.designed import DesignedSwap
 
 if TYPE_CHECKING:
     import polars as pl
@@ -32,6 +34,15 @@ ALL_KEYS, OF_TABLES = "all key variables", "the variables of its tables"
 _STATUSES = (None, *range(len(STATUS)))
 _NEAR = 10
 """A candidate dominated by at most this many others is next to the frontier."""
+
+
+class Reason(NamedTuple):
+    """Why some candidates are infeasible or failed, what would help, and how many they are."""
+
+    status: str
+    reason: str
+    hint: str
+    candidates: int
 
 
 class Study:
@@ -112,18 +123,15 @@ class Study:
         places = range(len(self)) if rows is None else rows
         shown: list[dict[str, object]] = []
         for place in places:
-            (number, design, seed_no, status, reason, seconds, note, *_), scores = (
-                self._rows[place],
-                self.scores[place].tolist(),
-            )
+            number, design, seed_no, status, reason, seconds, note, *scores = self._rows[place]
             shown.append(
                 {
                     "id": number,
                     **self.design(design),
                     "seed_no": seed_no,
                     "status": "pending" if status is None else STATUS[status],
-                    "reason": reason,
-                    **{m: None if s != s else s for m, s in zip(self.measures, scores, strict=True)},  # noqa: PLR0124
+                    "reason": reason and reason.replace("\n", " "),
+                    **dict(zip(self.measures, scores, strict=True)),
                     "seconds": seconds,
                     "note": note,
                 }
@@ -144,13 +152,13 @@ class Study:
         shown: dict[str, object] = {"design": number, "method": parameters.pop("method")}
         parameters.pop("version")
         for name in ("swap", "same", "different"):
-            shown[name] = _written(parameters.pop(name, []))
+            shown[name] = written(parameters.pop(name, []))
         shown["swap"] = shown["swap"] or (OF_TABLES if "tables" in parameters else ALL_KEYS)
         shown["rate"] = _rate(parameters, self.header.records)
         shown["pairs"] = parameters.pop("pairs", None)
         if isinstance(parameters.get("rate"), float):
             parameters.pop("rate")
-        shown["other"] = ", ".join(f"{name} {_written(value)}" for name, value in sorted(parameters.items()))
+        shown["other"] = ", ".join(f"{name} {written(value)}" for name, value in sorted(parameters.items()))
         return shown
 
     def designs_of(self, rows: NDArray[np.int64]) -> int:
@@ -179,6 +187,11 @@ class Study:
             oriented.append(orient(address, scores))
         return np.stack(oriented, axis=1), finite
 
+    def _plane(self, risk: str | None, loss: str | None) -> tuple[tuple[str, str], Floats, NDArray[np.int64]]:
+        """Return two axes, and the objectives on them."""
+        axes = (self.axis("risk", risk), self.axis("loss", loss))
+        return axes, *self.objectives(axes)
+
     def frontier(self, risk: str | None = None, loss: str | None = None, *more: str) -> pl.DataFrame:
         """Return the candidates that no other dominates, in order of risk; any number of further objectives.
 
@@ -203,7 +216,7 @@ class Study:
         >>> study.dominated_by("exposed", "hellinger")["dominated_by"].to_list()
         [0, 0, 2, 2, 0, 0, 1, 0]
         """
-        points, rows = self.objectives([self.axis("risk", risk), self.axis("loss", loss)])
+        _, points, rows = self._plane(risk, loss)
         counts = dominated_by(points).tolist()
         return tidy([{"id": i, "dominated_by": n} for i, n in zip(self.ids[rows].tolist(), counts, strict=True)])
 
@@ -216,7 +229,7 @@ class Study:
         >>> study.trade_offs("exposed", "hellinger").select("id", "from", "to").rows()[-1]
         (2, 0.2356..., inf)
         """
-        points, rows = self.objectives([self.axis("risk", risk), self.axis("loss", loss)])
+        _, points, rows = self._plane(risk, loss)
         ids, (x, y) = self.ids[rows].tolist(), points.T
         winners = linear_winners(x, y) if len(points) else []
         return tidy(
@@ -225,7 +238,7 @@ class Study:
 
     def near_frontier(self) -> list[int]:
         """Return the numbers of the candidates on the frontier or dominated by few others."""
-        points, rows = self.objectives([self.axis("risk", None), self.axis("loss", None)])
+        _, points, rows = self._plane(None, None)
         return self.ids[rows[dominated_by(points) <= _NEAR]].tolist()
 
     def pick(
@@ -284,8 +297,7 @@ class Study:
         >>> choice.reason, choice.better.candidate
         ('it was named, not chosen by a rule', 6)
         """
-        axes = (self.axis("risk", risk), self.axis("loss", loss))
-        points, rows = self.objectives(axes)
+        axes, points, rows = self._plane(risk, loss)
         place = np.flatnonzero(self.ids[rows] == candidate)
         if not len(place):
             why = "has no score on both axes" if (self.ids == candidate).any() else "does not exist"
@@ -301,11 +313,26 @@ class Study:
         >>> [(cloud.design, cloud.seeds, cloud.share, cloud.on_frontier) for cloud in study.clouds()]
         [(1, 2, 1.0, True), (2, 2, 0.0, False), (3, 2, 1.0, True), (4, 2, 1.0, True)]
         """
-        axes = (self.axis("risk", risk), self.axis("loss", loss))
-        points, rows = self.objectives(axes)
+        _, points, rows = self._plane(risk, loss)
         designs = np.array([self._rows[row][1] for row in rows], dtype=np.int64)
         seed_nos = np.array([self._rows[row][2] for row in rows], dtype=np.int64)
         return clouds(points, designs, seed_nos)
+
+    def gains(self, risk: str | None = None, loss: str | None = None) -> Gains:
+        """Compare the designed candidates with all others: how many they beat, and what the best of either side score.
+
+        >>> import quadrille as qd
+        >>> cloud = qd.grid(qd.RandomSwap, swap=[["Edu"], ["Race"]], pairs=[244, 2442], seed=1)
+        >>> curve = qd.DesignedSwap.curve(shares=[0.5, 1.0], prices=[0.03, 0.3], seed=1)
+        >>> measures = ["exposed", "hellinger"]
+        >>> study = qd.search(qd.datasets.cps8d(), [cloud, curve], measures, out="both", progress=False)
+        >>> found = study.gains()
+        >>> found.beaten, found.random, found.designed
+        (4, 4, 4)
+        """
+        axes, points, rows = self._plane(risk, loss)
+        methods = [self._designs[self._rows[row][1]]["method"] for row in rows]
+        return gains_of(axes, points, np.array([method == DesignedSwap.__name__ for method in methods], dtype=bool))
 
     def recipe(self, candidate: int) -> Recipe:
         """Return the recipe of a candidate, with its seed.
@@ -319,7 +346,7 @@ class Study:
         """
         with closing(Store.open(self.path)) as store, intact(self.path):
             design, seed = store.recipe_parts(candidate)
-        return recipe_from_json(json.dumps({**json.loads(design), "seed": seed}))
+        return Recipe.from_json(json.dumps({**json.loads(design), "seed": seed}))
 
     @property
     def source(self) -> dict[str, str | None]:
@@ -350,8 +377,24 @@ class Study:
 
     def counts(self) -> dict[str, int]:
         """Count the candidates by status."""
-        found = [row[3] for row in self._rows]
-        return {"pending": found.count(None), **{name: found.count(code) for code, name in enumerate(STATUS)}}
+        codes = [row[3] for row in self._rows]
+        return {"pending": codes.count(None), **{name: codes.count(code) for code, name in enumerate(STATUS)}}
+
+    def reasons(self) -> list[Reason]:
+        """Return why candidates could not be done, and what would help, the most frequent reason first.
+
+        >>> import quadrille as qd
+        >>> recipes = qd.grid(qd.RandomSwap, swap=[["Race"]], pairs=[244, 8000], seed=range(2))
+        >>> study = qd.search(qd.datasets.cps8d(), recipes, ["hellinger"], out="too-many", progress=False)
+        >>> [(why.candidates, why.status, why.reason) for why in study.reasons()]
+        [(2, 'infeasible', '8,000 pairs cannot be drawn for swapping Race: the maximum is 7,080.')]
+        """
+        undone: list[tuple[str, str]] = [(STATUS[row[3]], row[4] or "") for row in self._rows if row[3]]
+        reasons: list[Reason] = []
+        for (status, text), candidates in Counter(undone).most_common():
+            reason, _, hint = text.partition("\n")
+            reasons.append(Reason(status, reason, hint, candidates))
+        return reasons
 
     def runs(self, design: int | None = None) -> pl.DataFrame:
         """Return the scores of the runs of a design: a row per measure, a column "run N" per run, N its candidate.
@@ -367,8 +410,7 @@ class Study:
         >>> study.runs().columns
         ['family', 'measure', 'better', 'run 1', 'run 2', 'run 3']
         """
-        rows = self.frame().to_dicts()
-        known = sorted({int(row["design"]) for row in rows})
+        known = sorted({row[1] for row in self._rows})
         if design is None and len(known) > 1:
             raise InputError(
                 f"The study {str(self.path)!r} has {len(known):,} designs, and runs differ by seed only. "
@@ -379,22 +421,16 @@ class Study:
             raise InputError(
                 f"The study {str(self.path)!r} has no design {design!r}. Its designs are in study.frame()."
             )
-        runs = [row for row in rows if row["design"] == wanted and any(row[m] is not None for m in self.measures)]
+        runs = [row for row in self._rows if row[1] == wanted and any(score is not None for score in row[7:])]
         if not runs:
             raise InputError(f"No run of this design in the study {str(self.path)!r} has a score. Finish the search.")
-        runs.sort(key=lambda row: int(row["id"]))
-        ordered = sorted(self.measures, key=lambda address: FAMILIES.index(family(address)))
-        return tidy(
-            [
-                {
-                    "family": family(address),
-                    "measure": address,
-                    "better": measure_of(address).direction,
-                    **{f"{RUN}{run['id']}": run[address] for run in runs},
-                }
-                for address in ordered
-            ]
-        )
+        rows: list[dict[str, object]] = []
+        for address in sorted(self.measures, key=lambda address: FAMILIES.index(family(address))):
+            column = 7 + self.measures.index(address)
+            scores = {f"{RUN}{row[0]}": row[column] for row in runs}
+            better = measure_of(address).direction
+            rows.append({"family": family(address), "measure": address, "better": better, **scores})
+        return tidy(rows)
 
 
 def _is_score(value: object) -> bool:
@@ -413,14 +449,14 @@ def _rate(parameters: Mapping[str, Any], n: int) -> float | None:
     return rate if isinstance(rate, float) else None
 
 
-def _written(value: object) -> str:
-    """Write a value for a table: lists with plus signs, what is linked by its parent."""
+def written(value: object) -> str:
+    """Write a value of a parameter in words: lists with plus signs, what is linked by its parent."""
     if isinstance(value, list):
         listed = cast("list[object]", value)
         return " + ".join("*".join(cast("list[str]", each)) if isinstance(each, list) else str(each) for each in listed)
     if isinstance(value, dict):
         links = cast("dict[str, object]", value)
-        return "; ".join(f"{parent}: {_written(each)}" for parent, each in links.items())
+        return "; ".join(f"{parent}: {written(each)}" for parent, each in links.items())
     return str(value)
 
 

@@ -15,14 +15,13 @@ import numpy as np
 from quadrille import kernels
 from quadrille.data import Codes, Cross, Data
 from quadrille.errors import InfeasibleError, QuadrilleError
-from quadrille.measure.axes import measure_of
+from quadrille.measure import measure_of
 from quadrille.measure.base import Address
 from quadrille.randomness import Stream
-from quadrille.recipe import Exchange, Prepared
+from quadrille.recipe import Exchange, Prepared, Recipe
 from quadrille.score.evaluator import Evaluator
 from quadrille.study.store import DONE, FAILED, INFEASIBLE, Pending, Result, seed_of
 from quadrille.summary import Table
-from quadrille.swap import recipe_from_json
 
 _CODES = {
     "hellinger": kernels.HELLINGER,
@@ -53,20 +52,20 @@ class FusedScorer:
             start=np.array(small),
         )
         self._words = 0  # what the last draw of this exchange needed
-        self._lane: tuple[Exchange, Codes, Codes, Codes] | None = None
+        self._latest: tuple[Exchange, Codes, Codes, Codes] | None = None
 
     @classmethod
     def build(cls, data: Data, measures: Sequence[str]) -> FusedScorer | None:
-        """Return the fast lane for these measures, or None if they need the plain path."""
+        """Return the scorer of these measures, or None if they need a plan."""
         calls = [Address.parse(address) for address in measures]
         plain = any(call.margin or call.where or call.name not in _CODES for call in calls)
         if plain or data.weight is not None or not Cross.of(data, data.keys).dense:
             return None
-        kinds = [measure_of(address).bound(call) for address, call in zip(measures, calls, strict=True)]
+        kinds = [measure_of(address).with_options(call) for address, call in zip(measures, calls, strict=True)]
         return cls(data, [(_CODES[kind.name], kind.options.get("n", 0)) for kind in kinds])
 
     def run(self, exchange: Exchange, stream: Stream) -> tuple[float, ...] | None:
-        """Draw and score one candidate; None when it must go the plain way."""
+        """Draw and score one candidate; None when that needs a plan."""
         log, part, cell_at = self._prepared(exchange)
         out = np.empty(len(self._table.start))
         _, pool, pair_uniform, pairs, name = exchange
@@ -80,11 +79,11 @@ class FusedScorer:
 
     def _prepared(self, exchange: Exchange) -> tuple[Codes, Codes, Codes]:
         """Return a log, the part of each cell's number that moves, and the cell at each place of the pool."""
-        if self._lane is None or self._lane[0] is not exchange:
+        if self._latest is None or self._latest[0] is not exchange:
             self._words = 64 + 6 * exchange.pairs
             log = np.zeros(2 * exchange.pairs + 2, dtype=np.int64)
-            self._lane = exchange, log, self._cross.part(exchange.columns), self._cells[exchange.pool.order]
-        return self._lane[1:]
+            self._latest = exchange, log, self._cross.part(exchange.columns), self._cells[exchange.pool.order]
+        return self._latest[1:]
 
 
 Task = TypeVar("Task")
@@ -96,11 +95,11 @@ Chunk = tuple[Sequence[Pending], dict[int, str]]
 class Scorer:
     """The data, prepared for some measures and for the design at hand."""
 
-    def __init__(self, data: Data, measures: Sequence[str]) -> None:
+    def __init__(self, data: Data, measures: Sequence[str], evaluator: Evaluator | None = None) -> None:
         self._data = data
-        self._evaluator = Evaluator(data, measures)
+        self._evaluator = evaluator or Evaluator(data, measures)
         self._blank = (None,) * len(measures)
-        self._lane = FusedScorer.build(data, measures)
+        self._fused = FusedScorer.build(data, measures)
         self._design = ""
         self._latest: Prepared | None = None
 
@@ -109,21 +108,21 @@ class Scorer:
         candidates, designs = chunk
         return [self._score(candidate, designs[candidate.design]) for candidate in candidates]
 
-    def _drawer(self, design: str) -> Prepared:
+    def _prepared(self, design: str) -> Prepared:
         if self._latest is None or design != self._design:
-            self._latest = recipe_from_json(design).prepared(self._data)
+            self._latest = Recipe.from_json(design).prepared(self._data)
             self._design = design
         return self._latest
 
     def _score(self, candidate: Pending, design: str) -> Result:
         started = time.perf_counter()
         try:
-            drawer, stream = self._drawer(design), Stream.of(seed_of(candidate.seed), design)
-            quick = self._lane.run(drawer.exchange, stream) if self._lane and drawer.exchange else None
-            values, reason = (quick, "") if quick else self._evaluator.values(drawer.draw(stream))
+            prepared, stream = self._prepared(design), Stream.of(seed_of(candidate.seed), design)
+            quick = self._fused.run(prepared.exchange, stream) if self._fused and prepared.exchange else None
+            values, reason = (quick, "") if quick else self._evaluator.values(prepared.draw(stream))
             status = DONE
         except QuadrilleError as error:
-            values, reason = self._blank, str(error)
+            values, reason = self._blank, f"{error.reason}\n{error.hint}".strip()
             status = INFEASIBLE if isinstance(error, InfeasibleError) else FAILED
         return Result(candidate.id, status, reason, time.perf_counter() - started, values)
 
@@ -193,20 +192,20 @@ def _safe_path() -> Generator[None]:
             os.environ["PYTHONSAFEPATH"] = before
 
 
-_bench: Scorer | None = None
+_scorer: Scorer | None = None
 
 
 def begin(parent: int, data: Data, measures: Sequence[str]) -> None:
     """Prepare a worker."""
-    global _bench  # noqa: PLW0603  # the one object a worker process holds
+    global _scorer  # noqa: PLW0603  # the one object a worker process holds
     end_with(parent)
-    _bench = Scorer(data, measures)
+    _scorer = Scorer(data, measures)
 
 
 def run(chunk: Chunk) -> list[Result]:
     """Score a chunk in a worker."""
-    assert _bench is not None
-    return _bench.run(chunk)
+    assert _scorer is not None
+    return _scorer.run(chunk)
 
 
 def end_with(parent: int) -> None:

@@ -208,7 +208,7 @@ class Pairing:
         return pairs
 
     def exchange(self, count: int, stream: str) -> Exchange | None:
-        """Describe the draw for the fast lane, if so many pairs may exist."""
+        """Describe the draw for the fused scorer, if so many pairs may exist."""
         if count > self.bound:
             return None
         return Exchange(self.moved, self._pool, self._pair_uniform, count, stream)
@@ -238,8 +238,8 @@ class Pairing:
         error = InfeasibleError(count, maximum, exact=exact, where=str(self.rule))
         if not self.rules:
             return error
-        without = f"{error} Without the rules at most {self.bound_without_rules():,} are possible."
-        return infeasible(without, count, maximum, exact)
+        without = f"Without the rules at most {self.bound_without_rules():,} are possible."
+        return infeasible(error.reason, count, maximum, exact, hint=f"{error.hint} {without}")
 
     def _attempt(self, count: int, stream: Stream) -> tuple[Pairs, int]:
         pool = self._pool

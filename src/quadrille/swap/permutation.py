@@ -168,11 +168,12 @@ def refuse_small_groups(sizes: Ints, half: Ints, name: str) -> None:
     if len(short):
         c = int(short[0])
         where = f" in {len(short):,} of {len(half):,} classes" if len(half) > 1 else ""
-        message = (
+        reason = (
             f"The groups of column {name!r} are too small{where}: {half[c]:,} records of each are asked for, "
-            f"and the smaller group has {smaller[c]:,}. Ask for fewer records or a lower rate."
+            f"and the smaller group has {smaller[c]:,}."
         )
-        raise infeasible(message, int(half.sum()), int(np.minimum(half, smaller).sum()), exact=True)
+        most = int(np.minimum(half, smaller).sum())
+        raise infeasible(reason, int(half.sum()), most, exact=True, hint="Ask for fewer records or a lower rate.")
 
 
 _OWNER = "PermutationSwap"
@@ -304,8 +305,8 @@ class PermutationSwap(Recipe):
         n = np.bincount(of, minlength=count)
         if self.records is not None:
             if self.records > data.n:
-                message = f"{self.records:,} records cannot move in a file of {data.n:,}. Ask for fewer."
-                raise infeasible(message, self.records, data.n, exact=True)
+                reason = f"{self.records:,} records cannot move in a file of {data.n:,}."
+                raise infeasible(reason, self.records, data.n, exact=True, hint="Ask for fewer.")
             return Classes(data, self.within, of, n, np.array([self.records / data.n]), np.array([self.records]))
         column = self.rate if isinstance(self.rate, str) else None
         rate = np.full(count, self.rate) if column is None else class_rates(data, column, of, count, _OWNER)

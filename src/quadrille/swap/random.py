@@ -150,7 +150,8 @@ class RandomSwap(Recipe):
 
     def _check(self, data: Data) -> None:
         for name in ("swap", "same", "different"):
-            require_columns(data, getattr(self, name), f"'{name}' of RandomSwap")
+            if getattr(self, name):
+                require_columns(data, getattr(self, name), f"'{name}' of RandomSwap")
         refuse_fixed(data, self.swap)
         refuse_one_area(data, (*self.swap, *carried(data, self.swap, self.same)))
 

@@ -1,18 +1,24 @@
-"""The error of swapping in closed form, before any draw; rounding beside it; correction by the user; the least loss."""
+"""The error of swapping in closed form, before any draw, next to that of rounding; correction; the least loss."""
 
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from quadrille.swap.permutation import PermutationSwap
 from quadrille.theory.bound import Bound, Certificate, Point, least_loss
-from quadrille.theory.budget import RateFor, rate_for
-from quadrille.theory.correction import Corrected, correct
-from quadrille.theory.equivalent import equivalent_records, equivalent_table, error_of_counts, rounding_error
-from quadrille.theory.flows import pairs_between
+from quadrille.theory.correction import Corrected, correct, correct_published
+from quadrille.theory.equivalent import RateFor, equivalent_records, equivalent_table, rate_for, rounding_error
+from quadrille.theory.expected import pairs_between
 from quadrille.theory.moments import Error, large_n_error, swap_error
 from quadrille.theory.prediction import Predicted, Prediction, predict, predictions
 from quadrille.theory.tables import (
+    CellErrors,
     ExpectedChiSquare,
+    compare_errors,
     expected_chi_square,
     expected_table,
     realised,
-    realised_of_counts,
     sampling_error,
     sampling_table,
     table_error,
@@ -20,6 +26,7 @@ from quadrille.theory.tables import (
 
 __all__ = [
     "Bound",
+    "CellErrors",
     "Certificate",
     "Corrected",
     "Error",
@@ -28,10 +35,11 @@ __all__ = [
     "Predicted",
     "Prediction",
     "RateFor",
+    "compare_errors",
     "correct",
+    "correct_published",
     "equivalent_records",
     "equivalent_table",
-    "error_of_counts",
     "expected_chi_square",
     "expected_table",
     "large_n_error",
@@ -41,10 +49,28 @@ __all__ = [
     "predictions",
     "rate_for",
     "realised",
-    "realised_of_counts",
     "rounding_error",
     "sampling_error",
     "sampling_table",
     "swap_error",
     "table_error",
 ]
+
+_OLD = {"error_of_counts": "compare_errors", "realised_of_counts": "realised"}
+"""Functions of an earlier version for tables of counts, and what takes a table of counts now."""
+
+
+def __getattr__(name: str) -> object:
+    if name not in _OLD:
+        raise AttributeError(f"module 'quadrille.theory' has no attribute {name!r}")
+    now = f'quadrille.theory.{_OLD[name]}(table, PermutationSwap("column", ...))'
+    warnings.warn(f"quadrille.theory.{name} is now {now}.", DeprecationWarning, stacklevel=2)
+    return _of_counts(_OLD[name])
+
+
+def _of_counts(now: str) -> object:
+    def called(table: object, *, rate: Any = None, records: Any = None, kind: Any = "pairs", **options: Any) -> object:
+        found = globals()[now](table, PermutationSwap("column", rate=rate, records=records, kind=kind), **options)
+        return found.frame() if isinstance(found, CellErrors) else found
+
+    return called

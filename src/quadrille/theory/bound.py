@@ -1,19 +1,19 @@
-"""The least loss at a given exposure, over all tables with the same one-way margins (derivations/bound.md)."""
+"""The least loss at a given exposure, over all tables with the same one-way margins (bound.md)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import fsum, inf, isfinite, nan, prod
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, SupportsFloat, cast
+from math import fsum, inf, nan, prod
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from quadrille.data import Cross, Data, require_columns, require_data, tidy
 from quadrille.errors import InputError, ParameterError, bad_parameter
-from quadrille.params import names, one_of, whole
+from quadrille.params import as_float, names, one_of, whole
 
 if TYPE_CHECKING:
     import polars as pl
@@ -126,7 +126,7 @@ class Certificate:
     """`loss^power >= height - price * exposed`, for every table with the same one-way margins.
 
     The multipliers, one per category that occurs, variable by variable, are the proof:
-    `quadrille.theory.bound.certify` checks them (derivations/bound.md, 3).
+    `quadrille.theory.bound.certify` checks them (bound.md, 3).
 
     Example
     -------
@@ -156,7 +156,7 @@ class Certificate:
 
 
 def certify(counts: Counts, loss: Loss, n: int, price: float, multipliers: Floats) -> tuple[Certificate, Floats]:
-    """Return the inequality that a price per exposed record and multipliers of margins prove (derivations/bound.md, 3).
+    """Return the inequality that a price per exposed record and multipliers of margins prove (bound.md, 3).
 
     Return also the count at which each cell attains its minimum. Any price of 0 or more and any multipliers give a
     true inequality.
@@ -232,16 +232,11 @@ class Columns:
         return cls(pairs[:, 0], pairs[:, 1].astype(np.float64))
 
 
-@dataclass(frozen=True)
-class Solved:
-    """The best inequality for an exposure, and whether it is the optimum of the programme."""
+def solve(counts: Counts, loss: Loss, n: int, exposed: float, columns: Columns) -> tuple[Certificate, Status, Columns]:
+    """Find the inequality that is strongest at `exposed`, and whether it is the optimum of the programme.
 
-    certificate: Certificate
-    status: Status
-
-
-def solve(counts: Counts, loss: Loss, n: int, exposed: float, columns: Columns) -> tuple[Solved, Columns]:
-    """Find the inequality that is strongest at `exposed`; return also the columns, for the next exposure."""
+    Return also the columns, for the next exposure.
+    """
     unit = counts.records if loss.per_record else 1.0
     best, status = Certificate(0.0, 0.0), "lower"
     for _ in range(_ROUNDS):
@@ -255,7 +250,7 @@ def solve(counts: Counts, loss: Loss, n: int, exposed: float, columns: Columns) 
             status = "unreachable" if over > 1e-6 else "optimal"
             break
         columns = columns.joined(counts, g)
-    return Solved(best, status), columns
+    return best, status, columns
 
 
 def _master(
@@ -284,7 +279,7 @@ def _master(
     rows = np.concatenate([cell, np.full(many + 1, len(counts.f))])
     below = coo_array((np.concatenate([np.ones(many), change]), (rows, np.concatenate([each, each, [last]]))))
     before = float(counts.times @ exposure(counts.f, counts.f, n))
-    result = cast("Callable[..., _Result]", linprog)(
+    result: Any = cast("Any", linprog)(
         np.concatenate([loss.term(f, g), absorbed.cost, [_HIGHEST_PRICE]]),
         A_ub=below.tocsr(),
         b_ub=np.append(counts.times, exposed * counts.records - before),
@@ -295,23 +290,7 @@ def _master(
     if result.status != 0:
         return None
     price = max(0.0, -float(result.ineqlin.marginals[-1]))
-    return result.fun, float(result.x[-1]), price, result.eqlin.marginals[: counts.starts[-1]]
-
-
-class _Duals(Protocol):
-    """The multipliers of a set of rows."""
-
-    marginals: Floats
-
-
-class _Result(Protocol):
-    """What the solver returns."""
-
-    status: int
-    fun: float
-    x: Floats
-    ineqlin: _Duals
-    eqlin: _Duals
+    return float(result.fun), float(result.x[-1]), price, result.eqlin.marginals[: counts.starts[-1]]
 
 
 class _Absorbed(NamedTuple):
@@ -512,10 +491,10 @@ def least_loss(
     points: list[Point] = []
     columns = Columns.start(counts, n)
     for each in asked:
-        solved, columns = solve(counts, LOSSES[loss], n, each, columns)
-        value = max(0.0, solved.certificate.at(each)) ** (1 / LOSSES[loss].power)
-        reached = None if solved.status == "unreachable" else value
-        points.append(Point(each, reached, solved.certificate.price, solved.status, solved.certificate))
+        certificate, status, columns = solve(counts, LOSSES[loss], n, each, columns)
+        value = max(0.0, certificate.at(each)) ** (1 / LOSSES[loss].power)
+        reached = None if status == "unreachable" else value
+        points.append(Point(each, reached, certificate.price, status, certificate))
     return Bound(tuple(points), variables, n, loss, margins, before)
 
 
@@ -551,12 +530,7 @@ def _counted(data: Data, variables: tuple[str, ...], margins: str) -> Counts:
 def _exposures(exposed: object, before: float) -> list[float]:
     given = list(cast("Sequence[object]", exposed)) if isinstance(exposed, list | tuple | np.ndarray) else [exposed]
     must = f"numbers from 0 to {before:.6g}, which the file itself exposes"
-    found: list[float] = []
-    for each in given:
-        number = float(each) if isinstance(each, SupportsFloat) and not isinstance(each, bool) else nan
-        if not isfinite(number) or not 0 <= number <= before + 1e-12:
-            raise bad_parameter(_OWNER, "exposed", must, each)
-        found.append(min(number, before))
-    if not found:
-        raise bad_parameter(_OWNER, "exposed", must, given)
-    return found
+    for value in given or [given]:
+        if not 0 <= as_float(value) <= before + 1e-12:
+            raise bad_parameter(_OWNER, "exposed", must, value)
+    return [min(as_float(value), before) for value in given]

@@ -1,24 +1,24 @@
-"""The unbiased table from a swapped one, with its standard errors (derivations/correction.md)."""
+"""The unbiased table from a swapped one, with its standard errors (correction.md)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, SupportsFloat, cast
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from quadrille.data import tidy
-from quadrille.errors import InputError, ParameterError, bad_parameter
-from quadrille.params import one_of
+from quadrille.errors import InputError, ParameterError, bad_parameter, unknown_name
+from quadrille.params import as_float, one_of
 from quadrille.recipe import Recipe
 from quadrille.swap.permutation import PermutationSwap, records_of
 from quadrille.swap.random import RandomSwap
-from quadrille.theory.flows import pair_scatter, pairs_between, transitions
-from quadrille.theory.labelled import Labelled, labelled, refuse_totals
-from quadrille.theory.spread import Floats, Kind, count_spread, factors
+from quadrille.theory.expected import pair_scatter, pairs_between, transitions
+from quadrille.theory.moments import Floats, Kind, count_spread, factors
 from quadrille.theory.tables import approximate
+from quadrille.theory.tally import Labelled, labelled, refuse_totals
 
 if TYPE_CHECKING:
     import polars as pl
@@ -31,7 +31,7 @@ _UNIFORM = 12
 """The variance of a uniform number is the square of its range divided by this."""
 
 
-def undone(values: Floats, pairs: int, sampler: str) -> tuple[Floats, Floats]:
+def inverted(values: Floats, pairs: int, sampler: str) -> tuple[Floats, Floats]:
     """Return corrected counts and variances; the swapped variable's levels, all of them held, are in the columns."""
     counts, row = values.sum(axis=0), values.sum(axis=1, keepdims=True)
     q = transitions(counts, pairs_between(counts, pairs, sampler))
@@ -58,7 +58,7 @@ def undone(values: Floats, pairs: int, sampler: str) -> tuple[Floats, Floats]:
 
 
 def _varying_pairs(counts: Floats, pairs: int, sampler: str, mean: Floats, back: Floats) -> Floats:
-    """Return what the scatter of the numbers of pairs adds to the variances (derivations/correction.md, formula 5)."""
+    """Return what the scatter of the numbers of pairs adds to the variances (correction.md, formula 5)."""
     gain = mean[:, None, :] - mean[:, :, None]
     return np.einsum("rab,ac,bc->rc", pair_scatter(counts, pairs, sampler, gain), back, back)
 
@@ -91,6 +91,8 @@ Margins = tuple[ArrayLike, ArrayLike]
 class Corrected:
     """The corrected table and its standard errors, cell by cell; `negative` counts cells that came out below 0.
 
+    `f` is the factor that was used, or those of the classes. `unchecked` says what could not be checked, if anything.
+
     Example
     -------
     >>> import quadrille as qd
@@ -104,6 +106,8 @@ class Corrected:
     given: Labelled
     negative: int
     note: str
+    f: float | Mapping[str, float] | None = None
+    unchecked: str = ""
 
     def frame(self) -> pl.DataFrame:
         """Return one row per cell: labels, swapped count, corrected count, standard error.
@@ -165,9 +169,11 @@ def correct(
     if isinstance(table, Mapping):
         if recipe is not None:
             raise ParameterError("correct needs an f for each class, not a recipe, when the tables are given by class.")
-        by_class = _tables(cast("Mapping[object, object]", table), no_totals=no_totals)
-        return _by_class(by_class, f, swapped, kind, margins)
-    given = _table(table, no_totals=no_totals)
+        by_class = cast("Mapping[object, object]", table)
+        return _by_class(by_class, f, swapped, kind, margins, no_totals=no_totals)
+    given = labelled(table, _OWNER)
+    if not no_totals:
+        refuse_totals(given, _OWNER)
     _check_margins(given.values, margins)
     _refuse_part(f, int(given.values.sum()))
     turned = _turned(given, swapped)
@@ -176,6 +182,146 @@ def correct(
     if turned:
         corrected, variance = corrected.T, variance.T
     return _result(corrected, variance, given, note)
+
+
+def correct_published(
+    table: object,
+    f: Mapping[str, float],
+    *,
+    records: int | None = None,
+    sizes: Mapping[str, int] | None = None,
+    kind: Kind = "pairs",
+    of_class: str | None = None,
+    class_column: str | None = None,
+    swapped: str = "column",
+    no_totals: bool = False,
+    where: str = "the note",
+) -> Corrected:
+    """Return `correct` of a published table, with what a methods note says of the swap.
+
+    A table that does not count all records of the file, or of its class, is refused: f is for tables of all of them.
+
+    Parameters
+    ----------
+    table : a frame whose first column holds labels.
+    f : the published factor of each class by its label, such as "Sex = Male"; by "" for the file as a whole.
+    records, sizes : the number of records of the file, and of each class, as far as the note says.
+    kind, swapped, no_totals : as in `correct`.
+    of_class : the class that the table counts, where f is given by class; its values, "Male", do where they are clear.
+    class_column : or the column of the table that holds the classes; the result is their sum. A row that a class lacks
+        counts none there.
+    where : what to call the note in messages.
+
+    Example
+    -------
+    >>> import polars as pl
+    >>> import quadrille as qd
+    >>> table = pl.DataFrame({"MS": ["a", "b"], "young": [30, 20], "old": [20, 30]})
+    >>> qd.theory.correct_published(table, {"": 0.2}, records=100).table.round(3).tolist()
+    [[31.25, 18.75], [18.75, 31.25]]
+    """
+    from quadrille.io.frames import to_polars
+
+    if of_class is not None and class_column is not None:
+        raise ParameterError("Give 'of_class' for a table of one class, or 'class_column' for one of all of them.")
+    note = _Note(f, records, sizes or {}, where)
+    if (of_class is not None or class_column is not None) and "" in f:
+        raise ParameterError(f"{where[0].upper()}{where[1:]} has one f for the whole file and no classes. Name none.")
+    frame = to_polars(table)
+    if class_column is not None:
+        tables, factor = note.by_class(frame, class_column), f
+    else:
+        label = note.class_of(of_class)
+        note.check_total(frame, label)
+        tables, factor = frame, f[label]
+    found = correct(tables, cast("Any", factor), swapped=swapped, kind=kind, no_totals=no_totals)
+    by_class = of_class is not None or class_column is not None
+    return replace(found, f=factor, unchecked=_UNCHECKED if by_class and not sizes else "")
+
+
+_UNCHECKED = "not checked: whether the table counts all records of the class; the note does not say how many"
+
+
+@dataclass(frozen=True)
+class _Note:
+    """What a methods note says: f by class, or by "" for the file as a whole, and numbers of records."""
+
+    f: Mapping[str, float]
+    records: int | None
+    sizes: Mapping[str, int]
+    where: str
+
+    def class_of(self, name: str | None) -> str:
+        """Return the class of a table as the note writes it."""
+        if name is not None:
+            return self._named(name)
+        if "" in self.f:
+            return ""
+        labels = [repr(label) for label in self.f]
+        some = ", ".join(labels[:3]) + (f" and {len(labels) - 3:,} more" if len(labels) > 3 else "")
+        raise ParameterError(
+            f"{self.where[0].upper()}{self.where[1:]} gives f by class: {some}. Name the class that the table counts "
+            "with --class, or the column of the table that holds the classes with --class-column (in Python: of_class, "
+            "class_column)."
+        )
+
+    def _named(self, name: str) -> str:
+        """Return a class as the note writes it; its values alone do where they are not ambiguous."""
+        plain = _plain(name)
+        alike = [label for label in self.f if plain in (_plain(label), _plain(_values(label)))]
+        if len(alike) != 1:
+            raise unknown_name("class", name, self.f, where=self.where)
+        return alike[0]
+
+    def check_total(self, table: pl.DataFrame, label: str) -> None:
+        """Refuse a table that does not count all records of the file, or of its class."""
+        expected = self.sizes.get(label) if label else self.records
+        numbers = [value for row in table.rows() for value in row[1:]]
+        counted = int(sum(numbers)) if all(isinstance(value, int | float) for value in numbers) else None
+        if expected is not None and counted != expected:
+            which = f"of the class {label!r}" if label else "of the file"
+            raise InputError(
+                f"The table does not count all {expected:,} records {which}, and f is for tables of all of them. "
+                "Correct the whole table, then take the part you need."
+            )
+
+    def by_class(self, table: pl.DataFrame, column: str) -> dict[str, pl.DataFrame]:
+        """Split a table by its column of classes; a row that a class lacks counts none there."""
+        if column not in table.columns:
+            raise unknown_name("column", column, table.columns, where="the table")
+        if table.width <= 2:
+            raise InputError("Besides the column of classes the table needs one of labels and at least one of counts.")
+        rest = table.drop(column)
+        head = rest.columns[0]
+        labels = [self._named("" if value is None else str(value)) for value in table[column].to_list()]
+        lacking = [label for label in self.f if label not in labels]
+        if lacking:
+            raise InputError(
+                f"The table lacks {len(lacking):,} of the {len(self.f):,} classes of the note, such as {lacking[0]!r}. "
+                "Give the table of all of them, or of one with --class (in Python: of_class)."
+            )
+        none = dict.fromkeys(rest.columns[1:], 0)
+        every = dict.fromkeys(rest[head].to_list())
+        tables: dict[str, pl.DataFrame] = {}
+        for label in self.f:
+            own = [row for row, of in zip(rest.to_dicts(), labels, strict=True) if of == label]
+            by_row = {row[head]: row for row in own}
+            if len(by_row) < len(own):
+                raise InputError(
+                    f"The class {label!r} has two rows with the same label. Add them up, or name them apart."
+                )
+            tables[label] = tidy([by_row.get(name, {head: name, **none}) for name in every])
+            self.check_total(tables[label], label)
+        return tables
+
+
+def _values(label: str) -> str:
+    """Take the names of the variables off a class such as "Region = north, Sex = Male"."""
+    return ", ".join(part.partition(" = ")[2] or part for part in label.split(", "))
+
+
+def _plain(label: str) -> str:
+    return "".join(label.split()).casefold()
 
 
 def _correct(values: Floats, f: object, recipe: Recipe | None, kind: Kind) -> tuple[Floats, Floats, str]:
@@ -199,7 +345,7 @@ def _by_f(values: Floats, f: float, kind: Kind) -> tuple[Floats, Floats]:
     k = min(max(step * round(f * (n - 1) / step), 2 if f else 0), int(n) // step * step)
     found = factors(kind, (np.float64(n),), np.float64(k))
     spread = count_spread(n, row, column, cell)
-    variance = sum(x * y for x, y in zip(found.parts, spread.parts, strict=True))
+    variance = found.variance(spread)
     return corrected, np.maximum(variance, 0.0) / (1 - f) ** 2
 
 
@@ -214,7 +360,7 @@ def _random(values: Floats, recipe: RandomSwap, n: int) -> tuple[Floats, Floats,
         return (*_by_f(values, _checked_f(2 * pairs / (n - 1)), "pairs"), "")
     present = values.sum(axis=0) > 0
     corrected, variance = np.zeros_like(values), np.zeros_like(values)
-    corrected[:, present], variance[:, present] = undone(values[:, present], pairs, recipe.sampler)
+    corrected[:, present], variance[:, present] = inverted(values[:, present], pairs, recipe.sampler)
     levels = int(present.sum())
     return corrected, variance, "" if levels <= 2 else approximate(levels)
 
@@ -235,47 +381,32 @@ def _published(recipe: Recipe, n: int) -> tuple[Kind, float]:
     return recipe.kind, int(records_of(recipe.kind, np.array([recipe.rate]), np.array([n]))[0]) / (n - 1)
 
 
-def _table(table: object, *, no_totals: bool) -> Labelled:
-    given = labelled(table, _OWNER)
-    if not no_totals:
-        refuse_totals(given, _OWNER)
-    return given
-
-
-def _tables(tables: Mapping[object, object], *, no_totals: bool) -> dict[object, Labelled]:
-    """Read the tables of all classes; a small one may equal a total by chance, so their sum is looked at."""
-    found = {name: labelled(table, _OWNER) for name, table in tables.items()}
-    shapes = {(each.rows, each.columns) for each in found.values()}
-    if len(shapes) == 1 and not no_totals:
-        first = next(iter(found.values()))
-        total = np.sum([each.values for each in found.values()], axis=0)
-        refuse_totals(Labelled(total, first.row_name, first.rows, first.columns), _OWNER)
-    return found
-
-
 def _by_class(
-    given: Mapping[object, Labelled],
+    tables: Mapping[object, object],
     f: float | Mapping[object, float] | None,
     swapped: str,
     kind: Kind,
     margins: Margins | None,
+    *,
+    no_totals: bool,
 ) -> Corrected:
     """Correct class by class and add up; classes are swapped independently."""
+    given = {name: labelled(table, _OWNER) for name, table in tables.items()}
     if not given or (isinstance(f, Mapping) and set(f) != set(given)):
         raise ParameterError("correct needs one table and one f for each class.")
-    shapes = {(each.rows, each.columns) for each in given.values()}
-    if len(shapes) > 1:
+    if len({(each.rows, each.columns) for each in given.values()}) > 1:
         raise InputError("The tables of the classes differ in rows or columns. Give all of them the same.")
-    first = next(iter(given.values()))
-    _turned(first, swapped)  # says what is wrong with the word; rows and columns enter alike
+    total = replace(next(iter(given.values())), values=np.sum([each.values for each in given.values()], axis=0))
+    if not no_totals:  # a small table may equal a total by chance, so their sum is looked at
+        refuse_totals(total, _OWNER)
+    _turned(total, swapped)  # says what is wrong with the word; rows and columns enter alike
+    _check_margins(total.values, margins)
     parts = [
         _correct(each.values, f[name] if isinstance(f, Mapping) else f, None, kind) for name, each in given.items()
     ]
-    total = np.sum([each.values for each in given.values()], axis=0)
-    _check_margins(total, margins)
     corrected = np.sum([part[0] for part in parts], axis=0)
     variance = np.sum([part[1] for part in parts], axis=0)
-    return _result(corrected, variance, Labelled(total, first.row_name, first.rows, first.columns), "")
+    return _result(corrected, variance, total, "")
 
 
 def _result(corrected: Floats, variance: Floats, given: Labelled, note: str) -> Corrected:
@@ -294,14 +425,15 @@ def _is_lost(values: Floats, variance: Floats) -> bool:
 
 
 def _checked_f(f: object) -> float:
-    if isinstance(f, bool) or not isinstance(f, SupportsFloat) or not float(f) >= 0:
+    factor = as_float(f)
+    if not factor >= 0:
         raise bad_parameter(_OWNER, "f", f"a number from 0 to {MOST_F}", f)
-    if float(f) > MOST_F:
+    if factor > MOST_F:
         raise ParameterError(
             f"The 'f' parameter of correct must be at most {MOST_F}. Got {f!r}: a swap of nearly every record leaves "
             "nothing to correct."
         )
-    return float(f)
+    return factor
 
 
 def _refuse_part(f: object, n: int) -> None:

@@ -1,36 +1,44 @@
-"""How much to swap so that the error of a cell equals that of random rounding, for records and for counts."""
+"""How much to swap: until the error of a cell equals that of random rounding, or until a budget is used up."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from math import isfinite
-from typing import TYPE_CHECKING, SupportsFloat, cast
+from dataclasses import dataclass, field
+from math import inf
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from quadrille.data import Data, require_columns, tidy
-from quadrille.errors import ParameterError, bad_parameter
-from quadrille.params import names, one_of, share, whole
-from quadrille.recipe import carried
-from quadrille.swap.permutation import Kind, records_of
-from quadrille.theory.flows import tally
-from quadrille.theory.labelled import Labelled, labelled, refuse_totals
-from quadrille.theory.margin import margin_of
-from quadrille.theory.moments import Error, spread_of_records, swap_error
-from quadrille.theory.spread import Floats, Spread, count_spread, factors
+from quadrille.data import Data, require_columns, require_data, tidy
+from quadrille.errors import InputError, OverlapError, ParameterError, bad_parameter
+from quadrille.expressions import Where
+from quadrille.params import as_float, names, one_of, share, whole
+from quadrille.recipe import carried, refuse_fixed
+from quadrille.swap.permutation import records_of
+from quadrille.theory.moments import (
+    KINDS,
+    Error,
+    Floats,
+    Ints,
+    Kind,
+    Spread,
+    count_spread,
+    factors,
+    spread_of_records,
+)
+from quadrille.theory.tally import Margin, class_index, joint_of, labelled, margin_of, tally
 
 if TYPE_CHECKING:
     import polars as pl
 
 
-Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 Reached = Callable[[Floats], Flags]
 
 NEVER = -1
 _SCANNED = 24
-"""So many records are tried one by one: for cycles the error is a quadratic only beyond 20."""
+"""Up to this number of records each is tried: for cycles the error is a quadratic only beyond 20."""
 
 _POINTS = 8
 
@@ -38,8 +46,7 @@ _POINTS = 8
 def mean_square(kind: Kind, spread: Spread, k: Floats) -> Floats:
     """Return variance + bias^2 of every cell when k records move, one k per cell."""
     found = factors(kind, tuple(np.asarray(size, dtype=float) for size in spread.sizes), k)
-    variance = sum(f * p for f, p in zip(found.parts, spread.parts, strict=True))
-    return np.maximum(variance, 0.0) + (found.bias * spread.bias_sum) ** 2
+    return np.maximum(found.variance(spread), 0.0) + (found.bias * spread.bias_sum) ** 2
 
 
 def admissible(kind: Kind, most: int) -> range:
@@ -147,15 +154,13 @@ def rounding_error(count: int, base: int = 5) -> Error:
     >>> qd.theory.rounding_error(294438).variance
     6.0
     """
-    number = isinstance(cast("object", count), SupportsFloat) and not isinstance(count, bool)
-    if not number or not 0 <= count < 1e300 or int(count) != count:
+    if not 0 <= as_float(count) < 1e300 or int(count) != count:
         raise bad_parameter("rounding_error", "count", "a whole number of 0 or more", count)
     residue = int(count) % checked_base("rounding_error", base)
     return Error(float(count), 0.0, float(residue * (base - residue)))
 
 
 _TABLE = "equivalent_table"
-_Cells = list[tuple[int, dict[str, object]]]
 
 _SLACK = 1e-12
 """A mean square error this little short of the target has reached it: the rest is rounding of the arithmetic."""
@@ -181,7 +186,7 @@ def equivalent_records(
     >>> qd.theory.equivalent_records([1] * 30 + [0] * 70, [1] * 20 + [0] * 80, rmse=2.449)
     16
     """
-    if not isinstance(cast("object", rmse), SupportsFloat) or not isfinite(rmse) or rmse < 0:
+    if not 0 <= as_float(rmse) < inf:
         raise bad_parameter("equivalent_records", "rmse", "a number of 0 or more", rmse)
     spread = spread_of_records(a, b, kind, groups=groups, counts=counts)
     if rmse == 0:
@@ -222,7 +227,7 @@ def equivalent_table(
     """
     one_of(_TABLE, "kind", kind, ("pairs", "cycles"))
     checked_base(_TABLE, base)
-    labels, values = _of_data(table, margin, swap) if isinstance(table, Data) else _of_table(table, margin, swap)
+    split, values, listed = _counted(table, margin, swap)
     n, counts = int(values.sum()), values.ravel()
     residue = counts % base
     target = np.sqrt(residue * (base - residue))
@@ -240,29 +245,27 @@ def equivalent_table(
                 "records": None if found[i] == NEVER else int(found[i]),
                 "closest": int(closest[i]),
             }
-            for i, cell in labels
+            for i, cell in zip(listed.tolist(), split.named(listed), strict=True)
         ]
     )
 
 
-def _of_table(table: object, margin: object, swap: object) -> tuple[_Cells, Floats]:
-    if margin is not None or swap:
-        raise ParameterError("equivalent_table takes 'margin' and 'swap' with a file, not with a table.")
-    given = labelled(table, _TABLE)
-    return list(enumerate(given.cells())), given.values
-
-
-def _of_data(data: Data, margin: str | Sequence[str] | None, swap: Sequence[str] | str) -> tuple[_Cells, Floats]:
-    """Count a margin of a file: moved part in the rows, staying part in the columns."""
+def _counted(
+    table: object, margin: str | Sequence[str] | None, swap: Sequence[str] | str
+) -> tuple[Margin, Floats, Ints]:
+    """Count a table: moved part in the rows, staying part in the columns; return also the cells to report."""
+    if not isinstance(table, Data):
+        if margin is not None or swap:
+            raise ParameterError("equivalent_table takes 'margin' and 'swap' with a file, not with a table.")
+        given = labelled(table, _TABLE)
+        return given.margin, given.values, np.arange(given.values.size)
     if margin is None:
         raise ParameterError("equivalent_table needs a 'margin', such as \"Age*MS\", with a file.")
     moved = names(_TABLE, "swap", swap, least=1)
-    require_columns(data, moved, f"'swap' of {_TABLE}")
-    split = margin_of(data, margin, (*moved, *carried(data, moved)), _TABLE)
-    values = tally(data, split).count[0, 0].astype(float)
-    reached = (values.sum(axis=1) > 0)[:, None] & (values.sum(axis=0) > 0)[None, :]
-    cells = split.ordered(np.flatnonzero(reached.ravel()))
-    return list(zip(cells.tolist(), split.named(cells), strict=True)), values
+    require_columns(table, moved, f"'swap' of {_TABLE}")
+    split = margin_of(table, margin, (*moved, *carried(table, moved)), _TABLE)
+    values = tally(table, split).count[0, 0].astype(float)
+    return split, values, split.reached(values)
 
 
 def _line(rmse: float | Floats) -> float | Floats:
@@ -297,90 +300,178 @@ def _peak(kind: Kind, spread: Spread, most: int, target: Floats) -> Ints:
     return best
 
 
-_OWNER = "error_of_counts"
+_OWNER = "rate_for"
 
 
-def error_of_counts(
-    table: object,
-    *,
-    rate: float | None = None,
-    records: int | None = None,
-    kind: Kind = "pairs",
-    base: int = 5,
-    no_totals: bool = False,
-) -> pl.DataFrame:
-    """Return, for each cell of a two-way table of counts, the error of swapping and that of rounding.
-
-    The variable of the rows or that of the columns is swapped against the other; which of the two does not matter.
-
-    Parameters
-    ----------
-    table : a 2-D array, nested lists, or a frame whose first column holds labels.
-    rate, records : how much is moved; give one of the two.
-    kind : "pairs" or "cycles".
-    base : of random rounding.
-    no_totals : a table in which a row or column equals the sum of the others is refused, unless this says that it is
-        no total.
-
-    Columns: labels, `before`, `expected`, `bias`, `sd`, `rmse`, `relative_rmse`, `rounding_rmse`, and the number of
-    records whose swapping would put as much error into the cell as rounding does: `records`, and the `closest`.
+@dataclass(frozen=True)
+class RateFor:
+    """The rate found and the records it moves; the cell that would break the budget next, None if none does.
 
     Example
     -------
     >>> import quadrille as qd
-    >>> qd.theory.error_of_counts([[30, 20], [20, 30]], rate=0.1)["bias"].round(3).to_list()
-    [-0.505, 0.505, 0.505, -0.505]
+    >>> found = qd.theory.rate_for(qd.datasets.cps8d(), "Age*MS", swap=["Age"], budget=100)
+    >>> round(found.rate, 4), found.records, round(found.rmse, 2)
+    (0.0311, 1518, 99.95)
     """
-    one_of(_OWNER, "kind", kind, ("pairs", "cycles"))
-    given = labelled(table, _OWNER)
-    if not no_totals:
-        refuse_totals(given, _OWNER)
-    checked_base(_OWNER, base)
-    k = _amount(given, rate, records, kind)
-    equivalent = equivalent_table(given, base=base, kind=kind).to_dicts()
-    return tidy([{**_cell(given, place, k, kind), **_rounding(row)} for place, row in enumerate(equivalent)])
+
+    rate: float
+    records: int
+    rmse: float
+    cell: dict[str, object] | None = field(default=None)
 
 
-def _amount(given: Labelled, rate: float | None, records: int | None, kind: Kind) -> int:
-    if (rate is None) == (records is None):
-        raise ParameterError("Give one of 'rate' (share of records) and 'records' (number of records moved).")
-    n = int(given.values.sum())
-    if records is not None:
-        moved = whole(_OWNER, "records", records, least=2)
-        if kind == "pairs" and moved % 2:
-            raise bad_parameter(_OWNER, "records", "even: pairs move two records each", records)
-        if moved > n:
-            raise bad_parameter(_OWNER, "records", f"at most the number of records, {n:,}", records)
-        return moved
-    if isinstance(rate, str):
-        raise bad_parameter(_OWNER, "rate", "a number in (0, 1]: a table has no column of class rates", rate)
-    moved = int(records_of(kind, np.array([share(_OWNER, "rate", rate)]), np.array([n]))[0])
-    if moved < 2:
-        first = (1.5 if kind == "cycles" else 1) / max(n, 1)
-        least = f"The smallest rate that moves two is about {first:.3g}." if n > 1 else ""
-        raise ParameterError(
-            f"The 'rate' parameter of {_OWNER} moves {'one record' if moved else 'no record'} of the table's {n:,}, "
-            f"so there is no error to show. {least}".rstrip()
-        )
-    return moved
+@dataclass(frozen=True, eq=False)
+class _Watched:
+    """The stated cells: their sums in every class, (class, cell), and the mean square error each may have."""
+
+    margin: Margin
+    cells: Ints
+    spread: Spread
+    limit: Floats
 
 
-def _cell(given: Labelled, place: int, k: int, kind: Kind) -> dict[str, object]:
-    values = given.values
-    row, column = divmod(place, values.shape[1])
-    cell, in_row, in_column = values[row, column], values[row].sum(), values[:, column].sum()
-    counts = [cell, in_row - cell, in_column - cell, values.sum() - in_row - in_column + cell]
-    error = swap_error([1, 1, 0, 0], [1, 0, 1, 0], k, kind, counts=counts)
-    return {
-        **given.cells()[place],
-        "before": int(cell),
-        "expected": float(cell) + error.bias,
-        "bias": error.bias,
-        "sd": error.sd,
-        "rmse": error.rmse,
-        "relative_rmse": error.rmse / float(cell) if cell else None,
-    }
+def rate_for(
+    data: Data,
+    margin: str | Sequence[str],
+    *,
+    swap: Sequence[str] | str,
+    budget: float,
+    relative: bool = False,
+    cells: str | None = None,
+    least: int = 1,
+    kind: Kind = "pairs",
+    within: Sequence[str] | str = (),
+    groups: str | None = None,
+    weight: str = "stays",
+    step: float = 0.001,
+) -> RateFor:
+    """Return the largest rate such that it and all smaller rates keep every stated cell within the budget.
+
+    Parameters
+    ----------
+    data, margin, swap : the file, the margin such as "Age*MS", and the variables that move.
+    budget : the largest RMSE allowed in a cell; with `relative` as a share of the cell's total before.
+    cells : which cells, as a condition on the margin's variables such as "Age=<25 & MS=Married"; all unless given.
+    least : cells of fewer records than this are not counted in. 0 with an absolute budget takes empty cells too.
+    kind, within, groups, weight : as in `PermutationSwap`; the same rate in every class.
+    step : within classes, rates are tried in these steps. Without classes every number of records is considered.
+
+    Example
+    -------
+    >>> import quadrille as qd
+    >>> found = qd.theory.rate_for(qd.datasets.cps8d(), "Age*MS", swap=["Age"], budget=100)
+    >>> found.records, found.cell
+    (1518, {'Age': '<25', 'MS': 'Married'})
+    """
+    require_data(data, _OWNER)
+    one_of(_OWNER, "kind", kind, KINDS)
+    one_of(_OWNER, "weight", weight, ("stays", "moves"))
+    moved, classes = names(_OWNER, "swap", swap, least=1), names(_OWNER, "within", within)
+    require_columns(data, moved, f"'swap' of {_OWNER}")
+    refuse_fixed(data, moved)
+    _check_values(budget, least, cells, groups)
+    _refuse_overlap(moved, classes, groups)
+    step = share(_OWNER, "step", step)
+    if (groups is not None) != (kind == "across"):
+        raise InputError(f"{_OWNER} needs 'groups' for kind=\"across\", and only then.")
+    split = margin_of(data, margin, (*moved, *carried(data, moved, classes)), _OWNER)
+    joint = joint_of(data, split, classes=class_index(data, classes), groups=groups, weight=weight)
+    numbers = joint.count.sum(axis=(0, 1)).ravel()
+    stated = _stated(data, split, numbers, cells, max(least, 1) if relative else least)
+    spread = _picked([each for _, each in joint.spreads()], stated)
+    allowed = budget * (spread.value.sum(axis=0) if relative else 1.0)
+    watched = _Watched(split, stated, spread, np.broadcast_to(allowed**2, stated.shape) * (1 + 1e-12))
+    return _whole_file(watched, kind) if not classes else _by_class(watched, kind, step)
 
 
-def _rounding(row: dict[str, object]) -> dict[str, object]:
-    return {name: row[name] for name in ("rounding_rmse", "records", "closest")}
+def _refuse_overlap(moved: Sequence[str], classes: Sequence[str], groups: str | None) -> None:
+    for name in classes:
+        if name in moved or name == groups:
+            other = "swap" if name in moved else "groups"
+            raise OverlapError(
+                f"Column {name!r} is in both 'within' and '{other}' of {_OWNER}. Classes are bounded by columns that "
+                "neither move nor are crossed."
+            )
+
+
+def _check_values(budget: object, least: object, cells: object, groups: object) -> None:
+    if not as_float(budget) >= 0:
+        raise bad_parameter(_OWNER, "budget", "a number of 0 or more", budget)
+    whole(_OWNER, "least", least, least=0)
+    if not isinstance(groups, str | None):
+        raise bad_parameter(_OWNER, "groups", "the name of a column", groups)
+    if not isinstance(cells, str | None):
+        raise bad_parameter(_OWNER, "cells", 'a condition such as "Age=<25 & MS=Married"', cells)
+
+
+def _picked(spreads: list[Spread], cells: Ints) -> Spread:
+    """Join the sums of all classes for some cells."""
+
+    def joined(parts: Sequence[Floats]) -> Floats:
+        return np.concatenate([part[:, cells] for part in parts])
+
+    sizes = tuple(
+        np.concatenate([each.sizes[g] for each in spreads]).astype(float) for g in range(len(spreads[0].sizes))
+    )
+    parts = tuple(joined([each.parts[i] for each in spreads]) for i in range(len(spreads[0].parts)))
+    return Spread(joined([each.value for each in spreads]), sizes, joined([each.bias_sum for each in spreads]), parts)
+
+
+def _stated(data: Data, margin: Margin, numbers: Ints, cells: str | None, least: int) -> Ints:
+    """Return the cells that must keep the budget."""
+    every = np.arange(margin.cells)
+    kept = numbers >= least
+    if cells is not None:
+        codes = margin.codes(every)
+        for condition in Where.parse(cells).conditions:
+            if condition.variable not in margin.variables:
+                raise InputError(f"The condition on {condition.variable!r} is not about the margin of {_OWNER}.")
+            kept &= condition.allowed(data)[codes[condition.variable]]
+    if not kept.any():
+        raise InputError(f"No cell of the margin of {_OWNER} meets the condition and has {least:,} records or more.")
+    return margin.ordered(every[kept])
+
+
+def _whole_file(watched: _Watched, kind: Kind) -> RateFor:
+    """Look for the first number of records that breaks the budget in any cell; the one before is the answer."""
+    spread = watched.spread
+    sizes = tuple(int(size[0, 0]) for size in spread.sizes)
+    one = Spread(spread.value[0], sizes, spread.bias_sum[0], tuple(part[0] for part in spread.parts))
+    most = most_moved(kind, sizes)
+    broken = first_crossing(kind, one, most, lambda error: error > watched.limit)
+    ks = admissible(kind, most)
+    breaks = broken[broken != NEVER]
+    if not len(ks):
+        return RateFor(0.0, 0, 0.0)
+    k = int(breaks.min()) - ks.step if len(breaks) else ks[-1]
+    k = k if k >= ks.start else 0
+    rmse = float(np.sqrt(mean_square(kind, one, np.asarray(float(k)))).max())
+    cell = _name(watched, int(np.flatnonzero(broken == breaks.min())[0])) if len(breaks) else None
+    return RateFor(k / sum(sizes), k, rmse, cell)
+
+
+def _by_class(watched: _Watched, kind: Kind, step: float) -> RateFor:
+    """Try rates upward in small steps; each class rounds its own number of records."""
+    n = np.add.reduce([size[:, 0] for size in watched.spread.sizes]).astype(np.int64)
+    smaller = np.minimum.reduce([size[:, 0] for size in watched.spread.sizes])
+    best, worst = (0.0, 0), 0.0
+    for i in range(1, int(1 / step + 1e-9) + 1):
+        rate = min(i * step, 1.0)
+        k = records_of(kind, np.full(len(n), rate), n)
+        k = np.where(k > 1, k, 0)
+        if kind == "across" and (k // 2 > smaller).any():
+            break
+        found = factors(kind, watched.spread.sizes, k[:, None].astype(float))
+        variance = found.variance(watched.spread)
+        bias = (found.bias * watched.spread.bias_sum).sum(axis=0)
+        error = np.maximum(variance, 0.0).sum(axis=0) + bias**2
+        broken = np.flatnonzero(error > watched.limit)
+        if len(broken):
+            return RateFor(*best, worst, _name(watched, int(broken[0])))
+        best, worst = (rate, int(k.sum())), float(np.sqrt(error.max()))
+    return RateFor(*best, worst)
+
+
+def _name(watched: _Watched, place: int) -> dict[str, object]:
+    return watched.margin.named(watched.cells[[place]])[0]

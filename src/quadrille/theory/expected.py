@@ -1,467 +1,344 @@
-"""Expected cells of a table of independent moves, by level and with weights (derivations/prediction.md)."""
+"""The expected table after random true swaps: how many pairs join each two levels (expected.md)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
-from quadrille.data import Data, require_columns
-from quadrille.errors import InfeasibleError, QuadrilleError
-from quadrille.recipe import Recipe, carried, refuse_fixed
+from quadrille.data import Data
+from quadrille.errors import InputError, bad_parameter, infeasible
+from quadrille.params import as_float, one_of
 from quadrille.swap.groups import Ints, codes_of, group_ids
-from quadrille.swap.permutation import PermutationSwap, refuse_small_groups, two_groups
 from quadrille.swap.random import RandomSwap
-from quadrille.theory.flows import pairs_between
-from quadrille.theory.spread import Floats
-from quadrille.theory.tables import EXACT, is_exact, planned
+from quadrille.theory.moments import Floats
+from quadrille.theory.tally import Margin
 
-MOST_LEVELS = 500
-"""More combinations of swapped and constraining variables are not predicted: their flows take too long."""
+_OWNER = "pairs_between"
+MOST_LEVELS = 2000
+_FLOW_STEPS = 256
+_MOST_WALK, _MOST_WALKED = 20_000, 50
+"""Up to these numbers of stayed parts times squared levels, and levels, the scatter of pairs is that of draws without
+replacement: beyond, it would take longer than tabulating the file."""
 
-_STEPS = 128
-_TOO_MANY = "more pairs are asked for than its levels allow"
-
-
-class NotPredicted(Exception):
-    """Why a design or a measure has no prediction; never leaves `predict`."""
+_TWO = 2
 
 
 @dataclass(frozen=True, eq=False)
-class Levels:
-    """The combinations of swapped and constraining variables, and what a swap is expected to do with them.
+class FlowMoments:
+    """Count, total before, expected total and variance of every cell of a margin; `exact` for two levels.
 
-    `of` is the level of each record, `counts` the records of each level, `codes` what each level holds. `reach[a, b]`
-    is the chance that a record of level a holds the values of level b afterwards, `kept[a]` the chance that it takes
-    part in no swap. `between[a, b]` are the expected pairs of the two levels.
+    `levels` counts the combinations of values that decide who may be paired.
     """
 
-    swap: tuple[str, ...]
-    of: Ints
-    counts: Floats
-    codes: dict[str, Ints]
-    reach: Floats
-    kept: Floats
-    between: Floats
-
-    @property
-    def unswapped(self) -> float:
-        """Records that take part in no swap."""
-        return float(self.kept @ self.counts)
+    count: Ints
+    before: Floats
+    expected: Floats
+    variance: Floats
+    exact: bool
+    levels: int
 
 
-def levels_of(data: Data, recipe: Recipe) -> Levels:
-    """Return the levels of a design with their expected flows."""
-    if isinstance(recipe, PermutationSwap):
-        return _permuted(data, recipe)
-    if isinstance(recipe, RandomSwap):
-        return _paired(data, recipe)
-    raise NotPredicted(f"{type(recipe).__name__} has no closed form")
+def pairs_between(
+    counts: Floats, pairs: float, sampler: str = "first-uniform", admissible: NDArray[np.bool_] | None = None
+) -> Floats:
+    """Return m_ab, the expected number of pairs between levels a and b (expected.md, formulas 1 and 2).
 
+    Mean field: each pair takes the expected numbers off both levels. Exact for two levels. Up to 256 pairs the
+    recursion goes pair by pair, beyond in as many equal steps by the midpoint rule.
 
-def _paired(data: Data, recipe: RandomSwap) -> Levels:
-    if recipe.rules:
-        raise NotPredicted("a swap under plausibility rules has no closed form")
-    if len(recipe.groups(data)) > 1:
-        raise NotPredicted("several variables swapped one by one have no closed form")
-    require_columns(data, (*recipe.swap, *recipe.same, *recipe.different), "RandomSwap")
-    refuse_fixed(data, recipe.swap)
-    moved = (*recipe.swap, *carried(data, recipe.swap, recipe.same))
-    of, counts, codes = _levels(data, tuple(dict.fromkeys((*moved, *recipe.same, *recipe.different))))
-    pairs = recipe.count(data.n)
-    if recipe.differ == "none" and not recipe.same and not recipe.different:
-        between = _uniform(counts, np.zeros(len(counts), dtype=np.int64), np.array([2 * pairs]))
-    else:
-        between = _flows(counts, pairs, recipe.sampler, _allowed(recipe, codes))
-    return _moved(moved, of, counts, codes, between)
-
-
-def _permuted(data: Data, recipe: PermutationSwap) -> Levels:
-    require_columns(data, recipe.swap, "'swap' of PermutationSwap")
-    refuse_fixed(data, recipe.swap)
-    classes = recipe.classes(data)
-    extra = () if recipe.groups is None else (recipe.groups,)
-    moved = (*recipe.swap, *carried(data, recipe.swap, recipe.within))
-    of, counts, codes = _levels(data, tuple(dict.fromkeys((*moved, *recipe.within, *extra))))
-    own = np.zeros(len(counts), dtype=np.int64)
-    own[of] = classes.of
-    if recipe.groups is None:
-        return _moved(moved, of, counts, codes, _uniform(counts, own, classes.k))
-    group = two_groups(data, recipe.groups, "PermutationSwap")
-    side = np.zeros(len(counts), dtype=np.int64)
-    side[of] = group
-    sizes = np.bincount(group * len(classes.n) + classes.of, minlength=2 * len(classes.n)).reshape(2, -1)
-    refuse_small_groups(sizes, classes.k // 2, recipe.groups)
-    across = (own[:, None] == own[None, :]) & (side[:, None] != side[None, :])
-    share = (classes.k // 2) / np.maximum(sizes[0] * sizes[1], 1)
-    return _moved(moved, of, counts, codes, across * np.outer(counts, counts) * share[own][:, None])
-
-
-def _levels(data: Data, names: tuple[str, ...]) -> tuple[Ints, Floats, dict[str, Ints]]:
-    """Number the combinations that occur; return that of each record, their counts and what they hold."""
-    columns = [codes_of(data, name) for name in names]
-    of, count = group_ids(columns, data.n)
-    if count > MOST_LEVELS:
-        raise NotPredicted(
-            f"swapped and constraining variables have {count:,} combinations, and at most {MOST_LEVELS} are predicted"
-        )
-    leader = np.zeros(count, dtype=np.int64)
-    leader[of] = np.arange(data.n)
-    codes = {name: column[leader].astype(np.int64) for name, (column, _) in zip(names, columns, strict=True)}
-    return of, np.bincount(of, minlength=count).astype(float), codes
-
-
-def _allowed(recipe: RandomSwap, codes: dict[str, Ints]) -> NDArray[np.bool_]:
-    """Tell which levels may be paired."""
-    size = len(codes[recipe.swap[0]])
-    equal = {name: column[:, None] == column[None, :] for name, column in codes.items()}
-    some, every = np.zeros((size, size), dtype=bool), np.ones((size, size), dtype=bool)
-    for name in recipe.swap:
-        some |= equal[name]
-        every &= equal[name]
-    allowed = np.ones_like(some) if recipe.differ == "none" else ~some if recipe.differ == "all" else ~every
-    for name in recipe.same:
-        allowed &= equal[name]
-    for name in recipe.different:
-        allowed &= ~equal[name]
-    return allowed
-
-
-def _flows(counts: Floats, pairs: int, sampler: str, allowed: NDArray[np.bool_]) -> Floats:
-    """Return m_ab. When no record pairs within its own level only shares matter: a file scaled down does as well."""
-    scale = 1.0 if allowed.diagonal().any() else max(1.0, pairs / _STEPS)
-    try:
-        found = scale * pairs_between(counts / scale, round(pairs / scale), sampler, allowed)
-    except InfeasibleError:
-        raise NotPredicted(_TOO_MANY) from None
-    if not allowed[~np.eye(len(counts), dtype=bool)].all():
+    Example
+    -------
+    >>> import numpy as np
+    >>> import quadrille as qd
+    >>> m = qd.theory.pairs_between(np.array([8432.0, 33541.0, 6869.0]), 2442)
+    >>> [round(float(m[pair]), 1) for pair in ((0, 1), (0, 2), (1, 2))]
+    [1280.4, 129.7, 1031.9]
+    """
+    unused, allowed = _checked_levels(counts, pairs, sampler, admissible)
+    found = np.zeros(allowed.shape)
+    if not pairs:
         return found
-    # Every two levels may be paired: then the largest number of pairs is known, and the last step can miss it.
-    if pairs > min(counts.sum() // 2, counts.sum() - counts.max()):
-        raise NotPredicted(_TOO_MANY)
+    steps = max(1, min(int(pairs), _FLOW_STEPS))
+    size = pairs / steps
+    for _ in range(steps):
+        chance = chances(unused, allowed, sampler)
+        if size > 1:
+            middle = np.maximum(unused - size / 2 * taken(chance), 0.0)
+            chance = chances(middle, allowed, sampler)
+        if not chance.any():
+            left = int(found.sum() / 2)
+            raise infeasible(
+                f"{int(pairs):,} pairs cannot be drawn: after about {left:,} no record has a partner.",
+                int(pairs),
+                left,
+                hint="Ask for fewer.",
+            )
+        found += size * chance
+        unused = np.maximum(unused - size * taken(chance), 0.0)
     return found
 
 
-def _uniform(counts: Floats, own: Ints, k: Ints) -> Floats:
-    """Return m_ab when k records of each class change places at random; on the diagonal the pairs within a level."""
-    n = np.bincount(own, weights=counts)
-    share = k / np.maximum(n * (n - 1), 1)
-    between = (own[:, None] == own[None, :]) * np.outer(counts, counts) * share[own][:, None]
-    np.fill_diagonal(between, share[own] * counts * (counts - 1) / 2)
-    return between
-
-
-def _moved(swap: tuple[str, ...], of: Ints, counts: Floats, codes: dict[str, Ints], between: Floats) -> Levels:
-    reach = between / counts[:, None]
-    np.fill_diagonal(reach, 2 * np.diag(reach))
-    kept = np.clip(1 - reach.sum(axis=1), 0.0, 1.0)
-    np.fill_diagonal(reach, np.diag(reach) + kept)
-    return Levels(swap, of, counts, codes, np.clip(reach, 0.0, 1.0), kept, between)
-
-
-MOST_CELLS = 1 << 18
-"""Larger tables (values that move times combinations that stay) are not predicted."""
-
-_MOST_EXACT = 1 << 20
-_WINDOW = 64
-_SPREADS = 6.0
-_TINY = 1e-12
-_NOISE = 1e-14
-"""Smaller chances are rounding errors of the transform."""
-
-_NODES, _MASS = np.polynomial.hermite_e.hermegauss(21)
-_WEIGHTS = _MASS / _MASS.sum()
-
-Effect = Callable[[Floats, Floats], Floats]
-"""A function of a cell's count before and after."""
-
-
-@dataclass(frozen=True, eq=False)
-class Cells:
-    """A table: moved part across levels, stayed part as columns; expectation and variance of every cell.
-
-    `inside[a, f]` are the records of level a and stayed part f, `part[a]` the moved part of level a, `reach[a, p]` the
-    chance that a record of level a holds moved part p afterwards. `before`, `mean` and `variance` are (part, f).
-    """
-
-    levels: Levels
-    inside: Floats
-    part: Ints
-    reach: Floats
-    before: Floats
-    mean: Floats
-    variance: Floats
-    window: int
-    exact: bool = False
-    """Whether mean and variance are exact."""
-
-    @property
-    def records(self) -> float:
-        """All records of the table."""
-        return float(self.before.sum())
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Moved parts and stayed parts that occur."""
-        return self.before.shape[0], self.before.shape[1]
-
-    @property
-    def together(self) -> float:
-        """By how much fixed totals of rows and columns enlarge the variance of a sum over cells."""
-        parts, columns = self.shape
-        return parts / max(parts - 1, 1) * columns / max(columns - 1, 1)
-
-    @cached_property
-    def _near(self) -> NDArray[np.bool_]:
-        """Which cells keep so close to their expectation that the window holds their distribution."""
-        return _SPREADS * np.sqrt(np.maximum(self.variance, self._free)) + 2 < self.window / 2
-
-    @cached_property
-    def _free(self) -> Floats:
-        """The variance of every cell if records moved independently."""
-        return (self.reach * (1 - self.reach)).T @ self.inside
-
-    @cached_property
-    def _centre(self) -> Floats:
-        return np.round(self.mean)
-
-    @cached_property
-    def _log(self) -> tuple[Floats, NDArray[np.complex128], NDArray[np.complex128]]:
-        """Angles; log of one record's characteristic function (level, part, angle); its sum over records."""
-        angle = 2 * np.pi * np.arange(self.window // 2 + 1) / self.window
-        one = 1 + self.reach[:, :, None] * (np.exp(-1j * angle) - 1)
-        size, turn = np.log(np.maximum(np.abs(one), _TINY)), np.angle(one)
-        # Not a matrix product: on a busy machine its threads wait for one another longer than this takes.
-        total = np.zeros((one.shape[1], self.inside.shape[1], len(angle)), dtype=np.complex128)
-        log = size.astype(np.complex128) + 1j * turn
-        for here, level in zip(self.inside, log, strict=True):
-            there = np.flatnonzero(here)
-            total[:, there] += here[there, None] * level[:, None, :]
-        return angle, log, total
-
-    @cached_property
-    def _paired(self) -> Floats:
-        """Expected exchanges within a stayed part beyond independence: they change nothing, and narrow the cell."""
-        staying = np.zeros_like(self.before)
-        own = self.reach[np.arange(len(self.part)), self.part]
-        np.add.at(staying, self.part, own[:, None] * self.inside)
-        most = np.minimum(self.before - staying, self.mean - staying)
-        return np.minimum((self._free - self.variance) / 2, np.maximum(most, 0.0))
-
-    @cached_property
-    def _steps(self) -> Ints:
-        """The distances from the centre that the window holds, in the order of the transform."""
-        return (np.arange(self.window) + self.window // 2) % self.window - self.window // 2
-
-    @cached_property
-    def _chances(self) -> Floats:
-        """The chance of every count of the near cells, by its distance from the centre."""
-        angle, _, total = self._log
-        near = self._near
-        centred = total[near] + 1j * angle * self._centre[near][:, None]
-        centred -= 2 * self._paired[near][:, None] * (np.cos(angle) - 1)
-        chances = np.fft.irfft(np.exp(centred), n=self.window, axis=1)
-        chances[self._free[near] < _TINY] = self._steps == 0
-        chances = np.where(chances > _NOISE, chances, 0.0)  # taking out exchanges can overdo it where a cell is a level
-        return chances / chances.sum(axis=1, keepdims=True)
-
-    def expected(self, effect: Effect) -> tuple[float, float]:
-        """Return the sum over the cells of the mean of an effect, and the sum of its variances."""
-        near = self._near
-        before = self.before[near][:, None]
-        value = effect(before, np.maximum(self._centre[near][:, None] + self._steps, 0.0))
-        first, second = (self._chances * value).sum(axis=1), (self._chances * value**2).sum(axis=1)
-        mean, variance = normal_mean(self.before[~near], self.mean[~near], self.variance[~near], effect)
-        return float(first.sum()) + mean, float((second - first**2).sum()) + variance
-
-    def distance(self) -> float:
-        """Return the expected sum of |T' - T|."""
-        near = self._near
-        change = np.abs((self._centre - self.before)[near][:, None] + self._steps)
-        close = float((self._chances * change).sum())
-        return close + normal_distance((self.mean - self.before)[~near], self.variance[~near])
-
-    def at_risk(self, n: int) -> float:
-        """Return the expected number of records that no swap touches, in cells of 1 to n - 1 records afterwards."""
-        angle, one, total = self._log
-        small = self._near & (self._centre < self.window / 2)
-        level, stayed = np.nonzero((self.inside > 0) & small[self.part])
-        part = self.part[level]
-        others = total[part, stayed] - one[level, part]
-        others -= 2 * self._paired[part, stayed][:, None] * (np.cos(angle) - 1)
-        chances = np.fft.irfft(np.exp(others), n=self.window, axis=1)[:, : n - 1].sum(axis=1)
-        return float((self.inside[level, stayed] * self.levels.kept[level] * np.clip(chances, 0.0, 1.0)).sum())
-
-
-def normal_mean(before: Floats, mean: Floats, variance: Floats, effect: Effect) -> tuple[float, float]:
-    """Return the sum of the means of an effect, and of its variances, over cells that are normal."""
-    spread = np.sqrt(variance)[:, None]
-    value = effect(before[:, None], np.maximum(mean[:, None] + spread * _NODES, 0.0))
-    wide, wider = value @ _WEIGHTS, value**2 @ _WEIGHTS
-    return float(wide.sum()), float((wider - wide**2).sum())
-
-
-def normal_distance(gap: Floats, variance: Floats) -> float:
-    """Return the expected sum of |T' - T| over cells that are normal; `gap` is E T' - T."""
-    from scipy.special import ndtr
-
-    spread = np.maximum(np.sqrt(variance), _TINY)
-    z = gap / spread
-    folded = spread * np.sqrt(2 / np.pi) * np.exp(-(z**2) / 2) + gap * (2 * ndtr(z) - 1)
-    return float(folded.sum())
-
-
-def is_kept(margin: tuple[str, ...], recipe: Recipe, levels: Levels) -> bool:
-    """Tell whether no cell of a margin changes: none of it moves, or all of it but columns on which partners agree."""
-    moving = set(margin) & set(levels.swap)
-    agreed = {*getattr(recipe, "same", ()), *getattr(recipe, "within", ())}
-    return not moving or set(margin) <= moving | agreed
-
-
-def cells_of(data: Data, recipe: Recipe, levels: Levels, margin: tuple[str, ...], largest: int = 0) -> Cells:
-    """Tabulate a margin by level; `largest` is the largest size of cell that a measure looks at."""
-    moving = [name for name in margin if name in levels.swap]
-    stay, columns = group_ids([codes_of(data, name) for name in margin if name not in levels.swap], data.n)
-    part, parts = group_ids([(levels.codes[n], int(levels.codes[n].max()) + 1) for n in moving], len(levels.counts))
-    if max(parts, len(levels.counts)) * columns > MOST_CELLS:
-        raise NotPredicted(f"its table has {parts * columns:,} cells that can be reached; {MOST_CELLS:,} are the limit")
-    inside = np.bincount(levels.of * columns + stay, minlength=len(levels.counts) * columns)
-    inside = inside.reshape(-1, columns).astype(float)
-    own = (part[:, None] == np.arange(parts)) * 1.0
-    before = own.T @ inside
-    window = max(_WINDOW, 1 << (8 * largest).bit_length())
-    if is_kept(margin, recipe, levels):
-        return Cells(levels, inside, part, own, before, before, np.zeros_like(before), window, exact=True)
-    reach = np.clip(levels.reach @ own, 0.0, 1.0)
-    mean = reach.T @ inside
-    known = None
-    if data.weight is None and is_exact(recipe, len(levels.counts)):
-        known = _exact_variance(data, recipe, margin, (stay, columns), (part, parts), levels)
-    variance = _variance(levels, inside, own, reach, mean - before) if known is None else known
-    return Cells(levels, inside, part, reach, before, mean, variance, window, exact=known is not None)
-
-
-def _variance(levels: Levels, inside: Floats, own: Floats, reach: Floats, bias: Floats) -> Floats:
-    """Return the variance of every cell: who of a level moves, and how many pairs join each two levels (formula 3)."""
-    n = levels.counts[:, None]
-    who = (reach * (1 - reach)).T @ (inside * (n - inside) / np.maximum(n - 1, 1))
-    pairs = np.triu(levels.between).sum()
-    crossing = levels.between * (1 - own @ own.T)
-    share = inside / n
-    spread = share**2 * crossing.sum(axis=1)[:, None] - 2 * share * (crossing @ share) + crossing @ share**2
-    return who + np.maximum(own.T @ spread - bias**2 / max(pairs, 1.0), 0.0)
-
-
-def _exact_variance(
-    data: Data,
-    recipe: Recipe,
-    margin: tuple[str, ...],
-    stay: tuple[Ints, int],
-    part: tuple[Ints, int],
-    levels: Levels,
-) -> Floats | None:
-    """Return the variances where they are known exactly, for tables that are not too large."""
-    sizes = [data.coded(name, purpose="a table").size for name in margin]
-    if np.prod(np.array(sizes, dtype=float)) > _MOST_EXACT:
-        return None
-    found = planned(data, recipe, margin, "predict")
-    split = found.margin
-    leader = np.zeros(stay[1], dtype=np.int64)
-    leader[stay[0]] = np.arange(data.n)
-    first = np.zeros(part[1], dtype=np.int64)
-    first[part[0]] = np.arange(len(part[0]))
-    moved = np.zeros(part[1], dtype=np.int64)
-    for name in split.moved.variables:
-        moved += levels.codes[name][first] * split.moved.stride(name)
-    place = moved[:, None] * split.stayed.possible + split.stayed.cells(data, leader)[None, :]
-    return found.variance[place]
-
-
-FEWEST = 10
-"""Weighted cells of fewer records are far from normal."""
-
-MOST_SMALL = 0.05
-"""The largest share of the change that may be in such cells."""
-
-
-@dataclass(frozen=True, eq=False)
-class WeightedCells:
-    """A table of weighted totals, (moved part, stayed part), whose cells are taken as normal; `count` are records."""
-
-    count: Floats
-    before: Floats
-    mean: Floats
-    variance: Floats
-    exact: bool
-    stays: bool
-
-    @property
-    def records(self) -> float:
-        """The total weight."""
-        return float(self.before.sum())
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Moved parts and stayed parts that occur."""
-        return self.before.shape[0], self.before.shape[1]
-
-    @property
-    def together(self) -> float:
-        """The totals on the side of the weight are fixed, those on the other side are not."""
-        lines = self.shape[0 if self.stays else 1]
-        return lines / max(lines - 1, 1)
-
-    @property
-    def unmoved(self) -> bool:
-        """Whether no total can change; what rounding leaves of that is no change."""
-        tiny = 1e-12 * max(float(self.before.max(initial=0.0)), 1.0)
-        return bool((self.variance <= tiny).all() and (np.abs(self.mean - self.before) <= tiny).all())
-
-    def larger_than(self, least: int) -> WeightedCells:
-        """Leave out what happens in cells of up to so many records before."""
-        kept = self.count > least
-        mean, variance = np.where(kept, self.mean, self.before), np.where(kept, self.variance, 0.0)
-        return WeightedCells(self.count, self.before, mean, variance, self.exact, self.stays)
-
-    def expected(self, effect: Effect) -> tuple[float, float]:
-        """Return the sum over the cells of the mean of an effect, and the sum of its variances."""
-        self._refuse_small()
-        return normal_mean(self.before.ravel(), self.mean.ravel(), self.variance.ravel(), effect)
-
-    def distance(self) -> float:
-        """Return the expected sum of |T' - T|."""
-        self._refuse_small()
-        return normal_distance((self.mean - self.before).ravel(), self.variance.ravel())
-
-    def _refuse_small(self) -> None:
-        """Refuse a table most of whose change is in cells of few records."""
-        size = np.maximum(np.maximum(self.mean, self.before), 1e-12)
-        change = (self.variance + (self.mean - self.before) ** 2) / size
-        small = float(change[self.count < FEWEST].sum() / max(float(change.sum()), 1e-300))
-        if small > MOST_SMALL:
-            raise NotPredicted(
-                f"{100 * small:.0f} % of the change is in weighted cells of fewer than {FEWEST} records, whose totals "
-                "have no distribution in closed form"
-            )
-
-
-def weighted_cells(data: Data, recipe: Recipe, margin: tuple[str, ...]) -> WeightedCells:
-    """Return the moments of a margin's totals; plain counts where the file has no weight."""
+def _checked_levels(
+    counts: object, pairs: object, sampler: str, admissible: object
+) -> tuple[Floats, NDArray[np.bool_]]:
+    """Check what `pairs_between` was given; return a copy of the counts, and which levels may be paired."""
+    one_of(_OWNER, "sampler", sampler, ("first-uniform", "pair-uniform"))
     try:
-        found = planned(data, recipe, margin, "predict")
-    except QuadrilleError as error:
-        raise NotPredicted(str(error).rstrip(".")) from None
-    shape = (found.margin.moved.possible, found.margin.stayed.possible)
-    count = found.count.reshape(shape)
-    rows, columns = np.flatnonzero(count.sum(axis=1)), np.flatnonzero(count.sum(axis=0))
+        unused = np.array(counts, dtype=float)
+    except (TypeError, ValueError):
+        unused = np.zeros(0)
+    if unused.ndim != 1 or not len(unused) or not np.isfinite(unused).all() or (unused < 0).any():
+        raise InputError(f"The 'counts' of {_OWNER} must be a list of numbers of 0 or more, one per level.")
+    if not 0 <= as_float(pairs) < np.inf:
+        raise bad_parameter(_OWNER, "pairs", "a number of 0 or more", pairs)
+    allowed = ~np.eye(len(unused), dtype=bool) if admissible is None else np.asarray(admissible, dtype=bool)
+    if allowed.shape != (len(unused), len(unused)) or (allowed != allowed.T).any():
+        raise InputError(f"The 'admissible' of {_OWNER} must be a symmetric matrix with a row and column per level.")
+    return unused, allowed
 
-    def kept(values: Floats) -> Floats:
-        return values.reshape(shape)[np.ix_(rows, columns)]
 
-    before, bias = kept(found.before), kept(found.bias)
-    stays = not (isinstance(recipe, PermutationSwap) and recipe.weight == "moves")
-    exact = found.note.startswith(EXACT)
-    return WeightedCells(kept(found.count.astype(float)), before, before + bias, kept(found.variance), exact, stays)
+def taken(chance: Floats) -> Floats:
+    """Return how many records of each level the next pair takes on average."""
+    return chance.sum(axis=1) + np.diag(chance)
+
+
+def chances(unused: Floats, allowed: NDArray[np.bool_], sampler: str) -> Floats:
+    """Return the symmetric chances that the next pair joins levels a and b; those with a <= b add up to 1."""
+    own = np.diag(allowed) * 1.0
+    ordered = allowed * (unused[:, None] * np.maximum(unused[None, :] - np.diag(own), 0.0))
+    if sampler == "pair-uniform":
+        total = ordered.sum()
+        chance = ordered / total if total > 0 else ordered
+    else:
+        partners = ordered.sum(axis=1)
+        able = partners > 0
+        start = unused[able].sum()
+        chance = np.zeros_like(ordered)
+        if start > 0:
+            chance[able] = ordered[able] / partners[able, None] * (unused[able] / start)[:, None]
+    symmetric = chance + chance.T
+    np.fill_diagonal(symmetric, np.diag(chance))
+    return symmetric
+
+
+def transitions(counts: Floats, between: Floats) -> Floats:
+    """Return Q: the share of the records of level a that hold the values of level b afterwards."""
+    q = between / np.maximum(counts, 1)[:, None]
+    np.fill_diagonal(q, 0.0)
+    np.fill_diagonal(q, 1 - q.sum(axis=1))
+    return q
+
+
+def combinations(data: Data, names: Iterable[str]) -> tuple[Ints, Floats, dict[str, Ints]]:
+    """Number the combinations of values that occur; return that of each record, their counts and what they hold."""
+    columns = {name: codes_of(data, name) for name in names}
+    of, count = group_ids(list(columns.values()), data.n)
+    leader = np.zeros(count, dtype=np.int64)
+    leader[of] = np.arange(data.n)
+    codes = {name: column[leader].astype(np.int64) for name, (column, _) in columns.items()}
+    return of, np.bincount(of, minlength=count).astype(float), codes
+
+
+def flow_moments(
+    data: Data, recipe: RandomSwap, moved: tuple[tuple[str, ...], tuple[str, ...]], margin: Margin, pairs: int
+) -> FlowMoments:
+    """Return the expected table and its variance when some variables move in true swaps and carry others along."""
+    swap, along = moved
+    level, counts, codes = combinations(data, (*swap, *along, *recipe.same, *recipe.different))
+    levels = len(counts)
+    if levels > MOST_LEVELS:
+        raise InputError(
+            f"The swapped and constraining variables have {levels:,} combinations; the expected table takes at most "
+            f"{MOST_LEVELS:,}. Draw plans instead."
+        )
+    allowed = admissible(recipe, swap, codes)
+    own = _own_part(margin, codes)
+    between = pairs_between(counts, pairs, recipe.sampler, allowed)
+    reached = transitions(counts, between) @ own
+    plain, total, square = _level_tables(data, margin, level, levels)
+    spare = np.maximum(counts - 1, 1)[:, None]
+    scatter = np.where(counts[:, None] > 1, (counts[:, None] * square - total**2) / spare, square)
+    before, expected = own.T @ total, reached.T @ total
+    variance = (reached * (1 - reached)).T @ np.maximum(scatter, 0.0)
+    free = bool((allowed == ~np.eye(levels, dtype=bool)).all())
+    if levels == _TWO and free:
+        pass  # every pair joins the two levels
+    elif free and levels <= _MOST_WALKED and margin.stayed.possible * levels**2 <= _MOST_WALK:
+        variance += _walking_pairs(counts, pairs, recipe.sampler, own, total / counts[:, None])
+    else:
+        variance += _varying_pairs(between, own, total / counts[:, None]) - (expected - before) ** 2 / pairs
+    return FlowMoments(
+        (own.T @ plain).astype(np.int64).ravel(),
+        before.ravel(),
+        expected.ravel(),
+        np.maximum(variance, 0.0).ravel(),
+        levels == _TWO and not allowed.diagonal().any(),
+        levels,
+    )
+
+
+def _walking_pairs(counts: Floats, pairs: int, sampler: str, own: Floats, mean: Floats) -> Floats:
+    """Return what the scatter of numbers of pairs adds, drawn without replacement (correction.md, 3)."""
+
+    gain = mean.T[:, None, :] - mean.T[:, :, None]
+    return np.einsum("fab,ap,bp->pf", pair_scatter(counts, pairs, sampler, gain), own, own, optimize=True)
+
+
+def _varying_pairs(between: Floats, own: Floats, mean: Floats) -> Floats:
+    """Return sum m_ab d_ab^2 for every cell, d_ab what one pair between levels a and b adds to it on average.
+
+    Pairs fall between levels almost as in a multinomial draw (expected.md, formula 6).
+    """
+    apart = between * (1 - own @ own.T)
+    square = mean**2
+    return (
+        own.T @ (square * apart.sum(axis=1)[:, None]) + (apart @ own).T @ square - 2 * own.T @ (mean * (apart @ mean))
+    )
+
+
+def admissible(recipe: RandomSwap, swap: Sequence[str], codes: dict[str, Ints]) -> NDArray[np.bool_]:
+    """Return which levels may be paired with which."""
+
+    def equal(name: str) -> NDArray[np.bool_]:
+        return codes[name][:, None] == codes[name][None, :]
+
+    alike = [equal(name) for name in swap]
+    size = len(codes[swap[0]])
+    allowed = np.ones((size, size), dtype=bool)
+    if recipe.differ == "all":
+        allowed &= ~np.logical_or.reduce(alike)
+    elif recipe.differ == "any":
+        allowed &= ~np.logical_and.reduce(alike)
+    for name in recipe.same:
+        allowed &= equal(name)
+    for name in recipe.different:
+        allowed &= ~equal(name)
+    return allowed
+
+
+def _own_part(margin: Margin, codes: dict[str, Ints]) -> Floats:
+    """Return which moved part of the margin each level holds, as a 0/1 matrix."""
+    cross = margin.moved
+    part = sum((codes[name] * cross.stride(name) for name in cross.variables), np.zeros(1, dtype=np.int64))
+    return (part[:, None] == np.arange(cross.possible)[None, :]) * 1.0
+
+
+def _level_tables(data: Data, margin: Margin, level: Ints, levels: int) -> tuple[Floats, Floats, Floats]:
+    """Return records, total weight and total squared weight by level and stayed part."""
+    cells, shape = margin.stayed.cells(data) + level * margin.stayed.possible, (levels, margin.stayed.possible)
+
+    def added(weights: Floats | None) -> Floats:
+        return np.bincount(cells, weights=weights, minlength=prod(shape)).reshape(shape).astype(np.float64)
+
+    plain = added(None)
+    if data.ticks is None:
+        return plain, plain, plain
+    weight = data.ticks.values / data.ticks.per_unit
+    return plain, added(weight), added(weight**2)
+
+
+_STEPS = 64
+
+
+def pair_scatter(counts: Floats, pairs: int, sampler: str, gain: Floats) -> Floats:
+    """Return the covariances of y_a = sum_b m_ab g_ab over draws, m_ab the number of pairs between levels a and b.
+
+    `gain` holds g, antisymmetric, (..., level, level); the result has the same shape. Every pair is a step of a random
+    walk whose chances depend on the records left over: the covariances follow from its chances and their slopes.
+    """
+    unused = counts.astype(float).copy()
+    own = np.zeros((len(counts), len(counts)))
+    cross, found = np.zeros(gain.shape), np.zeros(gain.shape)
+    steps = max(1, min(pairs, _STEPS))
+    size = pairs / steps
+    for _ in range(steps):
+        middle = _left(unused, unused, size / 2, sampler) if size > 1 else unused
+        walk = _Walk.at(middle, sampler, gain)
+        if size > 1:
+            first, second, _ = walk.grow(own, cross)
+            grown = walk.grow(own + size / 2 * first, cross + size / 2 * second)
+        else:
+            grown = walk.step(own, cross)
+        own, cross, found = (old + size * more for old, more in zip((own, cross, found), grown, strict=True))
+        unused = _left(unused, middle, size, sampler)
+    return found
+
+
+def _left(unused: Floats, at: Floats, pairs: float, sampler: str) -> Floats:
+    """Return the records left after some pairs, at the chances that hold where `at` are left."""
+    return np.maximum(unused - pairs * taken(_chances(at, sampler)), 0.0)
+
+
+def _chances(unused: Floats, sampler: str) -> Floats:
+    return chances(unused, ~np.eye(len(unused), dtype=bool), sampler)
+
+
+@dataclass(frozen=True, eq=False)
+class _Walk:
+    """The next pair: slopes of the records left and of the gains by the records left, covariances that it adds."""
+
+    slopes: Floats
+    turns: Floats
+    noise: tuple[Floats, Floats, Floats]
+
+    @classmethod
+    def at(cls, unused: Floats, sampler: str, gain: Floats) -> _Walk:
+        """Linearise the walk where these records are left."""
+        chance = _chances(unused, sampler)
+        loss, weighted, square = taken(chance), chance * gain, chance * gain**2
+        mean = weighted.sum(axis=-1)
+        noise = (
+            np.diag(loss) + chance - np.outer(loss, loss),
+            mean[..., :, None] * loss - weighted - _diagonal(mean),
+            _diagonal(square.sum(axis=-1)) - square - mean[..., :, None] * mean[..., None, :],
+        )
+        return cls(-_slopes(unused, sampler, np.ones_like(chance)), _slopes(unused, sampler, gain), noise)
+
+    def grow(self, own: Floats, cross: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return how fast covariances grow: of the records left, of gains with them, of the gains."""
+        both = self.turns @ np.swapaxes(cross, -1, -2)
+        return (
+            self.slopes @ own + own @ self.slopes.T + self.noise[0],
+            cross @ self.slopes.T + self.turns @ own + self.noise[1],
+            both + np.swapaxes(both, -1, -2) + self.noise[2],
+        )
+
+    def step(self, own: Floats, cross: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return by how much covariances grow with one pair, the products of slopes included."""
+        grown = self.grow(own, cross)
+        return (
+            grown[0] + self.slopes @ own @ self.slopes.T,
+            grown[1] + self.turns @ own @ self.slopes.T,
+            grown[2] + self.turns @ own @ np.swapaxes(self.turns, -1, -2),
+        )
+
+
+def _slopes(unused: Floats, sampler: str, weight: Floats) -> Floats:
+    """Return the derivative of sum_b weight_ab p_ab by the records left in level c, as (..., a, c)."""
+    x = np.maximum(unused, 1e-9)
+    total = x.sum()
+    apart = 1 - np.eye(len(x))
+    if sampler == "pair-uniform":
+        every = total**2 - (x**2).sum()
+        chance = weight * apart * 2 * np.outer(x, x) / every
+        row = chance.sum(axis=-1)
+        return _diagonal(row / x) + chance / x - row[..., :, None] * 2 * (total - x) / every
+    rest = np.maximum(total - x, 1e-9)
+    start = apart * np.outer(x / rest, x) / total
+    leaving, coming = weight * start, weight * start.T
+    out, back = leaving.sum(axis=-1), coming.sum(axis=-1)
+    late = (coming / rest).sum(axis=-1)
+    return (
+        _diagonal(out * (1 / x + 1 / rest) + back / x)
+        + leaving / x
+        + coming * (1 / x + 1 / rest)
+        - (out * (1 / total + 1 / rest) + back / total + late)[..., :, None]
+    )
+
+
+def _diagonal(values: Floats) -> Floats:
+    return values[..., :, None] * np.eye(values.shape[-1])

@@ -1,4 +1,9 @@
-"""Exact bias and variance of an estimate after a random permutation of the moved variables (derivations/moments.md)."""
+"""Exact bias and variance of an estimate after a random permutation of the moved variables (moments.md).
+
+Bias = bias_sum * factors.bias and variance = sum of parts * factors.parts. The spread (bias_sum and parts) belongs to
+the estimate, the factors to the number of records moved, so that either can be varied without looking at the records
+again. Both hold fractions, floats or arrays of floats.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +11,158 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import fsum, hypot, isnan, sqrt
-from typing import SupportsFloat, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from quadrille.errors import InputError, ParameterError, bad_parameter
-from quadrille.params import one_of, share, whole
-from quadrille.theory.labelled import MOST_RECORDS, refuse_too_many
-from quadrille.theory.spread import KINDS, Floats, Kind, Moments, Number, Spread, cross_parts, factors
+from quadrille.params import as_float, one_of, share, whole
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Number = Any
+"""A whole number, a fraction, a float or an array of floats: the formulas are the same."""
+
+Kind = Literal["pairs", "cycles", "across"]
+KINDS = ("pairs", "cycles", "across")
+
+_EXACT_RATIO = 20
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The sums of one estimate in one class: `sizes` is (n,), or (n1, n2) for two groups."""
+
+    value: Number
+    sizes: tuple[Number, ...]
+    bias_sum: Number
+    parts: tuple[Number, ...]
+
+
+@dataclass(frozen=True)
+class Factors:
+    """What the sums are multiplied by when k records move."""
+
+    bias: Number
+    parts: tuple[Number, ...]
+
+    def variance(self, spread: Spread) -> Number:
+        """Return the variance that follows from the sums of an estimate; rounding may leave it below 0."""
+        return sum(f * p for f, p in zip(self.parts, spread.parts, strict=True))
+
+
+def ratio(above: Number, below: Number) -> Number:
+    """Divide, exactly for whole numbers; 0 where the divisor is 0, because such terms count impossible events."""
+    if isinstance(above, int | Fraction) and isinstance(below, int | Fraction):
+        return Fraction(above, below) if below else Fraction(0)
+    upper, lower = np.broadcast_arrays(np.asarray(above, dtype=float), np.asarray(below, dtype=float))
+    return np.divide(upper, lower, out=np.zeros(upper.shape), where=lower != 0)
+
+
+def factors(kind: Kind, sizes: tuple[Number, ...], k: Number) -> Factors:
+    """Return the factors for k moved records among n, or among two groups (moments.md, 1 to 4, 7, 8)."""
+    return _across(sizes[0], sizes[1], k) if kind == "across" else _uniform(kind, sizes[0], k)
+
+
+def _uniform(kind: Kind, n: Number, k: Number) -> Factors:
+    """Give the factors of the centred sums: C for the bias; Q, A2 B2 and C^2 for the variance."""
+    exchange = _exchange(kind, k)
+    both = ratio(k * (k - 1), n * (n - 1))
+    mixed = ratio((n - k) * k, n * (n - 1) * (n - 2))
+    path = ratio(both * (ratio(1, k - 1) - exchange), n - 2)
+    general = ratio(both * (1 - 2 * ratio(1, k - 1) + exchange), (n - 2) * (n - 3))
+    two, q = both * exchange, mixed + path
+    alone = ratio(k * (n - k - 1), n * (n - 1))
+    return Factors(
+        -ratio(k, n - 1),
+        (
+            alone - two + 4 * q - 6 * general,
+            ratio(k, n * (n - 1)) + general,
+            ratio(alone, n - 1) + two - 2 * q + 2 * general,
+        ),
+    )
+
+
+def _across(n1: Number, n2: Number, k: Number) -> Factors:
+    """Give the factors of the sums over cross pairs (see `cross_parts`)."""
+    half = k // 2
+    once = ratio(half, n1 * n2)
+    return Factors(once, (once, ratio(half * (half - 1), n1 * (n1 - 1) * n2 * (n2 - 1))))
+
+
+def _exchange(kind: Kind, k: Number) -> Number:
+    """Return r, the chance that two moved records exchange with each other."""
+    if kind == "pairs":
+        return ratio(1, k - 1)
+    far = ratio(1, k * (k - 1))
+    if isinstance(k, int):
+        return far if k > _EXACT_RATIO else _derangement_ratio(k)
+    small = np.array([float(_derangement_ratio(i)) for i in range(_EXACT_RATIO + 1)])
+    moved = np.asarray(k, dtype=float)
+    near = small[np.minimum(moved, _EXACT_RATIO).astype(np.int64)]
+    return np.where(moved > _EXACT_RATIO, cast("Floats", far), near)
+
+
+def _derangement_ratio(k: int) -> Fraction:
+    """Return D_{k-2} / D_k; D_k counts the permutations of k things that leave none in place."""
+    counts = [1, 0]
+    while len(counts) <= k:
+        counts.append((len(counts) - 1) * (counts[-1] + counts[-2]))
+    return Fraction(counts[k - 2], counts[k]) if k > 1 else Fraction(0)
+
+
+def count_spread(n: Number, on_a: Number, on_b: Number, both: Number) -> Spread:
+    """Return the sums of a cell of counts, from n, its row, its column and itself (moments.md, 5)."""
+    a, b = on_a / n, on_b / n
+    c = (n * both - on_a * on_b) / n
+    q = (
+        (1 - a) ** 2 * ((1 - b) ** 2 * both + b**2 * (on_a - both))
+        + a**2 * (1 - b) ** 2 * (on_b - both)
+        + a**2 * b**2 * (n - on_a - on_b + both)
+    )
+    return Spread(both, (n,), c, (q, on_a * (1 - a) * on_b * (1 - b), c * c))
+
+
+Moments = tuple[tuple[Number, ...], ...]
+"""`m[i][j]` is the sum of a^i b^j over the records of a group, i and j from 0 to 2."""
+
+_SQUARE = (1, -2, 1)
+
+
+def cross_parts(one: Moments, two: Moments) -> tuple[Number, tuple[Number, Number]]:
+    """Return T1, the sum of d_xy = -(a_x - a_y)(b_x - b_y), and the two sums of squares that the variance needs.
+
+    They are taken around the mean of d, because the plain ones cancel when the bias is large against its deviation.
+    """
+    n1, n2 = one[0][0], two[0][0]
+    total = -(n2 * one[1][1] + n1 * two[1][1] - one[1][0] * two[0][1] - one[0][1] * two[1][0])
+    squares = sum(
+        _SQUARE[i] * _SQUARE[j] * one[2 - i][2 - j] * two[i][j]
+        for i in range(len(_SQUARE))
+        for j in range(len(_SQUARE))
+    )
+    centred = squares - ratio(total * total, n1 * n2)
+    rows = _squared_lines(one, two) - ratio(total * total, n1)
+    columns = _squared_lines(two, one) - ratio(total * total, n2)
+    return total, (centred, centred - rows - columns)
+
+
+def _squared_lines(mine: Moments, other: Moments) -> Number:
+    """Return the sum over my records of the square of d summed over the other group."""
+    terms = ((1, 1, other[0][0]), (1, 0, -other[0][1]), (0, 1, -other[1][0]), (0, 0, other[1][1]))
+    return sum(x * y * mine[i + p][j + q] for i, j, x in terms for p, q, y in terms)
+
+
+MOST_RECORDS = 2**53
+
+
+def refuse_too_many(total: float, what: str) -> None:
+    """Refuse more records than a float counts one by one."""
+    if total > MOST_RECORDS:
+        raise InputError(
+            f"The {what} adds up to more than {MOST_RECORDS:,} records, beyond which sums are not exact. Check it."
+        )
 
 
 @dataclass(frozen=True)
@@ -58,45 +206,87 @@ class Error:
         return self.rmse / abs(self.value) if self.value else None
 
 
-Ints = NDArray[np.int64]
-
 EXACT_ENTRIES = 4096
-"""Up to so many entries are added up as exact fractions, whatever their values."""
+"""Up to this number of entries is added up as exact fractions, whatever their values."""
 
 _LARGEST = 2.0**62
 
 
-def spread_of(a: Floats, b: Floats, counts: Ints | None) -> Spread:
-    """Return the sums for permutations of one class; each entry stands for `counts` records."""
-    if _few_or_whole(a, b, counts):
-        m, scale_a, scale_b = _exact_moments(a, b, counts)
-        return uniform_spread(m, Fraction(1, scale_a), Fraction(1, scale_b))
-    times = np.ones(len(a)) if counts is None else counts.astype(float)
-    n = len(a) if counts is None else int(counts.sum())
-    x, y = _centred(a, times, n), _centred(b, times, n)
-    c, a2, b2 = _sum(x * y, times), _sum(x * x, times), _sum(y * y, times)
-    return Spread(_sum(a * b, times), (n,), c, (_sum(x * x * y * y, times), a2 * b2, c * c))
+@dataclass(frozen=True, eq=False)
+class _Records:
+    """The numbers of some records, which of them are in the first group, and how many each entry stands for."""
 
+    a: Floats
+    b: Floats
+    first: NDArray[np.bool_] | None
+    counts: Ints
 
-def spread_across(a: Floats, b: Floats, first: NDArray[np.bool_], counts: Ints | None) -> Spread:
-    """Return the sums for pairs across two groups; `first` marks the first one."""
-    exact = _few_or_whole(a, b, counts)
-    one, two = (_group_moments(a, b, inside, counts, exact=exact) for inside in (first, ~first))
-    bias_sum, parts = cross_parts(one, two)
-    times = np.ones(len(a)) if counts is None else counts.astype(float)
-    value = one[1][1] + two[1][1] if exact else _sum(a * b, times)
-    return Spread(value, (int(one[0][0]), int(two[0][0])), bias_sum, parts)
+    @property
+    def n(self) -> int:
+        return int(self.counts.sum())
 
+    def take(self, rows: Ints | NDArray[np.bool_]) -> _Records:
+        first = None if self.first is None else self.first[rows]
+        return _Records(self.a[rows], self.b[rows], first, self.counts[rows])
 
-def _group_moments(a: Floats, b: Floats, inside: NDArray[np.bool_], counts: Ints | None, *, exact: bool) -> Moments:
-    """Return the moments of one group, as fractions or shifted by constants that both groups share."""
-    times = None if counts is None else counts[inside]
-    if exact:
-        m, scale_a, scale_b = _exact_moments(a[inside], b[inside], times)
+    def spread(self) -> Spread:
+        """Return the sums for permutations of one class, or for pairs across two groups."""
+        if self.first is not None:
+            return self._across(self.first)
+        if self.exact:
+            m, scale_a, scale_b = self._exact_moments()
+            return uniform_spread(m, Fraction(1, scale_a), Fraction(1, scale_b))
+        x, y = self._centred(self.a), self._centred(self.b)
+        c, a2, b2 = self._sum(x * y), self._sum(x * x), self._sum(y * y)
+        return Spread(self._sum(self.a * self.b), (self.n,), c, (self._sum(x * x * y * y), a2 * b2, c * c))
+
+    def _across(self, first: NDArray[np.bool_]) -> Spread:
+        exact, shift = self.exact, (self.a.mean(), self.b.mean())
+        groups = (self.take(first), self.take(~first))
+        one, two = (each._fractions() if exact else each._shifted(*shift) for each in groups)
+        bias_sum, parts = cross_parts(one, two)
+        value = one[1][1] + two[1][1] if exact else self._sum(self.a * self.b)
+        return Spread(value, (int(one[0][0]), int(two[0][0])), bias_sum, parts)
+
+    @property
+    def exact(self) -> bool:
+        """Whether the sums are made of whole numbers: for few entries, or values that 64 bits hold."""
+        if len(self.a) <= EXACT_ENTRIES:
+            return True
+        most_a, most_b = float(np.abs(self.a).max()), float(np.abs(self.b).max())
+        largest = (most_a * most_b) ** 2 + (most_a + most_b) ** 2
+        whole_numbers = all(bool((np.rint(values) == values).all()) for values in (self.a, self.b))
+        return self.n * largest < _LARGEST and whole_numbers
+
+    def _fractions(self) -> Moments:
+        m, scale_a, scale_b = self._exact_moments()
         return tuple(tuple(Fraction(m[i][j], scale_a**i * scale_b**j) for j in range(3)) for i in range(3))
-    ones = np.ones(int(inside.sum())) if times is None else times.astype(float)
-    x, y = a[inside] - a.mean(), b[inside] - b.mean()
-    return tuple(tuple(_sum(x**i * y**j, ones) for j in range(3)) for i in range(3))
+
+    def _shifted(self, by_a: float, by_b: float) -> Moments:
+        """Return the moments around constants that both groups share."""
+        x, y = self.a - by_a, self.b - by_b
+        return tuple(tuple(self._sum(x**i * y**j) for j in range(3)) for i in range(3))
+
+    def _exact_moments(self) -> tuple[Moments, int, int]:
+        """Add up whole numbers, and say which units of a and b they count in."""
+        if len(self.a) > EXACT_ENTRIES:
+            a, b = self.a.astype(np.int64), self.b.astype(np.int64)
+            left, right = (self.counts, self.counts * a, self.counts * a * a), (np.ones_like(b), b, b * b)
+            return tuple(tuple(int(np.dot(x, y)) for y in right) for x in left), 1, 1
+        (a, scale_a), (b, scale_b) = _whole(self.a), _whole(self.b)
+        powers = [[value**j for value in b] for j in range(3)]
+        weighted = [[times * value**i for times, value in zip(self.counts.tolist(), a, strict=True)] for i in range(3)]
+        m = tuple(tuple(sum(x * y for x, y in zip(row, power, strict=True)) for power in powers) for row in weighted)
+        return m, scale_a, scale_b
+
+    def _centred(self, values: Floats) -> Floats:
+        """Subtract the mean twice: the second time takes off what rounding left of the first."""
+        once = values - self._sum(values) / self.n
+        return once - self._sum(once) / self.n
+
+    def _sum(self, values: Floats) -> float:
+        products = values * self.counts
+        return fsum(products.tolist()) if len(products) <= 1 << 20 else float(products.sum())
 
 
 def uniform_spread(m: Moments, unit_a: Number, unit_b: Number) -> Spread:
@@ -118,61 +308,11 @@ def uniform_spread(m: Moments, unit_a: Number, unit_b: Number) -> Spread:
     return Spread(m[1][1] * unit, (n,), c * unit, (q * unit**2, a2 * b2 * unit**2, c**2 * unit**2))
 
 
-def _few_or_whole(a: Floats, b: Floats, counts: Ints | None) -> bool:
-    if len(a) <= EXACT_ENTRIES:
-        return True
-    n = len(a) if counts is None else int(counts.sum())
-    largest = float(np.abs(a).max() * np.abs(b).max()) ** 2 + float(np.abs(a).max() + np.abs(b).max()) ** 2
-    return n * largest < _LARGEST and bool((np.rint(a) == a).all() and (np.rint(b) == b).all())
-
-
-def _exact_moments(a: Floats, b: Floats, counts: Ints | None) -> tuple[Moments, int, int]:
-    if len(a) > EXACT_ENTRIES:
-        return _array_moments(a.astype(np.int64), b.astype(np.int64), counts), 1, 1
-    whole_a, scale_a = _whole(a)
-    whole_b, scale_b = _whole(b)
-    return _integer_moments(whole_a, whole_b, None if counts is None else counts.tolist()), scale_a, scale_b
-
-
-def _array_moments(a: Ints, b: Ints, times: Ints | None) -> Moments:
-    """Add up whole numbers that fit into 64 bits."""
-    ones = np.ones(len(a), dtype=np.int64) if times is None else times
-    ta, tb = (ones, ones * a, ones * a * a), (np.ones(len(b), dtype=np.int64), b, b * b)
-    return tuple(tuple(int(np.dot(x, y)) for y in tb) for x in ta)
-
-
 def _whole(values: Floats) -> tuple[list[int], int]:
     """Return floats as whole numbers over a common power of two, exactly."""
     ratios = [value.as_integer_ratio() for value in values.tolist()]
     scale = max((below for _, below in ratios), default=1)
     return [above * (scale // below) for above, below in ratios], scale
-
-
-def _integer_moments(a: Sequence[int], b: Sequence[int], counts: Sequence[int] | None) -> Moments:
-    times = counts or [1] * len(a)
-    found: list[tuple[int, ...]] = []
-    weighted = list(times)
-    for _ in range(3):
-        found.append(
-            (
-                sum(weighted),
-                sum(x * y for x, y in zip(weighted, b, strict=True)),
-                sum(x * y * y for x, y in zip(weighted, b, strict=True)),
-            )
-        )
-        weighted = [x * y for x, y in zip(weighted, a, strict=True)]
-    return tuple(found)
-
-
-def _centred(values: Floats, times: Floats, n: int) -> Floats:
-    """Subtract the mean twice: the second time takes off what rounding left of the first."""
-    once = values - _sum(values, times) / n
-    return once - _sum(once, times) / n
-
-
-def _sum(values: Floats, times: Floats) -> float:
-    products = values * times
-    return fsum(products.tolist()) if len(products) <= 1 << 20 else float(products.sum())
 
 
 _OWNER = "swap_error"
@@ -196,7 +336,7 @@ def swap_error(
     """Return the exact error of X = sum a b after exactly k of the n records are permuted at random.
 
     X' = sum a_u b_s(u), where s leaves n - k records in place. Bias E X' - X = -k/(n-1) (C - A B / n); the variance is
-    that of derivations/moments.md, from sums over centred values. Each takes one pass over the records.
+    that of moments.md, from sums over centred values. Each takes one pass over the records.
 
     Parameters
     ----------
@@ -233,33 +373,10 @@ def spread_of_records(
     return _records(a, b, kind, groups=groups, counts=counts).spread()
 
 
-@dataclass(frozen=True, eq=False)
-class _Records:
-    """The numbers of some records, which of them are in the first group, and how many each entry stands for."""
-
-    a: Floats
-    b: Floats
-    first: NDArray[np.bool_] | None
-    counts: Ints | None
-
-    @property
-    def n(self) -> int:
-        return len(self.a) if self.counts is None else int(self.counts.sum())
-
-    def take(self, rows: Ints) -> _Records:
-        first = None if self.first is None else self.first[rows]
-        return _Records(self.a[rows], self.b[rows], first, None if self.counts is None else self.counts[rows])
-
-    def spread(self) -> Spread:
-        if self.first is None:
-            return spread_of(self.a, self.b, self.counts)
-        return spread_across(self.a, self.b, self.first, self.counts)
-
-
 def _records(a: ArrayLike, b: ArrayLike, kind: Kind, *, groups: ArrayLike | None, counts: ArrayLike | None) -> _Records:
     one_of(_OWNER, "kind", kind, KINDS)
     x, y = _sized("a", a), _sized("b", b)
-    times = None if counts is None else _counts(counts)
+    times = np.ones(len(x), dtype=np.int64) if counts is None else _counts(counts)
     first = _first_group(groups, kind)
     for name, values in (("b", y), ("counts", times), ("groups", first)):
         _refuse_other_length(name, values, len(x))
@@ -278,8 +395,8 @@ def error_of(kind: Kind, spread: Spread, k: int) -> Error:
     elif not 0 <= k <= spread.sizes[0]:
         raise ParameterError(f"{k:,} records cannot move in a class of {spread.sizes[0]:,}. Ask for fewer.")
     found = factors(kind, spread.sizes, k)
-    # both lists hold fractions when the sums are exact, and then the result is rounded once, here
-    variance = float(sum(f * p for f, p in zip(found.parts, spread.parts, strict=True)))
+    # both hold fractions when the sums are exact, and then the result is rounded once, here
+    variance = float(found.variance(spread))
     return Error(float(spread.value), float(found.bias * spread.bias_sum), max(variance, 0.0))
 
 
@@ -296,15 +413,15 @@ def sum_of_classes(kind: Kind, classes: Iterable[tuple[Spread, int]]) -> Error:
     return Error(value, bias, variance, idle)
 
 
-def checked_amount(kind: Kind, k: object, n: int, *, owner: str = _OWNER) -> int:
+def checked_amount(kind: Kind, k: object, n: int) -> int:
     """Check a number of moved records for n records without classes."""
-    moved = whole(owner, "k", k, least=0)
+    moved = whole(_OWNER, "k", k, least=0)
     if moved > n:
-        raise bad_parameter(owner, "k", f"at most the number of records, {n:,}", moved)
+        raise bad_parameter(_OWNER, "k", f"at most the number of records, {n:,}", moved)
     if moved == 1:
-        raise bad_parameter(owner, "k", "0 or at least 2, because one record alone cannot move", moved)
+        raise bad_parameter(_OWNER, "k", "0 or at least 2, because one record alone cannot move", moved)
     if kind != "cycles" and moved % 2:
-        raise bad_parameter(owner, "k", f"even for kind={kind!r}", moved)
+        raise bad_parameter(_OWNER, "k", f"even for kind={kind!r}", moved)
     return moved
 
 
@@ -431,10 +548,10 @@ def large_n_error(
     if whole(_LARGE_N, "n", n, least=2) > MOST_RECORDS:
         raise bad_parameter(_LARGE_N, "n", f"at most {MOST_RECORDS:,}", n)
     tau = share(_LARGE_N, "rate", rate)
-    if not _is_number(weight) or not 0 < weight <= LARGEST:
+    if not 0 < as_float(weight) <= LARGEST:
         raise bad_parameter(_LARGE_N, "weight", f"a number above 0, up to {LARGEST:g}", weight)
     for name, value in (("domain", domain), ("moved", moved), ("stayed", stayed)):
-        if not _is_number(value) or not 0 <= value <= 1:
+        if not 0 <= as_float(value) <= 1:
             raise bad_parameter(_LARGE_N, name, "a share between 0 and 1", value)
     if domain > min(moved, stayed) or domain < moved + stayed - 1:
         raise ParameterError(
@@ -449,7 +566,3 @@ def large_n_error(
         + kappa * c**2
     )
     return Error(weight * n * domain, -weight * tau * n * c, max(weight**2 * n * tau * inner, 0.0))
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, SupportsFloat) and not isinstance(value, bool)

@@ -1,11 +1,11 @@
-"""What the measures of a planned swap are expected to be, before any draw (derivations/prediction.md)."""
+"""What the measures of a planned swap are expected to be, before any draw (prediction.md)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import exp, lgamma, sqrt
-from typing import TYPE_CHECKING, Literal, Protocol, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 import numpy as np
 
@@ -14,18 +14,18 @@ from quadrille.data import Data, require_data, tidy
 from quadrille.errors import ParameterError, QuadrilleError, unknown_name
 from quadrille.measure.base import Address, Measure, Part, parts_of
 from quadrille.recipe import Recipe
-from quadrille.theory.expected import (
+from quadrille.theory.cells import (
     Cells,
-    Effect,
     Levels,
     NotPredicted,
+    Totals,
     WeightedCells,
     cells_of,
     is_kept,
     levels_of,
     weighted_cells,
 )
-from quadrille.theory.spread import Floats
+from quadrille.theory.moments import Floats
 
 if TYPE_CHECKING:
     import polars as pl
@@ -43,86 +43,44 @@ MOMENTS_ONLY = frozenset({CHI_SQUARE, "chi_square"})
 """Sums of squares: exact where expectations and variances are."""
 
 
-class Spreads(Protocol):
-    """A table, (moved part, stayed part): totals before, expected totals and variances after."""
-
-    @property
-    def before(self) -> Floats:
-        """Totals before."""
-        ...
-
-    @property
-    def mean(self) -> Floats:
-        """Expected totals after."""
-        ...
-
-    @property
-    def variance(self) -> Floats:
-        """Variances after."""
-        ...
-
-    @property
-    def records(self) -> float:
-        """The total of the table."""
-        ...
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Moved parts and stayed parts that occur."""
-        ...
-
-    @property
-    def together(self) -> float:
-        """By how much fixed totals enlarge the variance of a sum over cells."""
-        ...
-
-    def expected(self, effect: Effect) -> tuple[float, float]:
-        """Return the sum over the cells of the mean of an effect, and the sum of its variances."""
-        ...
-
-    def distance(self) -> float:
-        """Return the expected sum of |T' - T|."""
-        ...
-
-
-Formula = Callable[[Spreads, int], float | None]
+Formula = Callable[[Totals, int], float | None]
 CountFormula = Callable[[Cells, int], float | None]
 
 
-def _hellinger(cells: Spreads, n: int) -> float:
+def _hellinger(cells: Totals, n: int) -> float:
     mean, variance = cells.expected(lambda f, g: (np.sqrt(f) - np.sqrt(g)) ** 2)
     if mean <= 0:
         return 0.0
     return sqrt(mean / (2 * cells.records)) * _freedom(cells, mean, variance)
 
 
-def _hd(cells: Spreads, n: int) -> float:
+def _hd(cells: Totals, n: int) -> float:
     mean, variance = cells.expected(lambda f, g: (np.sqrt(f) - np.sqrt(g)) ** 2)
     return sqrt(mean / 2) * _freedom(cells, mean, variance) if mean > 0 else 0.0
 
 
-def _hd_norm(cells: Spreads, n: int) -> float:
+def _hd_norm(cells: Totals, n: int) -> float:
     return _hd(cells, n) / sqrt(cells.records)
 
 
-def _freedom(cells: Spreads, mean: float, variance: float) -> float:
+def _freedom(cells: Totals, mean: float, variance: float) -> float:
     """Return E root / root E of a sum of squares; cells vary together because of totals that do not change."""
     varied = variance * cells.together
     return mean_root(2 * mean**2 / varied if varied > 0 else float("inf"))
 
 
 def mean_root(freedom: float) -> float:
-    """Return E sqrt(X / E X) for a chi-square of so many degrees of freedom."""
+    """Return E sqrt(X / E X) for a chi-square with these degrees of freedom."""
     if freedom > 1e4:
         return 1 - 1 / (4 * freedom)
     return sqrt(2 / freedom) * exp(lgamma((freedom + 1) / 2) - lgamma(freedom / 2))
 
 
-def _total_variation(cells: Spreads, n: int) -> float:
+def _total_variation(cells: Totals, n: int) -> float:
     return cells.distance() / (2 * cells.records)
 
 
-def _entropy_change(cells: Spreads, n: int) -> float:
+def _entropy_change(cells: Totals, n: int) -> float:
     def term(count: Floats) -> Floats:
         share = count / cells.records
         return -share * np.log(np.where(share > 0, share, 1.0))
@@ -147,13 +105,13 @@ def _confidence(cells: Cells, n: int) -> float | None:
     return _genuine(cells, n) / shown if shown > 0 else None
 
 
-def _chi_square_distance(cells: Spreads, n: int) -> float:
+def _chi_square_distance(cells: Totals, n: int) -> float:
     occupied = cells.before > 0
     square = cells.variance + (cells.mean - cells.before) ** 2
     return float((square[occupied] / cells.before[occupied]).sum())
 
 
-def _deviance(cells: Spreads, n: int) -> float:
+def _deviance(cells: Totals, n: int) -> float:
     """Return the expectation of 2 sum g ln(g / f) over the cells that were not empty, with little cancelling."""
 
     def term(f: Floats, g: Floats) -> Floats:
@@ -165,7 +123,7 @@ def _deviance(cells: Spreads, n: int) -> float:
     return cells.expected(term)[0] + 2 * float((cells.mean - cells.before)[held].sum())
 
 
-def _chi_squares(cells: Spreads) -> tuple[float, float, int] | None:
+def _chi_squares(cells: Totals) -> tuple[float, float, int] | None:
     """Return chi-square before, its expectation after, and the smaller number of categories less one."""
     least = min(cells.shape) - 1
     if least < 1:
@@ -175,14 +133,14 @@ def _chi_squares(cells: Spreads) -> tuple[float, float, int] | None:
     return float(((cells.before - even) ** 2 / even).sum()), float(after.sum()), least
 
 
-def _cramers_v_change(cells: Spreads, n: int) -> float | None:
+def _cramers_v_change(cells: Totals, n: int) -> float | None:
     if (found := _chi_squares(cells)) is None:
         return None
     before, after, least = found
     return (sqrt(before) - sqrt(after)) / sqrt(cells.records * least)
 
 
-def _contingency_change(cells: Spreads, n: int) -> float | None:
+def _contingency_change(cells: Totals, n: int) -> float | None:
     if (found := _chi_squares(cells)) is None:
         return None
     before, after, _ = found
@@ -446,5 +404,5 @@ def _refuse(call: Address, kind: Measure, data: Data) -> None:
 def _kind(call: Address) -> Measure:
     """Return the measure of a call; the chi-square distance is read like any other measure of a table."""
     if call.name == CHI_SQUARE:
-        return replace(measures_by_name.get("hellinger"), name=CHI_SQUARE).bound(call)
-    return measures_by_name.get(call.name).bound(call)
+        return replace(measures_by_name.get("hellinger"), name=CHI_SQUARE).with_options(call)
+    return measures_by_name.get(call.name).with_options(call)

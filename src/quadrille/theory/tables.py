@@ -1,67 +1,104 @@
-"""Moments of every cell of a table: for a planned swap, after real draws, and by sampling."""
+"""Moments of every cell of a table: for a planned swap, after real draws, by sampling; and all errors side by side."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import isfinite
-from typing import TYPE_CHECKING, Any, SupportsFloat, cast
+from math import inf
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from quadrille.codebook import Variable
-from quadrille.data import Column, Cross, Data, code_dtype, require_columns, require_data, tidy
+from quadrille.data import Data, require_columns, require_data, tidy
 from quadrille.delta import Delta
-from quadrille.errors import InputError, ParameterError, bad_parameter
-from quadrille.params import share, whole
+from quadrille.errors import InputError, ParameterError, bad_parameter, unknown_name
+from quadrille.params import as_float, share, whole
 from quadrille.plan import Plan
 from quadrille.recipe import Recipe, carried, refuse_fixed
-from quadrille.swap.groups import codes_of, group_ids
-from quadrille.swap.permutation import PermutationSwap, records_of, refuse_small_groups, two_groups
+from quadrille.swap.permutation import PermutationSwap, records_of, refuse_small_groups
 from quadrille.swap.random import RandomSwap
-from quadrille.theory.flows import ClassIndex, Joint, flow_moments, tally
-from quadrille.theory.labelled import labelled
-from quadrille.theory.margin import Ints, Margin, margin_of
-from quadrille.theory.moments import Error
-from quadrille.theory.spread import Floats, Kind, factors
+from quadrille.theory.equivalent import checked_base, equivalent_table, rounding_error
+from quadrille.theory.expected import flow_moments
+from quadrille.theory.moments import Error, Floats, Ints, Kind, factors, swap_error
+from quadrille.theory.tally import (
+    COLUMN,
+    ClassIndex,
+    Joint,
+    Labelled,
+    Margin,
+    class_index,
+    joint_of,
+    labelled,
+    margin_of,
+    refuse_totals,
+)
 
 if TYPE_CHECKING:
     import polars as pl
 
 
 EXACT = "exact"
-_SMALL_CROSS = 1024
 UNTOUCHED = "exact: the margin holds no swapped variable"
 
 
 @dataclass(frozen=True, eq=False)
 class TableMoments:
-    """Every possible cell of a margin, moved part first: total before, bias and variance; `idle` classes stay."""
+    """Every possible cell of a margin, moved part first: total before, bias and variance; `idle` classes stay.
+
+    `listed` are the cells to report: those that a swap can reach, or all cells of a user's own table.
+    """
 
     margin: Margin
     count: Ints
-    before: Floats
+    before: Floats | Ints
     bias: Floats
     variance: Floats
     note: str
+    listed: Ints
     idle: int = 0
+    weighted: bool = False
 
     @property
     def rmse(self) -> Floats:
         """The root mean square error of every cell."""
         return np.sqrt(self.variance + self.bias**2)
 
+    def frame(self, columns: Sequence[str]) -> pl.DataFrame:
+        """Return a row per cell: labels, some columns of numbers and the note."""
+        return tidy([{**row, "note": self.told} for row in self.rows(columns)])
+
     @property
-    def listed(self) -> Ints:
-        """The cells that a swap can reach: moved part and stayed part both occur. In the order of the margin."""
-        table = self.count.reshape(self.margin.moved.possible, self.margin.stayed.possible)
-        open_cells = (table.sum(axis=1) > 0)[:, None] & (table.sum(axis=0) > 0)[None, :]
-        return self.margin.ordered(np.flatnonzero(open_cells.ravel()))
+    def told(self) -> str:
+        """The note, and how many classes cannot move."""
+        idle = f"; {self.idle:,} classes stay as they are, because one record alone cannot move" if self.idle else ""
+        return self.note + idle
+
+    def rows(self, columns: Sequence[str]) -> list[dict[str, object]]:
+        """Return the labels and some numbers of every cell that is listed."""
+        cells = self.listed
+        before, rmse = self.before[cells], self.rmse[cells]
+        relative = np.divide(rmse, before, out=np.full(len(cells), np.nan), where=before > 0)
+        numbers = {
+            "before": before.tolist(),
+            "expected": (self.before + self.bias)[cells].tolist(),
+            "bias": self.bias[cells].tolist(),
+            "sd": np.sqrt(self.variance[cells]).tolist(),
+            "rmse": rmse.tolist(),
+            "relative_rmse": [None if np.isnan(value) else value for value in relative.tolist()],
+        }
+        return [
+            {**labels, **{name: numbers[name][i] for name in columns}}
+            for i, labels in enumerate(self.margin.named(cells))
+        ]
 
 
-def planned(data: Data, recipe: Recipe, margin: str | Sequence[str], where: str) -> TableMoments:
-    """Work out expectation and variance of every cell of a margin."""
-    require_data(data, where)
+def moments_of(
+    table: object, recipe: Recipe, margin: str | Sequence[str] | None, where: str, *, no_totals: bool = False
+) -> TableMoments:
+    """Work out expectation and variance of every cell of a margin of a file, or of a table of counts."""
+    if margin is None and not isinstance(table, Data):
+        return _of_counts(labelled(table, where), recipe, where, no_totals=no_totals)
+    data = require_data(table, where)
     if isinstance(recipe, PermutationSwap | RandomSwap):
         require_columns(data, recipe.swap, f"'swap' of {type(recipe).__name__}")
         refuse_fixed(data, recipe.swap)
@@ -76,6 +113,56 @@ def planned(data: Data, recipe: Recipe, margin: str | Sequence[str], where: str)
     )
 
 
+def _of_counts(given: Labelled, recipe: Recipe, where: str, *, no_totals: bool) -> TableMoments:
+    """Work out the cells of a two-way table, each from exact fractions, so that counts may be as large as they are."""
+    if not no_totals:
+        refuse_totals(given, where)
+    kind, k = _amount(given, recipe, where)
+    values = given.values
+    n, in_rows, in_columns = values.sum(), values.sum(axis=1), values.sum(axis=0)
+    errors = [
+        swap_error(
+            [1, 1, 0, 0], [1, 0, 1, 0], k, kind, counts=[cell, row - cell, column - cell, n - row - column + cell]
+        )
+        for row, line in zip(in_rows, values, strict=True)
+        for column, cell in zip(in_columns, line, strict=True)
+    ]
+    bias, variance = (np.array([getattr(error, name) for error in errors]) for name in ("bias", "variance"))
+    counts, every = values.ravel().astype(np.int64), np.arange(values.size)
+    return TableMoments(given.margin, counts, counts, bias, variance, EXACT, every)
+
+
+def _amount(given: Labelled, recipe: Recipe, where: str) -> tuple[Kind, int]:
+    """Return the kind of permutation and how many records of a table it moves."""
+    if not isinstance(recipe, PermutationSwap) or recipe.kind == "across" or recipe.within or recipe.weight == "moves":
+        raise ParameterError(
+            f"{where} of a table of counts takes a PermutationSwap of kind pairs or cycles, without classes and "
+            f"weights. Give the file and a 'margin' for other swaps."
+        )
+    known = (COLUMN, given.row_name)
+    for name in recipe.swap:
+        if name not in known:
+            raise unknown_name("variable", name, known, where=f"the table of {where}")
+    if len(recipe.swap) > 1:
+        raise ParameterError(f"{where} of a table needs one swapped variable, that of the rows or of the columns.")
+    if isinstance(recipe.rate, str):
+        raise bad_parameter(where, "rate", "a number in (0, 1]: a table has no column of class rates", recipe.rate)
+    n = int(given.values.sum())
+    if recipe.records is not None:
+        if recipe.records > n:
+            raise bad_parameter(where, "records", f"at most the number of records, {n:,}", recipe.records)
+        return recipe.kind, recipe.records
+    moved = int(records_of(recipe.kind, np.array([recipe.rate]), np.array([n]))[0])
+    if moved < 2:
+        first = (1.5 if recipe.kind == "cycles" else 1) / max(n, 1)
+        least = f"The smallest rate that moves two is about {first:.3g}." if n > 1 else ""
+        raise ParameterError(
+            f"The 'rate' parameter of {where} moves {'one record' if moved else 'no record'} of the table's {n:,}, "
+            f"so there is no error to show. {least}".rstrip()
+        )
+    return recipe.kind, moved
+
+
 def approximate(levels: int) -> str:
     """Return the note of a mean-field result: the pairs between levels take their expected numbers."""
     return (
@@ -87,38 +174,8 @@ def approximate(levels: int) -> str:
 def is_exact(recipe: Recipe, levels: int) -> bool:
     """Tell whether expectation and variance of a recipe's tables are exact; `levels` decide who may be paired."""
     if isinstance(recipe, RandomSwap):
-        free = recipe.differ == "none" and not recipe.same and not recipe.different
-        return free or (levels == 2 and recipe.differ != "none")
+        return _is_free(recipe) or (levels == 2 and recipe.differ != "none")
     return isinstance(recipe, PermutationSwap)
-
-
-def joint_of(
-    data: Data,
-    margin: Margin,
-    *,
-    classes: ClassIndex | None = None,
-    groups: str | None = None,
-    weight: str = "stays",
-) -> Joint:
-    """Tally a margin for a permutation within classes, perhaps across two groups."""
-    if weight == "moves" and data.weight is None:
-        raise InputError('weight="moves" needs a weight, and the file has none. Name it, or let it stay.')
-    group = None if groups is None else two_groups(data, groups, "PermutationSwap")
-    heavy = None if data.weight is None else "moved" if weight == "moves" else "stayed"
-    return tally(data, margin, classes=classes, group=group, heavy=heavy)
-
-
-def class_index(data: Data, within: Sequence[str]) -> ClassIndex | None:
-    """Return the classes of some columns: their cross when it is small, else the combinations that occur."""
-    require_columns(data, within, "'within'")
-    if not within:
-        return None
-    if all(data[name].variable.coded for name in within):
-        cross = Cross.of(data, tuple(within))
-        if cross.possible <= _SMALL_CROSS:
-            return ClassIndex(cross.possible, cross=cross)
-    of, count = group_ids([codes_of(data, name) for name in within], data.n)
-    return ClassIndex(count, listed=of)
 
 
 def add_up(joint: Joint, kind: Kind, k: Ints) -> tuple[Floats, Floats, Floats]:
@@ -130,12 +187,11 @@ def add_up(joint: Joint, kind: Kind, k: Ints) -> tuple[Floats, Floats, Floats]:
         found = factors(kind, tuple(size.astype(float) for size in spread.sizes), moved)
         before += spread.value.sum(axis=0)
         bias += (found.bias * spread.bias_sum).sum(axis=0)
-        terms = sum(f * p for f, p in zip(found.parts, spread.parts, strict=True))
-        variance += np.maximum(terms, 0.0).sum(axis=0)
+        variance += np.maximum(found.variance(spread), 0.0).sum(axis=0)
     return before, bias, variance
 
 
-def _permuted(data: Data, recipe: PermutationSwap, margin: str | Sequence[str], where: str) -> TableMoments:
+def _permuted(data: Data, recipe: PermutationSwap, margin: str | Sequence[str] | None, where: str) -> TableMoments:
     split = margin_of(data, margin, (*recipe.swap, *carried(data, recipe.swap, recipe.within)), where)
     if isinstance(recipe.rate, float):
         classes = class_index(data, recipe.within)
@@ -151,48 +207,66 @@ def _permuted(data: Data, recipe: PermutationSwap, margin: str | Sequence[str], 
     moved = np.where(k > 1, k, 0)
     if recipe.groups is not None:
         refuse_small_groups(joint.count.sum(axis=(2, 3)), moved // 2, recipe.groups)
-    before, bias, variance = add_up(joint, recipe.kind, moved)
-    count = joint.count.sum(axis=(0, 1)).ravel()
-    return TableMoments(split, count, before, bias, variance, EXACT, int((k == 1).sum()))
+    found = _moments(data, split, joint, recipe.kind, moved)
+    return replace(found, idle=int((k == 1).sum()))
 
 
-def _random(data: Data, recipe: RandomSwap, margin: str | Sequence[str], where: str) -> TableMoments:
+def _random(data: Data, recipe: RandomSwap, margin: str | Sequence[str] | None, where: str) -> TableMoments:
     groups = [(group, carried(data, group, recipe.same)) for group in recipe.groups(data)]
     split = margin_of(data, margin, [name for group, along in groups for name in (*group, *along)], where)
     moved = [each for each in groups if set(split.moved.variables) & set(each[0] + each[1])]
     if not moved:
-        joint = joint_of(data, split)
-        before, _, _ = add_up(joint, "pairs", np.zeros(1, dtype=np.int64))
-        nothing = np.zeros(split.cells)
-        return TableMoments(split, joint.count.ravel(), before, nothing, nothing, UNTOUCHED)
+        found, nothing = _moments(data, split, joint_of(data, split), "pairs", np.array([0])), np.zeros(split.cells)
+        return replace(found, bias=nothing, variance=nothing, note=UNTOUCHED)
     if len(moved) > 1:
         raise InputError(
             f"{where} has no closed form for several variables swapped one by one. Name a margin with one of them."
         )
     pairs = recipe.count(data.n)
-    if recipe.differ == "none" and not recipe.same and not recipe.different:
-        joint = joint_of(data, split)
-        before, bias, variance = add_up(joint, "pairs", np.array([2 * pairs]))
-        return TableMoments(split, joint.count.sum(axis=(0, 1)).ravel(), before, bias, variance, EXACT)
-    found = flow_moments(data, recipe, moved[0], split, pairs)
-    note = EXACT if found.exact else approximate(found.levels)
-    return TableMoments(split, found.count, found.before, found.expected - found.before, found.variance, note)
+    if _is_free(recipe):
+        return _moments(data, split, joint_of(data, split), "pairs", np.array([2 * pairs]))
+    flow = flow_moments(data, recipe, moved[0], split, pairs)
+    note = EXACT if flow.exact else approximate(flow.levels)
+    listed, weighted = split.reached(flow.count), data.weight is not None
+    bias = flow.expected - flow.before
+    return TableMoments(split, flow.count, flow.before, bias, flow.variance, note, listed, weighted=weighted)
 
 
-def table_error(data: Data, recipe: Recipe, margin: str | Sequence[str]) -> pl.DataFrame:
-    """Return expected change, standard deviation and RMSE of every cell of a margin: one row per cell.
+def _moments(data: Data, margin: Margin, joint: Joint, kind: Kind, k: Ints) -> TableMoments:
+    """Return the exact moments when k records of each class are permuted."""
+    before, bias, variance = add_up(joint, kind, k)
+    count = joint.count.sum(axis=(0, 1)).ravel()
+    weighted = data.weight is not None
+    return TableMoments(margin, count, before, bias, variance, EXACT, margin.reached(count), weighted=weighted)
 
-    One pass over the records tallies class, moved part and stayed part; the rest follows from the tally. Weighted
-    totals where the file has a weight. Cells whose moved or stayed part does not occur are left out: they stay empty.
 
-    Exact for `PermutationSwap`, and for `RandomSwap` with differ="none" and no constraints. For true swaps the
-    expectation is that of derivations/expected.md, exact for two levels; its column `note` says which.
+def _is_free(recipe: RandomSwap) -> bool:
+    """Tell whether every two records may be paired."""
+    return recipe.differ == "none" and not recipe.same and not recipe.different
+
+
+ERRORS = ("before", "expected", "bias", "sd", "rmse", "relative_rmse")
+
+
+def table_error(
+    table: object, recipe: Recipe, margin: str | Sequence[str] | None = None, *, no_totals: bool = False
+) -> pl.DataFrame:
+    """Return expected change, standard deviation and RMSE of every cell of a table: one row per cell.
+
+    Of a file, one pass over the records tallies class, moved part and stayed part; the rest follows from the tally.
+    Weighted totals where the file has a weight. Cells whose moved or stayed part does not occur are left out: they stay
+    empty. Exact for `PermutationSwap`, and for `RandomSwap` with differ="none" and no constraints. For true swaps the
+    expectation is that of expected.md, exact for two levels; the column `note` says which.
 
     Parameters
     ----------
-    data : the file.
-    recipe : the planned swap; its seed plays no part.
-    margin : variables joined by "*", such as "Age*MS", or a list of them.
+    table : the file; or a two-way table of counts: a 2-D array, nested lists, or a frame whose first column holds
+        labels.
+    recipe : the planned swap; its seed plays no part. For a table of counts a `PermutationSwap` of "column" or of the
+        name of the rows, which is "row" where there is none; which of the two does not matter.
+    margin : of a file, variables joined by "*", such as "Age*MS", or a list of them.
+    no_totals : a table in which a row or column equals the sum of the others is refused, unless this says that it is
+        no total.
 
     Example
     -------
@@ -203,12 +277,14 @@ def table_error(data: Data, recipe: Recipe, margin: str | Sequence[str]) -> pl.D
     ['Age', 'MS', 'before', 'expected', 'bias', 'sd', 'rmse', 'relative_rmse', 'note']
     >>> found["rmse"].round(1).to_list()
     [160.5, 160.5, 109.3, 109.3, 53.2, 53.2]
+    >>> swap = qd.PermutationSwap("column", rate=0.1)
+    >>> qd.theory.table_error([[30, 20], [20, 30]], swap)["bias"].round(3).to_list()
+    [-0.505, 0.505, 0.505, -0.505]
     """
-    found = planned(data, recipe, margin, "table_error")
-    return _frame(found, ("before", "expected", "bias", "sd", "rmse", "relative_rmse"))
+    return moments_of(table, recipe, margin, "table_error", no_totals=no_totals).frame(ERRORS)
 
 
-def expected_table(data: Data, recipe: Recipe, margin: str | Sequence[str]) -> pl.DataFrame:
+def expected_table(table: object, recipe: Recipe, margin: str | Sequence[str] | None = None) -> pl.DataFrame:
     """Return the expected table after a planned swap: one row per cell, with the total before.
 
     Exact for `PermutationSwap`, mean field for true swaps (`RandomSwap`); see `table_error`.
@@ -222,7 +298,7 @@ def expected_table(data: Data, recipe: Recipe, margin: str | Sequence[str]) -> p
     >>> found["before"].to_list()[:2], found["expected"].round(1).to_list()[:2]
     ([779.0, 7653.0], [939.0, 7493.0])
     """
-    return _frame(planned(data, recipe, margin, "expected_table"), ("before", "expected"))
+    return moments_of(table, recipe, margin, "expected_table").frame(ERRORS[:2])
 
 
 @dataclass(frozen=True)
@@ -250,8 +326,10 @@ class ExpectedChiSquare:
     note: str
 
 
-def expected_chi_square(data: Data, recipe: Recipe, margin: str | Sequence[str]) -> ExpectedChiSquare:
-    """Return the expected chi-square distance and association of a margin; exact where the variances are.
+def expected_chi_square(table: object, recipe: Recipe, margin: str | Sequence[str] | None = None) -> ExpectedChiSquare:
+    """Return the expected chi-square distance and association of a table; exact where the variances are.
+
+    See `table_error` for the parameters.
 
     Example
     -------
@@ -262,15 +340,15 @@ def expected_chi_square(data: Data, recipe: Recipe, margin: str | Sequence[str])
     >>> round(found.association_before), round(found.association)
     (6059, 5468)
     """
-    found = planned(data, recipe, margin, "expected_chi_square")
+    found = moments_of(table, recipe, margin, "expected_chi_square")
     mse, before = found.variance + found.bias**2, found.before
     occupied = before > 0
     distance = float((mse[occupied] / before[occupied]).sum())
     left_out = int((~occupied[found.listed]).sum())
-    if data.weight is not None:
+    if found.weighted:
         return ExpectedChiSquare(distance, left_out, None, None, found.note)
-    table = before.reshape(found.margin.moved.possible, found.margin.stayed.possible)
-    even = np.outer(table.sum(axis=1), table.sum(axis=0)).ravel() / table.sum()
+    counts = before.reshape(found.margin.moved.possible, found.margin.stayed.possible)
+    even = np.outer(counts.sum(axis=1), counts.sum(axis=0)).ravel() / counts.sum()
     kept = even > 0
     gap = (before + found.bias - even)[kept]
     after = float(((found.variance[kept] + gap**2) / even[kept]).sum())
@@ -278,42 +356,23 @@ def expected_chi_square(data: Data, recipe: Recipe, margin: str | Sequence[str])
     return ExpectedChiSquare(distance, left_out, after, was, found.note)
 
 
-def _frame(found: TableMoments, columns: Sequence[str]) -> pl.DataFrame:
-    cells = found.listed
-    before, rmse = found.before[cells], found.rmse[cells]
-    relative = np.divide(rmse, before, out=np.full(len(cells), np.nan), where=before > 0)
-    numbers = {
-        "before": before.tolist(),
-        "expected": (found.before + found.bias)[cells].tolist(),
-        "bias": found.bias[cells].tolist(),
-        "sd": np.sqrt(found.variance[cells]).tolist(),
-        "rmse": rmse.tolist(),
-        "relative_rmse": [None if np.isnan(value) else value for value in relative.tolist()],
-    }
-    note = found.note
-    if found.idle:
-        note += f"; {found.idle:,} classes stay as they are, because one record alone cannot move"
-    rows = [
-        {**labels, **{name: numbers[name][i] for name in columns}, "note": note}
-        for i, labels in enumerate(found.margin.named(cells))
-    ]
-    return tidy(rows)
-
-
 _REALISED = "realised"
 MOST_RECORDS = 10_000_000
 """Larger tables are not spread out into records."""
 
 
-def realised(data: Data, recipe: Recipe, margin: str | Sequence[str], *, draws: int = 1, seed: int = 1) -> pl.DataFrame:
-    """Draw a recipe and return, cell by cell, its mean change beside the predicted one.
+def realised(
+    table: object, recipe: Recipe, margin: str | Sequence[str] | None = None, *, draws: int = 1, seed: int = 1
+) -> pl.DataFrame:
+    """Draw a recipe and return, cell by cell, its mean change next to the predicted one.
 
     Columns: the variables, `label`, `bias` (predicted change), `sd` (that of the mean over the draws), `realised`.
     `chart.predicted_realised` draws the frame.
 
     Parameters
     ----------
-    data, recipe, margin : as in `table_error`; the seed of the recipe plays no part.
+    table, recipe, margin : as in `table_error`; a table of counts is spread out into records. The seed of the recipe
+        plays no part.
     draws : how many, with seeds `seed`, `seed` + 1 and so on: whole numbers, so never those of a release.
 
     Example
@@ -322,47 +381,19 @@ def realised(data: Data, recipe: Recipe, margin: str | Sequence[str], *, draws: 
     >>> recipe = qd.PermutationSwap(["Age"], rate=0.05)
     >>> qd.theory.realised(qd.datasets.cps8d(), recipe, "Age*MS", draws=20)["realised"].round(1).to_list()[:2]
     [163.6, -163.6]
-    """
-    draws, seed = whole(_REALISED, "draws", draws, least=1), whole(_REALISED, "seed", seed, least=0)
-    found = planned(data, recipe, margin, _REALISED)
-    seeded = (replace(cast("Any", recipe), seed=seed + each) for each in range(draws))
-    total = _total(data, (one.plan(data) for one in seeded), found.margin)
-    return _realised_frame(found, total / draws, draws)
-
-
-def realised_of_counts(
-    table: object,
-    *,
-    rate: float | None = None,
-    records: int | None = None,
-    kind: Kind = "pairs",
-    draws: int = 1,
-    seed: int = 1,
-) -> pl.DataFrame:
-    """Do the same for a two-way table of counts, spread out into records.
-
-    Example
-    -------
-    >>> import quadrille as qd
-    >>> found = qd.theory.realised_of_counts([[30, 20], [20, 30]], rate=0.2, draws=50)
-    >>> found["realised"].round(1).to_list()
+    >>> swap = qd.PermutationSwap("column", rate=0.2)
+    >>> qd.theory.realised([[30, 20], [20, 30]], swap, draws=50)["realised"].round(1).to_list()
     [-0.7, 0.7, 0.7, -0.7]
     """
-    given = labelled(table, _REALISED)
-    n = int(given.values.sum())
-    if n > MOST_RECORDS:
-        raise InputError(f"The table counts {n:,} records; at most {MOST_RECORDS:,} are drawn. Take a smaller table.")
-    rows, columns = given.values.shape
-    each = given.values.astype(np.int64).ravel()
-    codes = np.repeat(np.arange(rows * columns, dtype=np.int64), each)
-    row, column = ("row" if given.row_name == "column" else given.row_name), "column"
-    data = Data([_column(row, given.rows, codes // columns), _column(column, given.columns, codes % columns)])
-    recipe = PermutationSwap([column], rate=rate, records=records, kind=kind, seed=seed)
-    return realised(data, recipe, [row, column], draws=draws, seed=seed)
-
-
-def _column(name: str, labels: Sequence[str], codes: Ints) -> Column:
-    return Column(Variable(name, "nominal", tuple(labels)), codes.astype(code_dtype(len(labels))))
+    draws, seed = whole(_REALISED, "draws", draws, least=1), whole(_REALISED, "seed", seed, least=0)
+    if margin is None and not isinstance(table, Data):
+        given = labelled(table, _REALISED)
+        table, margin = given.spread_out(MOST_RECORDS), given.margin.variables
+    found = moments_of(table, recipe, margin, _REALISED)
+    data = require_data(table, _REALISED)
+    seeded = (replace(cast("Any", recipe), seed=seed + draw) for draw in range(draws))
+    total = _total(data, (one.plan(data) for one in seeded), found.margin)
+    return _realised_frame(found, total / draws, draws)
 
 
 def _total(data: Data, plans: Iterable[Plan], margin: Margin) -> Floats:
@@ -422,16 +453,17 @@ def sampling_error(total: float, n: int, *, fraction: float, squares: float | No
     """
     n = whole(_OWNER, "n", n, least=2)
     held = share(_OWNER, "fraction", fraction)
-    number = isinstance(cast("object", total), SupportsFloat) and not isinstance(total, bool)
-    if not number or not isfinite(total) or total < 0 or (squares is None and total > n):
+    if not 0 <= as_float(total) < inf or (squares is None and total > n):
         raise bad_parameter(_OWNER, "total", "a number of 0 or more, a count no larger than n", total)
     square = total if squares is None else squares
     variance = (1 - held) * n / (n - 1) * (square - total / n * total)
     return Error(float(total), 0.0, max(float(variance), 0.0))
 
 
-def sampling_table(data: Data, margin: str | Sequence[str], *, fraction: float) -> pl.DataFrame:
-    """Return the sampling error of every cell of a margin that can be: its labels, `total` and `sampling`.
+def sampling_table(table: object, margin: str | Sequence[str] | None = None, *, fraction: float) -> pl.DataFrame:
+    """Return the sampling error of every cell that can be: its labels, `total` and `sampling`.
+
+    `table` is a file, with a margin such as "Age*MS", or a two-way table of counts as in `table_error`.
 
     Example
     -------
@@ -439,20 +471,132 @@ def sampling_table(data: Data, margin: str | Sequence[str], *, fraction: float) 
     >>> qd.theory.sampling_table(qd.datasets.cps8d(), "Age*MS", fraction=0.01)["sampling"].round(1).to_list()[:2]
     [27.5, 79.9]
     """
-    require_data(data, _TABLE)
-    split = margin_of(data, margin, (), _TABLE)
-    of = split.stayed.cells(data)
-    weight = None if data.ticks is None else data.ticks.values / data.ticks.per_unit
-    totals = np.bincount(of, weights=weight, minlength=split.cells)
-    squares = totals if weight is None else np.bincount(of, weights=weight**2, minlength=split.cells)
+    if margin is None and not isinstance(table, Data):
+        given = labelled(table, _TABLE)
+        split, totals, n = given.margin, given.values.ravel(), int(given.values.sum())
+        squares = totals
+    else:
+        data = require_data(table, _TABLE)
+        split, n = margin_of(data, margin, (), _TABLE), data.n
+        of = split.stayed.cells(data)
+        weight = None if data.ticks is None else data.ticks.values / data.ticks.per_unit
+        totals = np.bincount(of, weights=weight, minlength=split.cells)
+        squares = totals if weight is None else np.bincount(of, weights=weight**2, minlength=split.cells)
     rows = zip(split.named(np.arange(split.cells)), totals.tolist(), squares.tolist(), strict=True)
     return tidy(
         [
-            {
-                **labels,
-                "total": total,
-                "sampling": sampling_error(total, data.n, fraction=fraction, squares=square).sd,
-            }
+            {**labels, "total": total, "sampling": sampling_error(total, n, fraction=fraction, squares=square).sd}
             for labels, total, square in rows
         ]
     )
+
+
+_WEIGHTED = "the cells are weighted totals, and random rounding is for counts"
+_CLASSES = "records move within classes, so there is no single number of records to compare with"
+_ACROSS = "records move across two groups, and the number that equals rounding is for the whole file"
+_TRUE_SWAPS = "the number that equals rounding is for permutations, and true swaps are none"
+_SIDE_BY_SIDE = "compare_errors"
+
+
+@dataclass(frozen=True, eq=False)
+class CellErrors:
+    """The errors of the cells of a table side by side, as `compare_errors` returns them.
+
+    `cells` holds one mapping per cell and `labels` the names of those of its entries that are labels. `not_given` says
+    of a column that is left out why it is. `weighted` tells whether the cells are weighted totals.
+
+    Example
+    -------
+    >>> import quadrille as qd
+    >>> recipe = qd.PermutationSwap(["Age"], rate=0.05, within=["Sex"])
+    >>> found = qd.theory.compare_errors(qd.datasets.cps8d(), recipe, "Age*MS")
+    >>> found.labels, list(found.not_given)
+    (('Age', 'MS'), ['records'])
+    """
+
+    cells: tuple[dict[str, Any], ...]
+    labels: tuple[str, ...]
+    not_given: Mapping[str, str]
+    weighted: bool
+
+    def frame(self) -> pl.DataFrame:
+        """Return one row per cell.
+
+        Example
+        -------
+        >>> import quadrille as qd
+        >>> swap = qd.PermutationSwap("column", rate=0.1)
+        >>> found = qd.theory.compare_errors([[30, 20], [20, 30]], swap).frame()
+        >>> found.columns[-4:]
+        ['rounding_rmse', 'records', 'closest', 'note']
+        """
+        return tidy(self.cells)
+
+
+def compare_errors(
+    table: object,
+    recipe: Recipe,
+    margin: str | Sequence[str] | None = None,
+    *,
+    base: int = 5,
+    sampling: float | None = None,
+    no_totals: bool = False,
+) -> CellErrors:
+    """Return, for each cell of a table, the error of swapping next to those of random rounding and of sampling.
+
+    Columns: those of `table_error`; `sampling`, the standard error of sampling, where its share is given;
+    `rounding_rmse`, the error of random rounding; and the number of records whose swapping would put as much error into
+    the cell as rounding does: `records`, and the `closest`. What does not exist is left out, and `not_given` says why.
+
+    Parameters
+    ----------
+    table, recipe, margin, no_totals : as in `table_error`.
+    base : of random rounding.
+    sampling : the share of the population that the file holds, when it is a simple random sample.
+
+    Example
+    -------
+    >>> import quadrille as qd
+    >>> swap = qd.PermutationSwap("column", rate=0.1)
+    >>> found = qd.theory.compare_errors([[30, 20], [20, 30]], swap, sampling=0.5).frame()
+    >>> found.select("before", "rmse", "rounding_rmse", "sampling").row(1)
+    (20, 1.211..., 0.0, 2.842...)
+    """
+    checked_base(_SIDE_BY_SIDE, base)
+    if not isinstance(table, Data) and margin is None:
+        table = labelled(table, _SIDE_BY_SIDE)
+    found = moments_of(table, recipe, margin, _SIDE_BY_SIDE, no_totals=no_totals)
+    labels, cells, not_given = found.margin.variables, found.rows(ERRORS), dict[str, str]()
+    if sampling is not None:
+        _join(cells, sampling_table(table, margin, fraction=sampling), labels, ("sampling",))
+    if found.weighted:
+        not_given = {"rounding_rmse": _WEIGHTED, "records": _WEIGHTED}
+    else:
+        for cell in cells:
+            cell["rounding_rmse"] = rounding_error(round(cast("float", cell["before"])), base).rmse
+        not_given = _no_equivalent(recipe)
+    if not not_given:
+        assert isinstance(recipe, PermutationSwap)
+        swap = recipe.swap if isinstance(table, Data) else ()
+        equal = equivalent_table(table, margin, swap=swap, base=base, kind=recipe.kind)
+        _join(cells, equal, labels, ("records", "closest"))
+    return CellErrors(tuple({**cell, "note": found.told} for cell in cells), labels, not_given, found.weighted)
+
+
+def _no_equivalent(recipe: Recipe) -> dict[str, str]:
+    """Say why no number of records equals rounding, if there is a reason."""
+    if not isinstance(recipe, PermutationSwap):
+        return {"records": _TRUE_SWAPS}
+    if recipe.within:
+        return {"records": _CLASSES}
+    return {"records": _ACROSS} if recipe.kind == "across" else {}
+
+
+def _join(
+    cells: Sequence[dict[str, object]], frame: pl.DataFrame, labels: Sequence[str], columns: Sequence[str]
+) -> None:
+    """Add columns of a frame to cells, found by their labels."""
+    by_cell = {tuple(row[name] for name in labels): row for row in frame.to_dicts()}
+    for cell in cells:
+        row = by_cell[tuple(cell[name] for name in labels)]
+        cell.update({name: row[name] for name in columns})

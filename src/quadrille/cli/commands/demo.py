@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
-
-import typer
 
 from quadrille.cli import options as opt
 from quadrille.cli import show
@@ -23,89 +20,6 @@ if TYPE_CHECKING:
     from quadrille.study.grid import Grid
     from quadrille.study.study import Study
 
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from quadrille.study.study import Study
-
-    Points = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Gains:
-    """Risk and loss of telling candidates, as (risk, loss); None where there is no such candidate."""
-
-    axes: tuple[str, str]
-    random: int
-    designed: int
-    beaten: int
-    gentlest_random: tuple[float, float] | None
-    at_no_more_loss: tuple[float, float] | None
-    safest_random: tuple[float, float] | None
-    at_no_more_risk: tuple[float, float] | None
-    safest_designed: tuple[float, float] | None
-
-    def as_dict(self) -> dict[str, object]:
-        """Return plain values, for JSON."""
-        return asdict(self)
-
-    @property
-    def told(self) -> list[tuple[str, str]]:
-        """The numbers as names and sentences."""
-        rows = [
-            ("beaten", f"{self.beaten:,} of {self.random:,} random candidates, by one of {self.designed:,} designed")
-        ]
-        if self.gentlest_random:
-            rows.append(("gentlest", self._beside(self.gentlest_random, self.at_no_more_loss, "loss")))
-        if self.safest_random:
-            rows.append(("safest", self._beside(self.safest_random, self.at_no_more_risk, "risk")))
-        if self.safest_designed:
-            rows.append(("beyond", f"the safest designed swap has {self._point(self.safest_designed)}"))
-        return rows
-
-    def _beside(self, one: tuple[float, float], other: tuple[float, float] | None, what: str) -> str:
-        told = "none" if other is None else self._point(other)
-        return f"random {self._point(one)}; designed at no more {what}: {told}"
-
-    def _point(self, at: tuple[float, float]) -> str:
-        return f"{self.axes[0]} {at[0]:.5f}, {self.axes[1]} {at[1]:.4f}"
-
-
-def gains(study: Study, axes: tuple[str, str]) -> Gains:
-    """Compare the designed candidates of a study with the others, on two axes."""
-    import numpy as np
-
-    from quadrille.study.frontier import dominated_by
-
-    points, rows = study.objectives(axes)
-    methods = study.frame(rows.tolist())["method"].to_list() if len(rows) else []
-    ours = np.array([method == "DesignedSwap" for method in methods], dtype=bool)
-    random, designed = points[~ours], points[ours]
-    beaten = sum(int(dominated_by(np.vstack((one[None], designed)))[0] > 0) for one in random)
-    gentle, safe = _least(random, 1), _least(random, 0)
-    return Gains(
-        axes=axes,
-        random=len(random),
-        designed=len(designed),
-        beaten=beaten,
-        gentlest_random=gentle,
-        at_no_more_loss=None if gentle is None else _least(designed[designed[:, 1] <= gentle[1]], 0),
-        safest_random=safe,
-        at_no_more_risk=None if safe is None else _least(designed[designed[:, 0] <= safe[0]], 1),
-        safest_designed=_least(designed, 0),
-    )
-
-
-def _least(points: Points, column: int) -> tuple[float, float] | None:
-    """Return the point with the least value in a column; of equal ones the least in the other."""
-    if not len(points):
-        return None
-    risk, loss = min(points.tolist(), key=lambda point: (point[column], point[1 - column]))
-    return risk, loss
-
-
 FILE = "dataset:cps8d"
 MEASURES = ("small_cells", "exposed", "hellinger")
 AXES = ("exposed", "hellinger")
@@ -114,7 +28,7 @@ SEEDS = 5
 
 
 def demo(
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="The folder to write to.")] = Path("demo"),
+    out: Annotated[Path, opt.value("FOLDER", "The folder to write to.")] = Path("demo"),
     seed: opt.Seed = None,
     as_json: opt.Json = False,
 ) -> None:
@@ -158,7 +72,7 @@ def _walk(out: Path, seed: int | None, *, as_json: bool) -> None:
     with verdict_shown(as_json=as_json), warnings_told(), show.working("Writing the report and the release"):
         picture, report = _pictures(seen, data, out)
         made = qd.release(data, seen.knee.recipe, out / "release", measures=MEASURES, overwrite=True)
-    gained = gains(study, AXES)
+    gained = study.gains(*AXES)
     if as_json:
         document = {
             "inspect": {"file": FILE, **found.as_dict()},
@@ -171,7 +85,7 @@ def _walk(out: Path, seed: int | None, *, as_json: bool) -> None:
     show.show_profile(FILE, found)
     study_show.show_frontier(seen, seen.rows())
     show.title("What designed swaps gained")
-    show.facts(gained.told)
+    show.facts(gained.facts())
     show.title("The choice: the knee of the frontier")
     show.note(study_show.indented(seen.knee.explain()))
     show.show_account(made.account)
@@ -183,7 +97,7 @@ def _search(data: Data, out: Path, seed: int | None) -> Study:
     import quadrille as qd
 
     path = out / _study_name(seed)
-    return qd.designed_frontier(data, seed=seed, random=_grid(data, seed), measures=MEASURES, out=path)
+    return qd.search(data, [_grid(data, seed), qd.DesignedSwap.curve(seed=seed)], MEASURES, out=path)
 
 
 def _study_name(seed: int | None) -> str:
@@ -210,10 +124,10 @@ def _pictures(seen: Overview, data: Data, out: Path) -> tuple[Path | None, Path 
     except QuadrilleError as error:
         tell(f"no report is written: {error}")
         return None, None
-    from quadrille.report.frontier_chart import Ahead, draw_frontier, floor_of, rows_of, scored
+    from quadrille.report.frontier_chart import FrontierPredictions, draw_frontier, floor_of, rows_of, scored
 
     study, knee = seen.study, seen.knee
-    ahead = Ahead(floor=floor_of(data, study.measures, AXES))
+    ahead = FrontierPredictions(floor=floor_of(data, study.measures, AXES))
     points = scored(study, AXES, rows_of(study))
     picture = chart.save(
         draw_frontier(study, AXES, points, None if knee is None else knee.candidate, ahead), out / "frontier.png"

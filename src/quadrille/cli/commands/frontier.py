@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from quadrille.cli import options as opt
 from quadrille.cli import show
 from quadrille.cli.inputs import check_new, load, open_study, refuse_sources, require_data, source_of
@@ -14,7 +12,7 @@ from quadrille.errors import InputError, ParameterError, QuadrilleError
 
 if TYPE_CHECKING:
     from quadrille.cli.study_show import Overview
-    from quadrille.report.frontier_chart import Ahead
+    from quadrille.report.frontier_chart import FrontierPredictions
     from quadrille.study.study import Study
 
 MOST_RUNS = 7
@@ -27,18 +25,16 @@ def frontier(
     loss: opt.Loss = None,
     chart: opt.Chart = None,
     runs: Annotated[
-        bool, typer.Option("--runs", help="Compare the runs of one design instead, which differ by seed only.")
+        bool, opt.flag("--runs", "Compare the runs of one design instead, which differ by seed only.")
     ] = False,
-    design: Annotated[
-        int | None, typer.Option(metavar="NUMBER", help="The design of --runs, where there are several: --json.")
-    ] = None,
+    design: Annotated[int | None, opt.value("NUMBER", "The design of --runs, where there are several: --json.")] = None,
     file: Annotated[
         str | None,
-        typer.Option(
+        opt.value(
+            "FILE",
+            "The data of the study, to predict its frontier in the chart. [default: its job's]",
             "--data",
-            metavar="FILE",
-            help="The data of the study, to predict its frontier in the chart. [default: its job's]",
-            rich_help_panel=opt.ABOUT_THE_FILE,
+            panel=opt.ABOUT_THE_FILE,
         ),
     ] = None,
     codebook: opt.Codebook = None,
@@ -67,7 +63,7 @@ def frontier(
     if not as_json:
         study_show.show_frontier(seen, rows)
         if ahead is not None:
-            show.note(f"\nDrew {chart}. {ahead.told}")
+            show.note(f"\nDrew {chart}. {ahead.text}")
         return
     show.emit(
         {
@@ -84,10 +80,10 @@ def frontier(
     )
 
 
-def _draw(seen: Overview, given: tuple[str | None, Path | None, str | None], path: Path) -> Ahead:
+def _draw(seen: Overview, given: tuple[str | None, Path | None, str | None], path: Path) -> FrontierPredictions:
     """Draw the frontier of a study, with what theory predicts where data and recipes allow."""
     from quadrille import chart
-    from quadrille.report.frontier_chart import Ahead, ahead_of, draw_frontier, rows_of, scored
+    from quadrille.report.frontier_chart import FrontierPredictions, draw_frontier, predictions_of, rows_of, scored
 
     study = seen.study
     if not len(seen.points):
@@ -96,11 +92,11 @@ def _draw(seen: Overview, given: tuple[str | None, Path | None, str | None], pat
     try:
         data = load(*source_of(study, *given, command="frontier STUDY --chart FILE --data FILE"))
         require_data(study, data)
-        ahead = ahead_of(study, data, seen.axes, found)
+        ahead = predictions_of(study, data, seen.axes, found)
     except QuadrilleError as error:
         if given[0] is not None:
             raise
-        ahead = Ahead(why_none=str(error).rstrip("."))
+        ahead = FrontierPredictions(why_none=str(error).rstrip("."))
     knee = None if seen.knee is None else seen.knee.candidate
     chart.save(draw_frontier(study, seen.axes, found, knee, ahead), path)
     return ahead

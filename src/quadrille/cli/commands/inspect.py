@@ -19,9 +19,9 @@ def inspect(
     weight: opt.Weight = None,
     geography: opt.Geography = None,
     catalog: opt.Catalog = None,
-    categories: Annotated[bool, typer.Option("--categories", help="List the categories of each column.")] = False,
+    categories: Annotated[bool, opt.flag("--categories", "List the categories of each column.")] = False,
     reasons: Annotated[
-        bool, typer.Option("--reasons", help="Say why each column has its kind and role, and its label.")
+        bool, opt.flag("--reasons", "Say why each column has its kind and role, and its label.")
     ] = False,
     write_codebook: opt.WriteCodebook = None,
     overwrite: opt.Overwrite = False,

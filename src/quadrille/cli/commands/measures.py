@@ -16,4 +16,5 @@ def measures(as_json: opt.Json = False) -> None:
         return
     for row in rows:
         show.title(str(row["name"]))
-        show.facts([(name, str(row[name])) for name in ("definition", "side", "better", "range", "reference")])
+        shown = ("definition", "options", "side", "better", "range", "reference")
+        show.facts([(name, str(row[name])) for name in shown if row[name]])

@@ -6,8 +6,6 @@ from math import isfinite
 from shlex import quote
 from typing import Annotated
 
-import typer
-
 from quadrille.cli import options as opt
 from quadrille.cli import show
 from quadrille.cli.inputs import check_new, open_study, refuse_sources
@@ -20,25 +18,19 @@ def pick(
     study: opt.StudyFile,
     criterion: Annotated[
         str | None,
-        typer.Option(metavar="WORD", help=f"{', '.join(CRITERIA)}. [default: knee, or what a limit implies]"),
+        opt.value("WORD", f"{', '.join(CRITERIA)}. [default: knee, or what a limit implies]"),
     ] = None,
-    max_risk: Annotated[float | None, typer.Option(metavar="NUMBER", help="Least loss with at most this risk.")] = None,
-    max_loss: Annotated[float | None, typer.Option(metavar="NUMBER", help="Least risk with at most this loss.")] = None,
-    trade: Annotated[float | None, typer.Option(metavar="NUMBER", help="Least risk + NUMBER * loss.")] = None,
-    weights: Annotated[
-        str | None, typer.Option(metavar="A,B", help="Nearest to the ideal point, risk weighted A and loss B.")
-    ] = None,
+    max_risk: Annotated[float | None, opt.value("NUMBER", "Least loss with at most this risk.")] = None,
+    max_loss: Annotated[float | None, opt.value("NUMBER", "Least risk with at most this loss.")] = None,
+    trade: Annotated[float | None, opt.value("NUMBER", "Least risk + NUMBER * loss.")] = None,
+    weights: Annotated[str | None, opt.value("A,B", "Nearest to the ideal point, risk weighted A and loss B.")] = None,
     ignore_hd: Annotated[
         bool,
-        typer.Option(
-            "--ignore-hd",
-            help="With --criterion dohrmann: many cells are small, leave HD out.",
-            rich_help_panel=opt.RARELY,
-        ),
+        opt.flag("--ignore-hd", "With --criterion dohrmann: many cells are small, leave HD out.", panel=opt.RARELY),
     ] = False,
     risk: opt.Risk = None,
     loss: opt.Loss = None,
-    note: Annotated[str | None, typer.Option(metavar="TEXT", help="Pin this note to the candidate.")] = None,
+    note: Annotated[str | None, opt.value("TEXT", "Pin this note to the candidate.")] = None,
     save_recipe: opt.SaveRecipe = None,
     overwrite: opt.Overwrite = False,
     as_json: opt.Json = False,

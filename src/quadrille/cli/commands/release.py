@@ -20,7 +20,7 @@ from quadrille.errors import InputError, ParameterError
 if TYPE_CHECKING:
     from quadrille.data import Data
     from quadrille.recipe import Recipe
-    from quadrille.release.judge import Judged, Verdict
+    from quadrille.release.judge import Verdict
     from quadrille.release.release import Release
     from quadrille.study.study import Study
 
@@ -38,32 +38,30 @@ def release(
     file: opt.File,
     study: Annotated[
         Path | None,
-        typer.Option(metavar="STUDY", help="Release --candidate ID of this study, or --pick."),
+        opt.value("STUDY", "Release --candidate ID of this study, or --pick."),
     ] = None,
     candidate: opt.Candidate = None,
-    pick: Annotated[bool, typer.Option("--pick", help="The candidate at the knee of the frontier.")] = False,
+    pick: Annotated[bool, opt.flag("--pick", "The candidate at the knee of the frontier.")] = False,
     method: opt.Method = None,
     recipe: opt.RecipeFile = None,
     measures: opt.Measures = None,
     policy: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="A policy, TOML; QUADRILLE_POLICY is checked as well."),
+        opt.value("FILE", "A policy, TOML; QUADRILLE_POLICY is checked as well."),
     ] = None,
     check: Annotated[
         bool,
-        typer.Option("--check", help="Write nothing, only judge; of a study: its frontier."),
+        opt.flag("--check", "Write nothing, only judge; of a study: its frontier."),
     ] = False,
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="The folder to make.")] = Path("release"),
+    out: Annotated[Path, opt.value("FOLDER", "The folder to make.")] = Path("release"),
     format: Annotated[
         str,
-        typer.Option(metavar="WORD", help="Public file: csv, parquet, sav, dta or xpt."),
+        opt.value("WORD", "Public file: csv, parquet, sav, dta or xpt."),
     ] = "csv",
-    keep_order: Annotated[
-        bool, typer.Option("--keep-order", help="Do not shuffle the public rows.", rich_help_panel=opt.RARELY)
-    ] = False,
+    keep_order: Annotated[bool, opt.flag("--keep-order", "Do not shuffle the public rows.", panel=opt.RARELY)] = False,
     publish_f: Annotated[
         bool,
-        typer.Option("--publish-f", help="Publish how users can correct tables.", rich_help_panel=opt.RARELY),
+        opt.flag("--publish-f", "Publish how users can correct tables.", panel=opt.RARELY),
     ] = False,
     readers: opt.Readers = False,
     var_stratum: opt.VarStratum = None,
@@ -124,7 +122,7 @@ def _show_release(done: Release) -> None:
     show.show_account(done.account)
     show.show_scores(done.scores)
     if done.verdict is not None:
-        show_verdict(done.verdict)
+        show.show_verdict(done.verdict)
     show.title("Written")
     show.facts(
         [
@@ -148,7 +146,7 @@ def _check(data: Data, recipe: Recipe, policy: Path | None, public: PublicFile, 
     if as_json:
         show.emit(verdict.as_dict())
     else:
-        show_verdict(verdict)
+        show.show_verdict(verdict)
     if verdict.outcome == "fail":
         failed = [judged for judged in verdict.policies if judged.outcome == "fail"]
         lines = " and ".join(f"the policy {each.policy!r} in {_lines(len(each.having('fail')))}" for each in failed)
@@ -215,30 +213,8 @@ def verdict_shown(*, as_json: bool) -> Generator[None]:
         if as_json:
             show.emit({"path": None, "files": [], "policy": error.verdict.as_dict()})
         else:
-            show_verdict(error.verdict)
+            show.show_verdict(error.verdict)
         raise
-
-
-def show_verdict(verdict: Verdict) -> None:
-    """Print what each policy says, and, of several, the verdict of all."""
-    for judged in verdict.policies:
-        _show_judged(judged)
-    if len(verdict.policies) > 1:
-        show.note("")
-        show.facts([("both policies", verdict.outcome)])
-
-
-def _show_judged(judged: Judged) -> None:
-    """Print line by line what a policy says, and below it why."""
-    show.title(f"Policy: {judged.policy}")
-    rows = [(line.verdict, line.rule, line.asked, line.found) for line in judged.lines]
-    show.grid(("verdict", "rule", "asked", "found"), rows, whole=(0,))
-    why = [(f"{line.verdict}:", f"{line.rule}: {line.why}") for line in judged.lines if line.why]
-    if why:
-        show.note("")
-        show.facts(why)
-    show.note("")
-    show.facts([("verdict", judged.summary()), ("policy file", judged.source())])
 
 
 def _lines(count: int) -> str:

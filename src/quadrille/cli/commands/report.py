@@ -16,14 +16,12 @@ def report(
     study: opt.StudyFile,
     file: Annotated[
         str | None,
-        typer.Argument(
-            metavar="[FILE]", help="The data of the study. [default: what its job named]", show_default=False
-        ),
+        typer.Argument(metavar="FILE", help="The data of the study. [default: what its job named]", show_default=False),
     ] = None,
     candidate: opt.Candidate = None,
     risk: opt.Risk = None,
     loss: opt.Loss = None,
-    out: Annotated[Path, typer.Option(metavar="FILE", help="The HTML file to write.")] = Path("report.html"),
+    out: Annotated[Path, opt.value("FILE", "The HTML file to write.")] = Path("report.html"),
     readers: opt.Readers = False,
     var_stratum: opt.VarStratum = None,
     var_unit: opt.VarUnit = None,

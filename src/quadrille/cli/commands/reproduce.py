@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from quadrille.cli import options as opt
 from quadrille.cli import show
 from quadrille.cli.inputs import check_folder, writing
@@ -17,7 +15,7 @@ def reproduce(
     draws: opt.Draws = None,
     sampler: Annotated[
         str | None,
-        typer.Option(metavar="WORD", help="first-uniform or pair-uniform; cells, records or both for lemons-2014."),
+        opt.value("WORD", "first-uniform or pair-uniform; cells, records or both for lemons-2014."),
     ] = None,
     charts: opt.Charts = None,
     as_json: opt.Json = False,

@@ -12,7 +12,7 @@ from quadrille.cli import options as opt
 from quadrille.cli import show
 from quadrille.cli.designs import read_recipe
 from quadrille.cli.inputs import addresses, check_new, load, load_after, names
-from quadrille.cli.show import number_of_any_size, show_ranking, show_spread
+from quadrille.cli.show import show_ranking, show_spread, statistic
 from quadrille.errors import ParameterError, bad_parameter, unknown_name
 
 if TYPE_CHECKING:
@@ -35,71 +35,49 @@ def score(
     before: Annotated[str, typer.Argument(metavar="BEFORE", help="The original file, or dataset:NAME.")],
     after: Annotated[
         str | None,
-        typer.Argument(metavar="[AFTER]", help="The file to compare; else recipes are drawn.", show_default=False),
+        typer.Argument(metavar="AFTER", help="The file to compare; else recipes are drawn.", show_default=False),
     ] = None,
     recipe: Annotated[
         list[Path] | None,
-        typer.Option(
-            metavar="FILE", help="Of AFTER: the recipe that made it, rows in order. Without AFTER: recipes to compare."
-        ),
+        opt.value("FILE", "Of AFTER: the recipe that made it, rows in order. Without AFTER: recipes to compare."),
     ] = None,
     draws: opt.Draws = None,
     vary: Annotated[
         str | None,
-        typer.Option(metavar="NAME=VALUES", help="Compare values of a parameter of the recipe: rate=0.01,0.05."),
+        opt.value("NAME=VALUES", "Compare values of a parameter of the recipe: rate=0.01,0.05."),
     ] = None,
     without: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Compare the recipe with itself without a parameter: rules."),
+        opt.value("NAME", "Compare the recipe with itself without a parameter: rules."),
     ] = None,
     measures: opt.Measures = None,
     where: opt.Where = None,
     by: Annotated[
         list[str] | None,
-        typer.Option(metavar="LEVELS", help="By area: county,tract or crosses such as county*sex."),
+        opt.value("LEVELS", "By area: county,tract or crosses such as county*sex."),
     ] = None,
     rank: Annotated[
         str | None,
-        typer.Option(
-            metavar="MEASURE",
-            help="By area: the measure to rank by. [default: effective_swap_rate]",
-            rich_help_panel=opt.RARELY,
-        ),
+        opt.value("MEASURE", "By area: the measure to rank by. [default: effective_swap_rate]", panel=opt.RARELY),
     ] = None,
     top: Annotated[
         int | None,
-        typer.Option(
-            metavar="NUMBER",
-            help=f"By area: how many most and least affected. [default: {TOP}]",
-            rich_help_panel=opt.RARELY,
-        ),
+        opt.value("NUMBER", f"By area: how many most and least affected. [default: {TOP}]", panel=opt.RARELY),
     ] = None,
     min_records: Annotated[
         int | None,
-        typer.Option(
-            metavar="NUMBER", help="By area: the least records of an area that is ranked.", rich_help_panel=opt.RARELY
-        ),
+        opt.value("NUMBER", "By area: the least records of an area that is ranked.", panel=opt.RARELY),
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write every area, or every draw, to this .csv or .parquet.")
-    ] = None,
+    out: Annotated[Path | None, opt.value("FILE", "Write every area, or every draw, to this .csv or .parquet.")] = None,
     chart: opt.Chart = None,
     chart_flows: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="By area: draw the flows between areas.",
-            rich_help_panel=opt.RARELY,
-        ),
+        opt.value("FILE", "By area: draw the flows between areas.", panel=opt.RARELY),
     ] = None,
     codebook: opt.Codebook = None,
     codebook_after: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Codebook of the second file, where it differs.",
-            rich_help_panel=opt.ABOUT_THE_FILE,
-        ),
+        opt.value("FILE", "Codebook of the second file, where it differs.", panel=opt.ABOUT_THE_FILE),
     ] = None,
     weight: opt.Weight = None,
     geography: opt.Geography = None,
@@ -351,13 +329,13 @@ def _swapped_records(recipe: Recipe, data: Data, other: Data) -> NDArray[np.bool
 
 def show_recipes(rows: Sequence[Mapping[str, Any]], rules: Mapping[str, Mapping[str, object]]) -> None:
     """Print the means of several recipes side by side, and how they differ from the first one."""
-    from quadrille.expressions import rules_told
     from quadrille.measure.difference import DIVERSITIES, NOT_MONOTONE
+    from quadrille.present.account import rule_facts
 
     for name, facts in rules.items():
         if facts:
             show.title(f"What the rules exclude, {name}")
-            show.facts(rules_told(facts))
+            show.facts(rule_facts(facts))
     recipes = list(dict.fromkeys(row["recipe"] for row in rows))
     draws = max(row["draws"] for row in rows)
     cells = {(row["measure"], row["recipe"]): row for row in rows}
@@ -365,12 +343,12 @@ def show_recipes(rows: Sequence[Mapping[str, Any]], rules: Mapping[str, Mapping[
     show.title(f"Means over {draws:,} {'draw' if draws == 1 else 'draws'} of each recipe")
     for start in range(0, len(recipes), MOST_RECIPES):
         some = recipes[start : start + MOST_RECIPES]
-        lines = [[name, *(number_of_any_size(cells[name, each]["mean"], 4) for each in some)] for name in measures]
+        lines = [[name, *(statistic(cells[name, each]["mean"]) for each in some)] for name in measures]
         show.grid(("measure", *some), lines, numbers=range(1, len(some) + 1))
     if len(recipes) == 2 and draws > 1:
         named = ("difference", "difference_error")
         lines = [
-            [row["measure"], row["better"], *(number_of_any_size(row[key], 4) for key in named)]
+            [row["measure"], row["better"], *(statistic(row[key]) for key in named)]
             for row in (cells[name, recipes[1]] for name in measures)
         ]
         show.title(f"{recipes[1]}, minus {recipes[0]}")

@@ -8,8 +8,6 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
-import typer
-
 from quadrille.cli import options as opt
 from quadrille.cli import show
 from quadrille.cli.guard import refuse, tell
@@ -19,24 +17,20 @@ from quadrille.errors import InputError, MismatchError, ParameterError, Quadrill
 
 if TYPE_CHECKING:
     from quadrille.data import Data
+    from quadrille.study.candidates import Candidates
     from quadrille.study.forecast import Forecast, PredictedDesign, Predictions
-    from quadrille.study.grid import Grid
     from quadrille.study.job import Job
     from quadrille.study.study import Study
 
 
 def search(
     job: opt.JobFile,
-    out: Annotated[
-        Path | None, typer.Option(metavar="STUDY", help="The study to write or go on with, instead of the job's.")
-    ] = None,
+    out: Annotated[Path | None, opt.value("STUDY", "The study to write or go on with, instead of the job's.")] = None,
     workers: opt.Workers = None,
-    seeds: Annotated[
-        int | None, typer.Option(metavar="NUMBER", help="Secret seeds per design, instead of the job's seeds.")
-    ] = None,
+    seeds: Annotated[int | None, opt.value("NUMBER", "Secret seeds per design, instead of the job's seeds.")] = None,
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="Say how many candidates, how long, what is infeasible and what to expect."),
+        opt.flag("--dry-run", "Say how many candidates, how long, what is infeasible and what to expect."),
     ] = False,
     as_json: opt.Json = False,
 ) -> None:
@@ -90,7 +84,7 @@ def _data(job: Job) -> Data:
         raise InputError(f"{job.path}, [data]: {error}") from None
 
 
-def _run(job: Job, data: Data, grids: list[Grid], path: Path, workers: int | None) -> Study:
+def _run(job: Job, data: Data, grids: Candidates, path: Path, workers: int | None) -> Study:
     import quadrille as qd
 
     try:
@@ -107,16 +101,16 @@ def _absolute(file: str) -> str:
     return file if file.startswith("dataset:") else str(Path(file).absolute())
 
 
-def _foretell(job: Job, data: Data, grids: list[Grid], path: Path, workers: int | None, *, as_json: bool) -> None:
+def _foretell(job: Job, data: Data, grids: Candidates, path: Path, workers: int | None, *, as_json: bool) -> None:
     import os
 
     import quadrille as qd
-    from quadrille.study.run import with_exposed
+    from quadrille.study.candidates import with_exposed
 
     known = open_study(path) if path.exists() else None
     if known is not None:
         require_data(known, data)
-        if (known.header.measures, known.header.then) != tuple(map(tuple, with_exposed(job.measures, job.then))):
+        if (known.header.measures, known.header.then) != with_exposed(job.measures, job.then):
             listed = ", ".join(known.measures)
             raise MismatchError(f"The study {str(path)!r} has other measures: {listed}. Use these, or another name.")
     with show.working("Trying designs"):
@@ -209,7 +203,7 @@ def _picture(seen: Predictions) -> None:
     """Draw the predicted designs in text, where there are several."""
     import numpy as np
 
-    from quadrille.measure.axes import orient
+    from quadrille.measure import orient
 
     assert seen.axes is not None
     known = [each for each in seen.designs if all(each.values[axis] is not None for axis in seen.axes)]

@@ -25,19 +25,19 @@ DesignFile = Annotated[
 
 def simulate(
     design: DesignFile,
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="The folder to write or go on with.")],
+    out: Annotated[Path, opt.value("FOLDER", "The folder to write or go on with.")],
     charts: opt.Charts = None,
     workers: opt.Workers = None,
     as_json: opt.Json = False,
 ) -> None:
     """Simulate swaps between areas in every setting of a design; resumes."""
     from quadrille.cli import show as simulation_show
-    from quadrille.simulation.design import Design
+    from quadrille.simulation.design import SimulationDesign
     from quadrille.simulation.simulate import simulate
 
     if workers is not None and workers < 1:
         raise ParameterError(f"--workers must be a whole number of 1 or more. Got {workers}.")
-    asked = Design.read(design)
+    asked = SimulationDesign.read(design)
     if charts is not None:
         _make(charts)  # what cannot be written is told before the work, not after it
     try:

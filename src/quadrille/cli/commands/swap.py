@@ -31,7 +31,7 @@ def swap(
     measures: opt.Measures = None,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write the swapped file as it is: not a release."),
+        opt.value("FILE", "Write the swapped file as it is: not a release."),
     ] = None,
     codebook: opt.Codebook = None,
     weight: opt.Weight = None,

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol, cast
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
-from quadrille.codebook import Codebook
-from quadrille.data import Data
+from quadrille.codebook import Codebook, Value, Variable
+from quadrille.data import Column, Data, missing_positions
+from quadrille.errors import InputError
 from quadrille.io.frames.columns import build
-from quadrille.io.frames.convert import nan_remarks, ordered_scales, restore, to_polars, with_nan
+from quadrille.io.frames.identifiers import identifies, tells_apart
+from quadrille.io.frames.values import FORMATS, moments_from_text, text_of, type_of
 
 __all__ = ["Frame", "build", "from_frame", "to_frame"]
 
@@ -51,7 +55,8 @@ def from_frame(
     book = codebook if isinstance(codebook, Codebook | None) else Codebook.read(codebook)
     table = to_polars(frame)
     known: list[str] = [] if book is None else book.names
-    scales = [variable for variable in ordered_scales(table, frame) if variable.name not in known]
+    orders = _pandas_orders(table, frame).items()
+    scales = [scale(name, categories, table.height) for name, categories in orders if name not in known]
     if scales:
         book = Codebook((*(book or ()), *scales))
     if geography:
@@ -68,3 +73,156 @@ def to_frame(data: Data) -> pl.DataFrame:
     be numbers comes back as numbers.
     """
     return pl.DataFrame([restore(data[name]) for name in data.columns])
+
+
+NOT_A_NUMBER = "not-a-number becomes an empty value"
+"""What is said of a column of floats with NaN, which is a missing value here."""
+
+
+def to_polars(frame: object) -> pl.DataFrame:
+    """Return a polars, pandas or Arrow frame as a polars DataFrame."""
+    if isinstance(frame, pl.DataFrame):
+        return frame
+    if isinstance(frame, pl.LazyFrame):
+        return _collect(frame)
+    arrow = hasattr(frame, "__arrow_c_stream__") or hasattr(frame, "__arrow_c_array__")
+    if isinstance(frame, pl.Series) or not arrow:
+        raise InputError(
+            f"Expected a polars, pandas or Arrow frame, got an object of type {type(frame).__name__!r}. "
+            "Convert it into one of these first."
+        )
+    table = _converted(frame)
+    if table is None:
+        raise InputError(_failure(frame))
+    # The conversion drops the order of pandas' ordered categories.
+    return table.cast({name: pl.Enum(found) for name, found in _pandas_orders(table, frame).items()})
+
+
+def _collect(frame: pl.LazyFrame) -> pl.DataFrame:
+    try:
+        return frame.collect()
+    except Exception:
+        raise InputError("The query of the LazyFrame fails. Call its collect() to see why.") from None
+
+
+def _converted(frame: object) -> pl.DataFrame | None:
+    """Convert, or return None: the texts of conversion errors hold data values and must not get out."""
+    try:
+        return pl.DataFrame(frame)  # pyright: ignore[reportArgumentType]  # tried, not known
+    except Exception:
+        return None
+
+
+def _is_pandas(frame: object) -> bool:
+    return hasattr(frame, "loc") and hasattr(frame, "dtypes")
+
+
+def _failure(frame: object) -> str:
+    kind = type(frame).__name__
+    names = _names(frame)
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        return f"The column name {twice[0]!r} occurs more than once. Give each column its own name."
+    if _is_pandas(frame):
+        for position, name in enumerate(names):
+            if _converted(frame.iloc[:, [position]]) is None:  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownArgumentType]
+                return f"Column {name!r} of the frame mixes types or holds objects. Make it text or numbers."
+    return f"The {kind} is not a table of named columns. Convert it to a polars, pandas or Arrow table."
+
+
+def _names(frame: object) -> list[str]:
+    if _is_pandas(frame):
+        return [str(name) for name in cast("Iterable[object]", getattr(frame, "columns", ()))]
+    schema = getattr(frame, "schema", None)
+    return [str(name) for name in cast("Iterable[object]", getattr(schema, "names", ()))]
+
+
+def _pandas_orders(table: pl.DataFrame, frame: object) -> dict[str, list[str]]:
+    """Return the categories, in their order, of the text columns that pandas calls ordered."""
+    dtypes: list[Any] = list(getattr(frame, "dtypes", ())) if _is_pandas(frame) else [None] * table.width
+    ordered = {
+        name: list(dtype.categories)
+        for name, dtype in zip(table.columns, dtypes, strict=True)
+        if getattr(dtype, "ordered", False)
+    }
+    return {name: found for name, found in ordered.items() if all(isinstance(value, str) for value in found)}
+
+
+def scale(name: str, categories: Sequence[str], rows: int) -> Variable:
+    """Return a column of ordered categories as an ordinal variable; keys of records are one by mistake only."""
+    key = identifies(name, len(categories), rows) or tells_apart(len(categories), rows)
+    return Variable(name, "ordinal", tuple(categories), role="id" if key else None)
+
+
+def nan_remarks(names: Iterable[str]) -> tuple[str, ...]:
+    """Say of these columns that NaN becomes empty."""
+    return tuple(f"{name}: {NOT_A_NUMBER}." for name in names)
+
+
+def has_nan(series: pl.Series) -> bool:
+    """Whether a column holds NaN, which is not null in polars and Arrow."""
+    return series.dtype.is_float() and bool(series.is_nan().any())
+
+
+def with_nan(table: pl.DataFrame, frame: object) -> list[str]:
+    """Name the columns with NaN; in pandas it is the usual sign of an empty field, so nothing is lost there."""
+    return [] if _is_pandas(frame) else [series.name for series in table.get_columns() if has_nan(series)]
+
+
+def restore(column: Column) -> pl.Series:
+    """Return the column as a series: one value per code, gathered; or numbers in their original type."""
+    variable = column.variable
+    if not variable.coded:
+        return _numbers(column)
+    values = [*variable.values, *([None] if column.nullable else [])]
+    return _per_code(values, type_of(column.dtype)).gather(pl.Series(column.values)).alias(variable.name)
+
+
+def _per_code(values: list[Value | None], dtype: pl.DataType) -> pl.Series:
+    """Return the value of each code; null stands for a listed category that the type cannot hold."""
+    if dtype.base_type() in FORMATS:
+        return moments_from_text(pl.Series(values, dtype=pl.String), dtype)
+    if dtype.is_decimal() or isinstance(dtype, pl.Enum | pl.Categorical):
+        return pl.Series(values, dtype=pl.String, strict=False).cast(dtype, strict=False)
+    if dtype == pl.String:
+        return pl.Series([None if value is None else text_of(value) for value in values], dtype=dtype)
+    return pl.Series(values, dtype=dtype, strict=False)
+
+
+def _numbers(column: Column) -> pl.Series:
+    numbers, positions = _with_codes(column)
+    if column.dtype != "String":
+        return numbers.cast(type_of(column.dtype))
+    text = numbers.cast(pl.String).str.strip_suffix(".0")
+    for position, value in enumerate(column.variable.missing):
+        if isinstance(value, str) and (at := pl.Series(positions == position)).any():
+            text = text.set(at, value)  # pyright: ignore[reportArgumentType]  # the stubs leave text out
+    return text
+
+
+def _with_codes(column: Column) -> tuple[pl.Series, NDArray[np.int64]]:
+    """Return the numbers with their missing codes back in place, null for texts; and the positions of the codes."""
+    values: NDArray[np.float64] = column.values
+    positions = missing_positions(values)
+    missing = column.variable.missing
+    if missing:
+        codes = np.array([np.nan if isinstance(code, str) else float(code) for code in missing])
+        values = np.where(positions >= 0, codes[np.maximum(positions, 0)], values)
+    return pl.Series(column.variable.name, values, nan_to_null=True), positions
+
+
+def split(column: Column) -> tuple[pl.Series, pl.Series | None]:
+    """Return a column without missing codes that are text among numbers, and these texts, null elsewhere."""
+    variable = column.variable
+    texts = [code if isinstance(code, str) else None for code in variable.missing]
+    if not any(texts) or any(isinstance(value, str) for value in variable.categories):
+        return restore(column), None
+    if not variable.coded:
+        numbers, positions = _with_codes(column)
+        places = pl.Series(np.where(positions < 0, len(texts), positions))
+        return numbers, pl.Series([*texts, None], dtype=pl.String).gather(places)
+    numbers = [None if isinstance(value, str) else value for value in variable.values]
+    codes = pl.Series(column.values)
+    per_code = pl.Series(variable.name, [*numbers, None], strict=False)
+    per_tag = pl.Series([*[None] * len(variable.categories), *texts, None], dtype=pl.String)
+    return per_code.gather(codes), per_tag.gather(codes)

@@ -13,15 +13,18 @@ import polars as pl
 from quadrille.codebook import Codebook, Kind, Value, Variable
 from quadrille.data import Column, Data, code_dtype
 from quadrille.errors import InputError, unknown_name
-from quadrille.io.frames.dtypes import FORMATS, is_text, no_far_moments, type_name
 from quadrille.io.frames.identifiers import MOST_ORDINAL, Run, identifies, names_identifier, names_point, tells_apart
-from quadrille.io.frames.numeric import (
+from quadrille.io.frames.values import (
     Marks,
     canonical_integers,
     finite_floats,
+    is_text,
+    moments_as_text,
+    no_far_moments,
     not_numbers,
     numeric_column,
     too_large,
+    type_name,
     with_found_codes,
     without_marks,
 )
@@ -213,12 +216,7 @@ def _as_values(series: pl.Series, given: Variable) -> pl.Series:
 
 def _values(distinct: pl.Series) -> list[Value]:
     """Return distinct values as a codebook writes them: dates, times and decimals as text."""
-    form = FORMATS.get(distinct.dtype.base_type())
-    if form is None:
-        return (distinct.cast(pl.String) if distinct.dtype.is_decimal() else distinct).to_list()
-    if isinstance(distinct.dtype, pl.Datetime) and distinct.dtype.time_zone:
-        distinct = distinct.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
-    return distinct.dt.strftime(form).to_list()
+    return (distinct.cast(pl.String) if distinct.dtype.is_decimal() else moments_as_text(distinct)).to_list()
 
 
 def _coded_column(source: Source, variable: Variable, codes: pl.Series) -> Column:

@@ -183,7 +183,7 @@ def heads(name: str) -> list[tuple[str, ...]]:
     return found
 
 
-Sort = Literal["direct", "short", "point", "record", "institution", "row"]
+NameKind = Literal["direct", "short", "point", "record", "institution", "row"]
 """A name, address or number of a person; a short word that may mean one; a place on a map; the number of a case, a
 household or the like; that of a school or the like; the number of a row."""
 
@@ -191,13 +191,13 @@ _ASIDE_LABEL = re.compile(r"\([^)]*\)|\[[^\]]*\]|['’´`]s?\b")
 _ASKED = split("what is are please enter give unique anonymous anonymised anonymized and or a an no")
 
 
-def sort_of(name: str, label: str = "") -> Sort | None:
+def name_kind(name: str, label: str = "") -> NameKind | None:
     """Say what a name tells, else a label: words in any case and several languages, joined or not.
 
-    >>> from quadrille.io.frames.identifiers import sort_of
-    >>> [sort_of(name) for name in ("first_name", "SSN_text", "PersonNumber", "hhid", "country_name", "phone_owner")]
+    >>> from quadrille.io.frames.identifiers import name_kind
+    >>> [name_kind(name) for name in ("first_name", "SSN_text", "PersonNumber", "hhid", "country_name", "phone_owner")]
     ['direct', 'direct', 'record', 'record', None, None]
-    >>> sort_of("V3", "Respondent's surname"), sort_of("V4", "Social security income")
+    >>> name_kind("V3", "Respondent's surname"), name_kind("V4", "Social security income")
     ('direct', None)
     """
     return _of_name(name) or _of_label(label)
@@ -213,7 +213,7 @@ def means_else(name: str) -> bool:
     return not (AREAS | AMOUNTS).isdisjoint(heads(name)[-1])
 
 
-def _of_name(name: str) -> Sort | None:
+def _of_name(name: str) -> NameKind | None:
     shorter = [kept for kept in map(_unasked, heads(name)) if kept]
     if not shorter:
         return None
@@ -226,7 +226,7 @@ def _of_name(name: str) -> Sort | None:
     return _counts(shorter[-1]) or ("row" if "".join(shorter[-1]) in ROWS else None)
 
 
-def _of_label(label: str) -> Sort | None:
+def _of_label(label: str) -> NameKind | None:
     """Say what a label tells when it names an identifier and says nothing else beside whose it is."""
     kept = [word for word in words(_ASIDE_LABEL.sub(" ", label)) if len(word) > 1 and not word.isdigit()]
     of_whom = PERSONS | LINKS | _ASKED
@@ -277,7 +277,7 @@ def _is_short(kept: Sequence[str]) -> bool:
     return all(word in whose or len(word) == 1 for word in kept[:-1])
 
 
-def _counts(kept: Sequence[str]) -> Sort | None:
+def _counts(kept: Sequence[str]) -> NameKind | None:
     """Say whose number the last words are: the word directly before a word for number decides."""
     if kept[0] == "id" and kept[-1] in ENTITIES | INSTITUTIONS:
         return "record" if kept[-1] in ENTITIES else "institution"
@@ -316,12 +316,12 @@ _FEW_ROWS = 50
 
 def names_identifier(name: str) -> bool:
     """Whether a name says that the column tells records apart: surname, ssn, id, caseId, hh_nr and the like."""
-    return sort_of(name) is not None
+    return name_kind(name) is not None
 
 
 def names_point(name: str) -> bool:
     """Whether a name is that of places on a map, which identify although they have decimals."""
-    return sort_of(name) == "point"
+    return name_kind(name) == "point"
 
 
 def identifies(name: str, distinct: int, present: int, label: str = "") -> bool:
@@ -331,14 +331,14 @@ def identifies(name: str, distinct: int, present: int, label: str = "") -> bool:
     both; but few values are categories, whatever the column is called. A label counts where the name tells nothing,
     and less: it stands for more than a few values.
     """
-    sort = sort_of(name)
-    if sort is None:
-        return distinct > MOST_ORDINAL and _identifies(sort_of("", label), distinct, present)
-    return not (asks(name) and distinct <= _ANSWERS) and _identifies(sort, distinct, present)
+    kind = name_kind(name)
+    if kind is None:
+        return distinct > MOST_ORDINAL and _identifies(name_kind("", label), distinct, present)
+    return not (asks(name) and distinct <= _ANSWERS) and _identifies(kind, distinct, present)
 
 
-def _identifies(sort: Sort | None, distinct: int, present: int) -> bool:
-    match sort:
+def _identifies(kind: NameKind | None, distinct: int, present: int) -> bool:
+    match kind:
         case "direct":
             flag = distinct <= _YES_OR_NO and 2 * distinct <= present
             return distinct > MOST_ORDINAL or (10 * distinct > present and not flag)
@@ -423,12 +423,12 @@ def suspicion(column: Column) -> str | None:
     # Amounts are often different in most records; a number of persons differs in all but a few.
     if tells_apart(distinct, present) if variable.coded else 100 * distinct >= 99 * records:
         return "has a different value in nearly every record"
-    sort = sort_of(variable.name, variable.label)
-    if sort != "point" and has_decimals(column):
+    kind = name_kind(variable.name, variable.label)
+    if kind != "point" and has_decimals(column):
         return None
-    if sort in ("direct", "short", "point") and distinct >= (_NOTABLE if sort == "direct" else MOST_ORDINAL):
+    if kind in ("direct", "short", "point") and distinct >= (_NOTABLE if kind == "direct" else MOST_ORDINAL):
         return "is called like a name, an address or a number of a person"
-    if sort in ("record", "institution") and distinct > MOST_ORDINAL and variable.role is None:
+    if kind in ("record", "institution") and distinct > MOST_ORDINAL and variable.role is None:
         return "is called like an identifier and has many different values"
     return None
 
@@ -436,7 +436,7 @@ def suspicion(column: Column) -> str | None:
 def can_be_rounded(column: Column) -> bool:
     """Whether a column holds amounts, by its decimals or its name: fewer digits make them less telling."""
     variable = column.variable
-    if variable.coded or sort_of(variable.name, variable.label) is not None:
+    if variable.coded or name_kind(variable.name, variable.label) is not None:
         return False
     return has_decimals(column) or means_else(variable.name)
 

@@ -11,7 +11,7 @@ from typing import Literal
 
 import polars as pl
 
-from quadrille.io.frames.dtypes import FORMATS
+from quadrille.io.frames.values import moments_from_text
 
 Moment = Literal["date", "datetime", "time"]
 
@@ -119,18 +119,12 @@ def from_moments(moments: pl.Series, program: str) -> pl.Series:
     return _from_micros(moments.dt.cast_time_unit("us").cast(pl.Int64) - days * _DAY * 1_000_000, program)
 
 
-def to_texts(moments: pl.Series) -> pl.Series:
-    """Write dates, moments or times of day as a codebook lists them."""
-    return moments.dt.strftime(FORMATS[moments.dtype.base_type()])
+_TYPES: dict[Moment, pl.DataType] = {"date": pl.Date(), "datetime": pl.Datetime("us"), "time": pl.Time()}
 
 
 def from_texts(text: pl.Series, what: Moment) -> pl.Series:
     """Read dates, moments or times of day as a codebook lists them; null where a text is none."""
-    if what == "date":
-        return text.str.to_date(FORMATS[pl.Date], strict=False)
-    if what == "time":
-        return text.str.to_time(FORMATS[pl.Time], strict=False)
-    return text.str.to_datetime(FORMATS[pl.Datetime], time_unit="us", strict=False)
+    return moments_from_text(text, _TYPES[what])
 
 
 def kind_of_moment(dtype: pl.DataType) -> Moment | None:

@@ -21,11 +21,11 @@ from quadrille.errors import InputError
 from quadrille.io.files import contents
 from quadrille.io.frames import build
 from quadrille.io.frames.columns import guess, is_running
-from quadrille.io.frames.identifiers import MOST_ORDINAL, identifies, sort_of, tells_apart
-from quadrille.io.frames.numeric import EXACT
+from quadrille.io.frames.identifiers import MOST_ORDINAL, identifies, name_kind, tells_apart
+from quadrille.io.frames.values import EXACT, moments_as_text
+from quadrille.io.losses import Losses
 from quadrille.io.stat import library
-from quadrille.io.stat.dates import Moment, from_moments, from_texts, moment_of, to_moments, to_texts
-from quadrille.io.stat.formats import Losses
+from quadrille.io.stat.dates import Moment, from_moments, from_texts, moment_of, to_moments
 from quadrille.io.stat.library import TAG, Facts
 
 ISOLATED = True
@@ -66,7 +66,7 @@ class Raw:
 
 @dataclass(frozen=True, eq=False)
 class Contents:
-    """The columns of a file in order, and what it holds beside them, in words without its texts."""
+    """The columns of a file in order, and what else it holds, in words without its texts."""
 
     columns: tuple[Raw, ...]
     remarks: tuple[str, ...]
@@ -219,24 +219,14 @@ def moments_of(raw: Raw) -> tuple[pl.Series, Raw] | None:
     moments = to_moments(raw.series, what, program) if what else None
     if what is None or moments is None:
         return None
-    single = [low for low, high in raw.ranges if low == high]
-    inside = pl.Series(raw.series.drop_nulls().unique().sort())
-    found: list[Value] = [
-        value
-        for low, high in raw.ranges
-        if low != high
-        for value in inside.filter(inside.is_between(low, high)).to_list()
-    ]
-    numbers = [*single, *found, *(value for value in raw.value_labels if not isinstance(value, str))]
-    texts = _texts(numbers, what, program)
+    coded, tags = _missing(raw, _ranges(raw))
+    texts = _texts((*coded, *(value for value in raw.value_labels if not isinstance(value, str))), what, program)
     if texts is None:
         return None
-    tags: list[str] = [] if raw.tags is None else raw.tags.drop_nulls().unique().to_list()
-    tags = sorted({*tags, *(value for value in raw.value_labels if isinstance(value, str))})
-    codes = [*dict.fromkeys(texts[float(value)] for value in (*single, *found)), *tags]
+    codes = [*dict.fromkeys(texts[float(value)] for value in coded), *tags]
     return moments, replace(
         raw,
-        series=_moments_with_tags(moments, raw) if codes or raw.value_labels else moments,
+        series=_with_tags(moments_as_text(moments), raw) if codes or raw.value_labels else moments,
         value_labels={v if isinstance(v, str) else texts[float(v)]: label for v, label in raw.value_labels.items()},
         ranges=tuple((code, code) for code in codes),
     )
@@ -246,12 +236,7 @@ def _texts(numbers: Iterable[Value], what: Moment, program: str) -> dict[float, 
     """Return the text of each number, or None when one of them is no date or time."""
     floats = [float(number) for number in numbers]
     moments = to_moments(pl.Series(floats, dtype=pl.Float64), what, program)
-    return None if moments is None else dict(zip(floats, to_texts(moments).to_list(), strict=True))
-
-
-def _moments_with_tags(moments: pl.Series, raw: Raw) -> pl.Series:
-    text = to_texts(moments).alias(raw.name)
-    return text if raw.tags is None else text.zip_with(raw.tags.is_null(), raw.tags)
+    return None if moments is None else dict(zip(floats, moments_as_text(moments).to_list(), strict=True))
 
 
 def moments_in(text: pl.Series, variable: Variable) -> tuple[pl.Series, pl.Series | None] | None:
@@ -361,7 +346,8 @@ def _moments(raw: Raw, given: Variable | None) -> tuple[pl.Series, Variable] | N
 def _numbers(raw: Raw, given: Variable | None) -> tuple[pl.Series, Variable]:
     """Describe a column of numbers: codes or quantities."""
     ranges = _ranges(raw) if given is None or not given.missing_ranges else given.missing_ranges
-    missing = given.missing if given is not None and given.missing else _codes(raw, ranges)
+    codes, tags = _missing(raw, ranges)
+    missing = given.missing if given is not None and given.missing else (*codes, *tags)
     left_out = set(missing)
     valid = _valid(raw.series, missing, ranges)
     base = given or _guess(raw, valid)
@@ -371,10 +357,10 @@ def _numbers(raw: Raw, given: Variable | None) -> tuple[pl.Series, Variable]:
         named = [
             value
             for value in raw.value_labels
-            if value not in left_out and not _within(value, ranges) and isinstance(value, int if whole else int | float)
+            if value not in left_out and not within(value, ranges) and isinstance(value, int if whole else int | float)
         ]
         base = replace(base, categories=tuple(sorted({*valid.to_list(), *named}, key=float)))
-    return _with_tags(raw), _labelled(base, raw.value_labels)
+    return _with_tags(raw.series, raw), _labelled(base, raw.value_labels)
 
 
 def _valid(numbers: pl.Series, missing: tuple[Value, ...], ranges: tuple[tuple[float, float], ...]) -> pl.Series:
@@ -389,7 +375,7 @@ def _valid(numbers: pl.Series, missing: tuple[Value, ...], ranges: tuple[tuple[f
 def _guess(raw: Raw, valid: pl.Series) -> Variable:
     """Guess from the name, the level of measurement, the labels, and the values, in this order."""
     whole, measure = raw.series.dtype.is_integer(), raw.stored.measure
-    alone = (whole or sort_of(raw.name, raw.label) == "point") and _identifying(raw, valid)
+    alone = (whole or name_kind(raw.name, raw.label) == "point") and _identifying(raw, valid)
     if alone and len(valid) > MOST_ORDINAL:
         return Variable(raw.name, "numeric", role="id")  # without a list of all its values
     kind: Kind = "numeric"
@@ -404,7 +390,7 @@ def _guess(raw: Raw, valid: pl.Series) -> Variable:
 
 def _identifying(raw: Raw, valid: pl.Series) -> bool:
     """Whether numbers identify: by name or label, as a running number, or nominal ones different nearly everywhere."""
-    named, nominal = sort_of(raw.name, raw.label) is not None, raw.stored.measure == "nominal"
+    named, nominal = name_kind(raw.name, raw.label) is not None, raw.stored.measure == "nominal"
     if is_running(raw.series):
         return True
     if not named and not nominal:
@@ -427,8 +413,8 @@ def _ranges(raw: Raw) -> tuple[tuple[float, float], ...]:
     return tuple((float(low), float(high)) for low, high in raw.ranges if low != high)
 
 
-def _codes(raw: Raw, ranges: tuple[tuple[float, float], ...]) -> tuple[Value, ...]:
-    """Return single missing codes, codes found inside ranges, and tags that occur or have a label."""
+def _missing(raw: Raw, ranges: tuple[tuple[float, float], ...]) -> tuple[list[Value], list[str]]:
+    """Return single missing codes and those found inside ranges, then tags that occur or have a label."""
     single = [low for low, high in raw.ranges if low == high]
     found = raw.series.drop_nulls().unique().sort()
     inside: list[Value] = [
@@ -436,10 +422,11 @@ def _codes(raw: Raw, ranges: tuple[tuple[float, float], ...]) -> tuple[Value, ..
     ]
     occurring: list[str] = [] if raw.tags is None else raw.tags.drop_nulls().unique().to_list()
     tags = {value for value in raw.value_labels if isinstance(value, str)} | set(occurring)
-    return (*dict.fromkeys((*single, *inside)), *sorted(tags))
+    return [*dict.fromkeys((*single, *inside))], sorted(tags)
 
 
-def _within(value: Value, ranges: tuple[tuple[float, float], ...]) -> bool:
+def within(value: Value, ranges: tuple[tuple[float, float], ...]) -> bool:
+    """Whether a number lies inside a range of missing codes."""
     return not isinstance(value, str) and any(low <= value <= high for low, high in ranges)
 
 
@@ -451,7 +438,7 @@ def _with_missing(variable: Variable, missing: tuple[Value, ...], labels: Mappin
 
 
 def _labelled(variable: Variable, labels: Mapping[Value, str]) -> Variable:
-    """Give labels to categories; those of other values are kept beside them."""
+    """Give labels to categories; those of other values are kept apart."""
     if not variable.labels and any(value in labels for value in variable.categories):
         variable = replace(variable, labels=tuple(labels.get(value, "") for value in variable.categories))
     if variable.labelled:
@@ -460,9 +447,7 @@ def _labelled(variable: Variable, labels: Mapping[Value, str]) -> Variable:
     return replace(variable, labelled=tuple((value, text) for value, text in labels.items() if value not in known))
 
 
-def _with_tags(raw: Raw) -> pl.Series:
-    """Return numbers, or numbers and tags as one text, from which the codebook tells them apart again."""
-    if raw.tags is None:
-        return raw.series
-    text = raw.series.cast(pl.String)
-    return text.zip_with(raw.tags.is_null(), raw.tags).alias(raw.name)
+def _with_tags(values: pl.Series, raw: Raw) -> pl.Series:
+    """Return values, or values and tags as one text, from which the codebook tells them apart again."""
+    values = values.alias(raw.name)
+    return values if raw.tags is None else values.cast(pl.String).zip_with(raw.tags.is_null(), raw.tags)

@@ -3,27 +3,162 @@
 from __future__ import annotations
 
 import os
+import re
 import warnings
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 import polars as pl
 
-from quadrille.codebook import Value, Variable
+from quadrille.codebook import Stored, Value, Variable
 from quadrille.data import Column, Data
 from quadrille.errors import OutputError
-from quadrille.io.frames.convert import restore, split
-from quadrille.io.frames.dtypes import is_text
-from quadrille.io.frames.numeric import EXACT, too_large
+from quadrille.io.frames import restore, split
+from quadrille.io.frames.values import EXACT, is_text, too_large
+from quadrille.io.losses import Losses
 from quadrille.io.stat.dates import DEFAULT, counted_in, from_moments, is_coarse, kind_of_moment, moment_of
-from quadrille.io.stat.formats import TARGETS, Losses, Target, check_names, cut, format_for, text_format_for
 from quadrille.io.stat.library import no_pyreadstat
-from quadrille.io.stat.read import Raw, is_tag, moments_in, number_of, parse, was_moment
+from quadrille.io.stat.read import Raw, is_tag, moments_in, number_of, parse, was_moment, within
+
+_SPSS_WORDS = frozenset("ALL AND BY EQ GE GT LE LT NE NOT OR TO WITH".split())  # noqa: SIM905
+_STATA_WORDS = frozenset(
+    "_all _b byte _coef _cons double float if in int long _n _N _pi _pred _rc _skip strL using with".split()  # noqa: SIM905
+)
+
+
+@dataclass(frozen=True)
+class Target:
+    """A format that can be written: what its names, labels, codes and numbers may be."""
+
+    name: str
+    program: str
+    pattern: str
+    longest_name: int
+    reserved: frozenset[str]
+    label: int
+    value_label: int
+    labels: Literal["all", "whole numbers", "none"]
+    codes: Literal["declared", "tags", "none"]
+    text: int
+    largest: float
+    smallest: float = 0.0
+    keeps_blanks: bool = False
+    one_case: bool = True
+
+
+TARGETS = {
+    ".sav": Target(
+        name="SPSS",
+        program="spss",
+        pattern=r"[^\W\d_][\w.$#@]*(?<!\.)",
+        longest_name=64,
+        reserved=_SPSS_WORDS,
+        label=256,
+        value_label=120,
+        labels="all",
+        codes="declared",
+        text=32_767,
+        largest=1.7e308,
+    ),
+    ".dta": Target(
+        name="Stata",
+        program="stata",
+        pattern=r"(?!str[0-9]+$)[^\W\d]\w*",
+        longest_name=32,
+        reserved=_STATA_WORDS,
+        label=80,
+        value_label=32_000,
+        labels="whole numbers",
+        codes="tags",
+        text=2_000_000,
+        largest=8.9e307,
+        keeps_blanks=True,
+        one_case=False,
+    ),
+    ".xpt": Target(
+        name="SAS transport",
+        program="sas",
+        pattern=r"[A-Za-z_][A-Za-z0-9_]*",
+        longest_name=32,
+        reserved=frozenset(),
+        label=256,
+        value_label=0,
+        labels="none",
+        codes="none",
+        text=32_767,
+        largest=7.2e75,
+        smallest=5.4e-79,
+    ),
+}
+"""By ending. Nobody but SAS writes sas7bdat, and a por file holds less than a sav file."""
+
+
+def check_names(names: Sequence[str], target: Target) -> None:
+    """Refuse column names that a format cannot hold: renaming them is not for a program to decide."""
+    bad = [name for name in names if not _fits(name, target)]
+    if bad:
+        listed = ", ".join(map(repr, bad[:5])) + (f" and {len(bad) - 5} more" if len(bad) > 5 else "")
+        raise OutputError(
+            f"{target.name} files cannot hold the column names {listed}. Rename these columns (letters, digits and _, "
+            f"at most {target.longest_name} characters), or write CSV or Parquet."
+        )
+    folded = [name.lower() for name in names]
+    if target.one_case and len(set(folded)) < len(folded):
+        twice = next(name for name, low in zip(names, folded, strict=True) if folded.count(low) > 1)
+        raise OutputError(
+            f"{target.name} files do not tell {twice!r} from another column whose name differs by case only. "
+            "Rename one of the two, or write CSV or Parquet."
+        )
+
+
+def _fits(name: str, target: Target) -> bool:
+    size = len(name) if target.program == "stata" else len(name.encode())
+    word = name.upper() if target.program == "spss" else name
+    return (
+        size <= target.longest_name and re.fullmatch(target.pattern, name) is not None and word not in target.reserved
+    )
+
+
+def cut(text: str, target: Target, size: int) -> str:
+    """Return as much of a label as fits; Stata counts characters, the others bytes and drop blanks at the end."""
+    if target.program == "stata":
+        return text[:size]
+    return text.encode()[:size].decode(errors="ignore").rstrip(" ")
+
+
+_FIXED = {"spss": r"F([0-9]+)(?:\.([0-9]+))?", "stata": r"%([0-9]+)\.([0-9]+)f", "sas": r"F?([0-9]+)\.?([0-9]*)"}
+
+
+def format_for(stored: Stored, program: str) -> str | None:
+    """Return the display format in the language of a program; None when it has no counterpart."""
+    if stored.program == program or not stored.format:
+        return stored.format
+    if re.fullmatch(r"%[0-9]+\.0g|BEST[0-9]*\.?", stored.format):
+        return ""  # what Stata and SAS use where nobody chose a format
+    match = re.fullmatch(_FIXED[stored.program], stored.format)
+    if match is None:
+        return None
+    width, decimals = int(match[1]), int(match[2] or 0)
+    return f"%{width}.{decimals}f" if program == "stata" else f"F{width}.{decimals}"
+
+
+_PLAIN_TEXT = {"spss": r"A[0-9]+", "stata": r"%-?[0-9]+s", "sas": r"\$[0-9]*\.?"}
+
+
+def text_format_for(stored: Stored, program: str) -> str | None:
+    """Return the display format of a text column; None when it says more than a width and is not kept.
+
+    SPSS makes the format from the width of the column, in which the writer leaves no choice.
+    """
+    if stored.program == program != "spss":
+        return stored.format
+    return "" if re.fullmatch(_PLAIN_TEXT[stored.program], stored.format) else None
+
 
 _LONG = (-2_147_483_647, 2_147_483_620)
 """What a Stata long holds; the numbers above are its missing values."""
@@ -258,7 +393,7 @@ def _codes(variable: Variable, values: pl.Series, target: Target, losses: Losses
     """Return the missing codes that SPSS can declare: three codes, or a range and a code."""
     given = [_number(code, values, target) for code in variable.missing]
     single = [code for code in given if code is not None and isinstance(code, str) == is_text(values)]
-    single = [code for code in single if isinstance(code, str) or not _inside(float(code), variable.missing_ranges)]
+    single = [code for code in single if not within(code, variable.missing_ranges)]
     if not single and not variable.missing_ranges:
         return ()
     if target.codes != "declared":
@@ -272,10 +407,6 @@ def _codes(variable: Variable, values: pl.Series, target: Target, losses: Losses
             variable.name, "SPSS declares three missing codes or a range and a code; the others are plain values"
         )
     return (*ranges, *map(plain_number, kept))
-
-
-def _inside(code: float, ranges: tuple[tuple[float, float], ...]) -> bool:
-    return any(low <= code <= high for low, high in ranges)
 
 
 def _unfit(variable: Variable, target: Target, what: str) -> OutputError:

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from quadrille.data import tidy
-from quadrille.papers.boudreau_2005 import claims, draws, listings, tables
-from quadrille.papers.boudreau_2005.tables import (
+from quadrille.papers.boudreau_2005 import claims
+from quadrille.papers.boudreau_2005.run import (
     BASE,
     KINDS,
     RATE,
@@ -22,10 +22,11 @@ from quadrille.papers.boudreau_2005.tables import (
     Enumerated,
     Kind,
     cells,
+    draw,
+    enumerated,
     region,
 )
-from quadrille.papers.reproduction import Progress, Reproduction
-from quadrille.params import one_of, whole
+from quadrille.papers.reproduction import Progress, Reproduction, adding_up, check_arguments, save_figures
 
 if TYPE_CHECKING:
     import polars as pl
@@ -60,25 +61,17 @@ def reproduce(
 
     `sampler` is the kind of permutation for Tables 2 to 4: "pairs", as in the paper, or "cycles".
     """
-    whole("reproduce", "seeds", seeds, least=2)
-    one_of("reproduce", "sampler", sampler, KINDS)
+    check_arguments(seeds, sampler, KINDS)
     kind = cast("Kind", sampler)
-    small = tuple(tables.enumerated(each) for each in KINDS)
+    small = [enumerated(one) for one in KINDS]
     places = [region(name) for name in REGIONS]
     every = [cells(place, kind) for place in places]
-    so_far = 0
-
-    def done() -> None:
-        nonlocal so_far
-        so_far += 1
-        if progress:
-            progress(so_far, len(REGIONS) * seeds)
-
-    drawn = [draws.draw(place, own, kind, seeds, done) for place, own in zip(places, every, strict=True)]
-    shown = tables.listings(small)
-    for place, own, made in zip(places, every, drawn, strict=True):
-        shown += [listings.swapping(place, own, kind), listings.comparison(place, own, kind)]
-        shown.append(draws.listing(place.name, made, seeds))
+    done = adding_up(progress, len(REGIONS) * seeds)
+    drawn = [draw(place, own, kind, seeds, done) for place, own in zip(places, every, strict=True)]
+    both = [one for made in drawn for one in made]
+    shown = claims.small_file(small)
+    for place, made in zip(places, drawn, strict=True):
+        shown += claims.region_tables(place, kind, made, seeds)
     return Reproduction(
         paper="boudreau-2005",
         title="Boudreau (2005), Statistics Canada: the error of data swapping, and of random rounding",
@@ -88,18 +81,17 @@ def reproduce(
             "rounding to base": BASE,
             "draws": f"{seeds:,} per region",
         },
-        cells=(),
         claims=(
-            *tables.claims(small),
+            *claims.small_file_claims(small),
             claims.worked_cell(claims.worked(every[0])),
             *claims.conclusion(every[0], every[1]),
             *claims.tables(places, every),
-            draws.claim([each for made in drawn for each in made], seeds),
+            claims.draws_agree(both, seeds),
         ),
         errata=ERRATA,
         figures=_figures(small, every),
         listings=tuple(shown),
-        points=tuple(listings.point(each.cell, each) for made in drawn for each in made),
+        points=tuple(map(claims.point, both)),
     )
 
 
@@ -107,22 +99,14 @@ def figures(reproduction: Reproduction) -> dict[str, pl.DataFrame]:
     """Return the frames of the charts: error by size in both regions, and Table 3 of Region I against prediction."""
     sizes: list[dict[str, object]] = []
     changes: list[dict[str, object]] = []
-    for each in reproduction.points:
-        worked = (each["age"], each["status"]) == WORKED
-        label = f"{each['status']} {each['age']}"
-        sizes.append(
-            {
-                "label": label,
-                "group": f"Region {each['region']}",
-                "count": each["count"],
-                "rmse": each["rmse"],
-                "rounding": each["rounding"],
-                "named": worked,
-            }
-        )
-        if each["region"] == REGIONS[0]:
-            change = cast("int", each["swapped"]) - cast("int", each["count"])
-            changes.append({"label": label, "bias": each["bias"], "sd": each["sd"], "realised": change})
+    for point in reproduction.points:
+        label = f"{point['status']} {point['age']}"
+        size = {name: point[name] for name in ("count", "rmse", "rounding")}
+        named = (point["age"], point["status"]) == WORKED
+        sizes.append({"label": label, "group": f"Region {point['region']}", **size, "named": named})
+        if point["region"] == REGIONS[0]:
+            change = cast("int", point["swapped"]) - cast("int", point["count"])
+            changes.append({"label": label, "bias": point["bias"], "sd": point["sd"], "realised": change})
     return {"error-by-size": tidy(sizes), "table-3-region-I": tidy(changes)}
 
 
@@ -130,18 +114,13 @@ def write_figures(reproduction: Reproduction, folder: str | Path) -> list[Path]:
     """Draw the charts as PNG files in a folder; return their paths."""
     from quadrille import chart
 
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    found = figures(reproduction)
-    drawn = {
-        name: draw(found[name])
-        for name, draw in zip(found, (chart.error_by_size, chart.predicted_realised), strict=True)
-    }
-    return [chart.save(picture, folder / f"{name}.png") for name, picture in drawn.items()]
+    charts = (chart.error_by_size, chart.predicted_realised)
+    frames = figures(reproduction).items()
+    return save_figures({name: draw(frame) for draw, (name, frame) in zip(charts, frames, strict=True)}, folder)
 
 
 def _figures(small: Sequence[Enumerated], every: Sequence[Sequence[Cell]]) -> dict[str, float]:
-    numbers = {f"small file, RMSE, {each.kind}": each.rmse for each in small}
+    numbers = {f"small file, RMSE, {one.kind}": one.rmse for one in small}
     for cell in map(claims.worked, every):
         where = f"worked cell, Region {cell.region}"
         numbers[f"{where}, RMSE of swapping / count"] = cell.swap.rmse / cell.count

@@ -1,14 +1,114 @@
-"""The paper's conclusion as numbers: which errors grow with the cell, and what its published tables show."""
+"""What is shown and what is judged: Tables 1 to 4 next to the errors, and the paper's conclusion as numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import log
 
 import numpy as np
 
-from quadrille.papers.boudreau_2005.tables import BASE, WORKED, Cell, Region
-from quadrille.papers.reproduction import MOST_ERRORS, Claim
+from quadrille.papers.boudreau_2005.run import (
+    BASE,
+    PUBLISHED,
+    RATE,
+    WORKED,
+    Cell,
+    Drawn,
+    Enumerated,
+    Kind,
+    Region,
+    before,
+)
+from quadrille.papers.reproduction import MOST_ERRORS, Claim, Columns, Listing
+
+
+def small_file(found: Sequence[Enumerated]) -> list[Listing]:
+    """Return the distribution of X' beside the published one, and the moments by both ways."""
+    counts = {one.kind: one.counts() for one in found}
+    values = sorted({value for own in counts.values() for value in own} | set(PUBLISHED), key=float)
+    rows = tuple((value, PUBLISHED.get(value, 0), counts["cycles"][value], counts["pairs"][value]) for value in values)
+    moments = tuple(
+        (f"{one.kind}, {way}", permutations, *(f"{float(number):.5f}" for number in numbers))
+        for one in found
+        for way, permutations, numbers in (
+            ("enumerated", len(one.values), (one.mean, one.variance, one.rmse)),
+            ("by formula", "", (one.formula.expected, one.formula.variance, one.formula.rmse)),
+        )
+    )
+    return [
+        Listing(
+            "Table 1: X' when 4 of 7 records move, number of permutations",
+            ("X'", "published", "cycles", "pairs"),
+            rows,
+            f"Published: kind (a), 315 permutations without a fixed record. X = {float(before()):.6f} before.",
+        ),
+        Listing(
+            "Table 1: moments of X'",
+            ("kind", "permutations", "mean", "variance", "RMSE"),
+            moments,
+            "The paper calls the RMSE of the cycles the MSE, and prints 5.03.",
+        ),
+    ]
+
+
+def region_tables(region: Region, kind: Kind, drawn: Sequence[Drawn], seeds: int) -> list[Listing]:
+    """Set Tables 3 and 4 beside the errors of each cell of Table 2, and draws beside theory."""
+    cells, digits = [one.cell for one in drawn], 1 if region.n > 1000 else 2
+    swapping: Columns[Cell] = (
+        ("cell", "", lambda cell: cell.label),
+        ("count", "", lambda cell: cell.count),
+        ("Table 3", "", lambda cell: cell.swapped),
+        ("expected", f",.{digits}f", lambda cell: cell.swap.expected),
+        ("bias", f"+,.{digits}f", lambda cell: cell.swap.bias),
+        ("sd", f".{digits}f", lambda cell: cell.swap.sd),
+        ("z", "+.2f", lambda cell: cell.z),
+    )
+    rounding: Columns[Cell] = (
+        ("cell", "", lambda cell: cell.label),
+        ("count", "", lambda cell: cell.count),
+        ("RMSE", f",.{digits}f", lambda cell: cell.swap.rmse),
+        ("share", "", lambda cell: f"{100 * cell.swap.rmse / cell.count:.1f}%" if cell.count else "empty"),
+        ("Table 4", "", lambda cell: cell.rounded),
+        ("rounding", ".3f", lambda cell: cell.rounding.rmse),
+        ("equivalent k", "", lambda cell: "never" if cell.equivalent is None else f"{cell.equivalent:,}"),
+    )
+    finer = 1 if region.name == "I" else 3
+    draws: Columns[Drawn] = (
+        ("cell", "", lambda one: one.cell.label),
+        ("bias", f"+.{finer}f", lambda one: one.cell.swap.bias),
+        ("drawn", f"+.{finer}f", lambda one: one.mean),
+        ("z", "+.2f", lambda one: one.z_mean),
+        ("sd", f".{finer}f", lambda one: one.cell.swap.sd),
+        ("drawn", f".{finer}f", lambda one: one.sd),
+        ("z", "+.2f", lambda one: one.z_variance),
+    )
+    moved = f"{region.moved(kind):,} of {region.n:,} records move (tau = {RATE:.0%}, {kind}), each counts 1."
+    equivalent = (
+        f"Share: RMSE / count. Rounding: RMSE of unbiased random rounding to base {BASE}. Equivalent k: the least "
+        f"number of records that must move ({kind}) for swapping to put as much error into the cell."
+    )
+    standard = "z: difference in standard errors, for the mean and for the variance."
+    where = f"Region {region.name}"
+    return [
+        Listing.of(f"Tables 2 and 3, {where}: swapping", cells, swapping, f"{moved} z: (Table 3 - expected) / sd."),
+        Listing.of(f"Tables 2 and 4, {where}: swapping and rounding", cells, rounding, equivalent),
+        Listing.of(f"{where}: theory and {seeds:,} draws of PermutationSwap", drawn, draws, standard),
+    ]
+
+
+def point(drawn: Drawn) -> Mapping[str, object]:
+    """Return everything about a cell, in plain values."""
+    cell = drawn.cell
+    return {
+        **{name: getattr(cell, name) for name in ("region", "age", "status", "count", "swapped", "rounded")},
+        **{name: getattr(cell.swap, name) for name in ("expected", "bias", "sd", "rmse")},
+        "rmse_by_count": cell.swap.rmse / cell.count if cell.count else None,
+        "z": cell.z,
+        "rounding": cell.rounding.rmse,
+        "equivalent_records": cell.equivalent,
+        **{f"drawn_{name}": getattr(drawn, name) for name in ("mean", "sd", "z_mean", "z_variance")},
+    }
+
 
 PRINTED = 5800
 """The paper's figure for the error of the worked cell of Region I."""
@@ -127,4 +227,40 @@ def worked_cell(cell: Cell) -> Claim:
         f"with equal weights bias {cell.swap.bias:,.2f}, standard deviation {cell.swap.sd:.2f}, RMSE "
         f"{cell.swap.rmse:,.2f}; Table 3 itself changes the cell by {cell.swapped - cell.count:+,} ({cell.z:+.2f} "
         f"standard deviations from that bias)",
+    )
+
+
+def small_file_claims(found: Sequence[Enumerated]) -> list[Claim]:
+    """Judge the published distribution of Table 1 and the formulas."""
+    cycles = next(one for one in found if one.kind == "cycles")
+    counts = cycles.counts()
+    same = sum(counts[value] == times for value, times in PUBLISHED.items())
+    worst = max(one.off for one in found)
+    return [
+        Claim(
+            "Table 1 lists all values of X' with their frequencies",
+            dict(counts) == PUBLISHED,
+            f"{same} of {len(counts)} values as enumerated; {len(cycles.values)} permutations",
+        ),
+        Claim(
+            "mean, variance and RMSE follow from the closed form",
+            worst < 1e-10,
+            f"largest difference from the enumeration, both kinds: {worst:.0e}",
+        ),
+        Claim(
+            "the error of the small file is 5.03",
+            f"{cycles.rmse:.2f}" == "5.03",
+            f"the RMSE is {cycles.rmse:.4f}, which rounds to {cycles.rmse:.2f}; the MSE is {cycles.rmse**2:.4f}",
+        ),
+    ]
+
+
+def draws_agree(drawn: Sequence[Drawn], seeds: int) -> Claim:
+    """Judge whether theory and draws agree in every cell."""
+    agree = sum(one.agrees for one in drawn)
+    worst = max(max(abs(one.z_mean), abs(one.z_variance)) for one in drawn)
+    return Claim(
+        f"the closed form agrees with {seeds:,} draws in bias and variance (within 4 standard errors)",
+        agree == len(drawn),
+        f"{agree} of {len(drawn)} cells; the largest difference is {worst:.2f} standard errors",
     )

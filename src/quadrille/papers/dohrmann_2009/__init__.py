@@ -10,13 +10,21 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from quadrille.papers.dohrmann_2009.analysis import Result, analyse, names_of
-from quadrille.papers.dohrmann_2009.claims import claims
-from quadrille.papers.dohrmann_2009.design import METHODS, RATES, SEEDS, SIZES, SOURCES, Source, scenarios, settings
-from quadrille.papers.dohrmann_2009.listings import listings, signs_of
-from quadrille.papers.dohrmann_2009.runs import NAMES, Addresses, Make, Runs, controlled, run, utility
-from quadrille.papers.reproduction import Claim, Listing, Progress, Reproduction
-from quadrille.params import one_of, whole
+from quadrille.papers.dohrmann_2009.claims import all_claims, listings, signs_of
+from quadrille.papers.dohrmann_2009.files import METHODS, RATES, SEEDS, SIZES, SOURCES, scenarios, settings
+from quadrille.papers.dohrmann_2009.run import (
+    NAMES,
+    Addresses,
+    Make,
+    Result,
+    Runs,
+    analyse,
+    controlled,
+    names_of,
+    run_source,
+    utility,
+)
+from quadrille.papers.reproduction import Claim, Listing, Progress, Reproduction, adding_up, check_arguments
 
 DEFAULT_SEEDS = SEEDS
 DEFAULT_SAMPLER = "systematic"
@@ -56,18 +64,11 @@ def reproduce(
 
     `make` and `addresses` put another method or other measures in the place of the published ones.
     """
-    whole("reproduce", "seeds", seeds, least=LEAST_SEEDS)
-    one_of("reproduce", "sampler", sampler, SAMPLERS)
-    total, so_far = len(SOURCES) * len(list(settings())) * seeds, 0
-
-    def done(runs: int) -> None:
-        nonlocal so_far
-        so_far += runs
-        if progress:
-            progress(so_far, total)
-
-    found = [run(source, seeds, done, workers=workers, make=make, addresses=addresses) for source in SOURCES]
-    return assemble(found)
+    check_arguments(seeds, sampler, SAMPLERS, least=LEAST_SEEDS)
+    done = adding_up(progress, len(SOURCES) * len(list(settings())) * seeds)
+    return assemble(
+        [run_source(source, seeds, done, workers=workers, make=make, addresses=addresses) for source in SOURCES]
+    )
 
 
 def assemble(found: Sequence[Runs]) -> Reproduction:
@@ -78,7 +79,7 @@ def assemble(found: Sequence[Runs]) -> Reproduction:
     points: list[Mapping[str, object]] = []
     for runs in found:
         results = analyse(runs)
-        judged += claims(runs, results)
+        judged += all_claims(runs, results)
         shown += listings(runs, results)
         figures |= _figures(runs, results)
         points += _points(runs)
@@ -92,7 +93,6 @@ def assemble(found: Sequence[Runs]) -> Reproduction:
             "seeds": found[0].seeds,
             "runs per source": f"{found[0].values[..., 0].size:,}",
         },
-        cells=(),
         claims=tuple(judged),
         errata=ERRATA,
         figures=figures,
@@ -125,12 +125,11 @@ def _figures(runs: Runs, results: Sequence[Result]) -> dict[str, float]:
 
 def _points(runs: Runs) -> list[Mapping[str, object]]:
     """Return one row per setting: what was swapped, the mean over seeds and the CV of every measure."""
-    source: Source = runs.source
-    plan, means, cv = scenarios(source), runs.means, runs.cv
+    plan, means, cv = scenarios(runs.source), runs.means, runs.cv
     rows: list[Mapping[str, object]] = []
     for each in settings():
         row: dict[str, object] = {
-            "source": source,
+            "source": runs.source,
             "size": SIZES[each.size],
             "scenario": plan[each.scenario].number,
             "rate": RATES[each.rate],

@@ -1,15 +1,17 @@
-"""The claims of the paper with their counts over seeds."""
+"""What is shown and what is judged: tables, the claims with their counts over seeds, reference values beside ours."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
 
 import numpy as np
 
-from quadrille.data import Data
-from quadrille.papers.gomatam_karr_sanil_2003 import experiment
-from quadrille.papers.gomatam_karr_sanil_2003.experiment import (
+from quadrille.data import Cross, Data
+from quadrille.papers.gomatam_karr_sanil_2003 import run
+from quadrille.papers.gomatam_karr_sanil_2003.figures import FREE, Point
+from quadrille.papers.gomatam_karr_sanil_2003.run import (
     CONSTRAINED_RATE,
     CONSTRAINTS,
     EXPOSED,
@@ -17,12 +19,15 @@ from quadrille.papers.gomatam_karr_sanil_2003.experiment import (
     MEASURES,
     PAIRS,
     RISK,
+    SWAP,
     Experiment,
     Flags,
     Floats,
     Swap,
+    fooling_plan,
 )
-from quadrille.papers.reproduction import Claim, Listing
+from quadrille.papers.reproduction import MOST_ERRORS, Check, Claim, Columns, Listing
+from quadrille.score.evaluator import score
 from quadrille.study.frontier import dominated_by
 
 SAME_RANGE = 0.15
@@ -82,29 +87,90 @@ def _effect(found: Experiment, constraint: str, measure: int) -> Effect:
     )
 
 
-def listing(found: Experiment) -> Listing:
-    """Show all paired comparisons."""
-    rows = tuple(
-        (
-            effect.constraint,
-            MEASURES[effect.measure],
-            effect.without,
-            f"{effect.difference:+.5f}",
-            effect.error,
-            f"{effect.z:+.1f}",
-            f"{100 * effect.difference / effect.without:+.1f}",
-            effect.up,
-            effect.down,
-        )
-        for effect in effects(found)
+def means(*experiments: Experiment) -> Listing:
+    """Show the means over swaps of one and of two variables."""
+    rows: list[tuple[str | int | float, ...]] = []
+    for found in experiments:
+        for r, pairs in enumerate(PAIRS):
+            for word, which in (("one", slice(None, found.singles)), ("two", slice(found.singles, None))):
+                rows.append((found.sampler, pairs, word, *map(float, found.means[r, which].mean(axis=0))))
+    return Listing("Means over swaps and seeds", ("sampler", "pairs", "variables", *MEASURES), tuple(rows))
+
+
+def ranges(*experiments: Experiment) -> Listing:
+    """Show the least and the largest mean over seeds among the swaps."""
+    rows: list[tuple[str | int | float, ...]] = []
+    for found in experiments:
+        for r, pairs in enumerate(PAIRS):
+            low, high = found.means[r].min(axis=0), found.means[r].max(axis=0)
+            shown = [f"{a:.4f}-{b:.4f}" for a, b in zip(low, high, strict=True)]
+            rows.append((found.sampler, pairs, *shown))
+    return Listing("Ranges over the 36 swaps, means over seeds", ("sampler", "pairs", *MEASURES), tuple(rows))
+
+
+def frontier(points: Sequence[Point]) -> Listing:
+    """Show the combined frontier of the means."""
+    columns: Columns[Point] = (
+        ("swap", "", lambda point: point["swap"]),
+        ("pairs", "", lambda point: point["pairs"]),
+        ("small_cells", "", lambda point: point["risk"]),
+        ("exposed", "", lambda point: point["exposed"]),
+        ("hellinger", "", lambda point: point["loss"]),
+        ("of seeds", ".0%", lambda point: point["share"]),
     )
-    return Listing(
+    best = [point for point in points if point["on_frontier"] and point["constraint"] == FREE]
+    return Listing.of(
+        "Combined frontier of the means, all three rates",
+        sorted(best, key=lambda point: point["loss"]),
+        columns,
+        "Of seeds: the share of seeds in whose own combined frontier the candidate is. A low share says that a single "
+        "draw would show another frontier.",
+    )
+
+
+def constraints(found: Experiment) -> Listing:
+    """Show all paired comparisons."""
+    columns: Columns[Effect] = (
+        ("constraint", "", lambda effect: effect.constraint),
+        ("measure", "", lambda effect: MEASURES[effect.measure]),
+        ("without", "", lambda effect: effect.without),
+        ("change", "+.5f", lambda effect: effect.difference),
+        ("error", "", lambda effect: effect.error),
+        ("z", "+.1f", lambda effect: effect.z),
+        ("in %", "+.1f", lambda effect: 100 * effect.difference / effect.without),
+        ("up", "", lambda effect: effect.up),
+        ("down", "", lambda effect: effect.down),
+    )
+    return Listing.of(
         f"Constraints at 488 pairs, {found.sampler}: with minus without, paired by design",
-        ("constraint", "measure", "without", "change", "error", "z", "in %", "up", "down"),
-        rows,
+        effects(found),
+        columns,
         "Means over the 28 swaps that do not use the constraining variable, standard errors over seeds. Up, down: "
         "swaps whose own change is more than 2 standard errors from 0; chance alone gives about 1 in all.",
     )
+
+
+def fooled(data: Data) -> Listing:
+    """Score the plan that fools the n-rule beside the file as it is."""
+    plan = fooling_plan(data)
+    found = [float(value or 0.0) for value in score(data, plan, MEASURES).values()]
+    account = plan.report(data)
+    at_risk = _small_before(data)
+    return Listing(
+        f"A plan that fools the n-rule: {account.pairs:,} pairs exchange {', '.join(SWAP)}",
+        ("", *MEASURES),
+        (("before", at_risk, at_risk, 1.0, 0.0), ("after", *found)),
+        f"All records of cells of one or two records are swapped, so the n-rule sees no risk; {found[1] / at_risk:.1%} "
+        "of them can still be found in the release, and an intruder who sees a small cell is right in "
+        f"{found[2]:.1%} of cases. No pair compensates by itself; the report of the plan counts "
+        f"{account.compensating:,} of its {account.records:,} records as compensating.",
+    )
+
+
+def _small_before(data: Data) -> float:
+    """Return the share of records in cells of one or two records, before any swap."""
+    counts = np.unique(Cross.of(data, data.keys).cells(data), return_counts=True)[1]
+    return float(counts[counts < 3].sum()) / data.n
 
 
 def constraint_claims(found: Experiment) -> list[Claim]:
@@ -152,7 +218,7 @@ MIDDLE, LAST = 1, 2
 PASSES = 200
 
 
-def claims(found: Experiment) -> list[Claim]:
+def all_claims(found: Experiment) -> list[Claim]:
     """Judge all claims but the one about feasibility, which does not depend on scores."""
     return [
         _monotone(found, LOSS, 1, "distortion rises with the rate (every swap)"),
@@ -252,12 +318,12 @@ def _edu_dominated(found: Experiment) -> Claim:
 
 def infeasible(data: Data, found: Experiment) -> Claim:
     """Judge the swap that the paper calls not feasible, and say why it could not find enough pairs."""
-    one = experiment.expected(data, UNFEASIBLE)
-    mean, sd = experiment.simulated(data, UNFEASIBLE, PASSES)
-    others = [experiment.expected(data, swap).mean for swap in found.swaps if swap != UNFEASIBLE]
+    one = run.expected(data, UNFEASIBLE)
+    mean, sd = run.simulated(data, UNFEASIBLE, PASSES)
+    others = [run.expected(data, swap).mean for swap in found.swaps if swap != UNFEASIBLE]
     evidence = (
         f"{PAIRS[LAST]:,} pairs are found in {found.seeds} of {found.seeds} seeds; the maximum is "
-        f"{experiment.most_pairs(data, UNFEASIBLE):,}. A single pass (all records in random order, cut into pairs, "
+        f"{run.most_pairs(data, UNFEASIBLE):,}. A single pass (all records in random order, cut into pairs, "
         f"those kept that differ in both variables) finds {one.mean:,.0f} with standard deviation {one.sd:.0f} "
         f"(simulated: {mean:,.0f} and {sd:.0f} in {PASSES} passes; {one.sd_independent:.0f} if as many pairs are drawn "
         f"independently). All other swaps yield {min(others):,.0f} or more in such a pass, so this is the only one of "
@@ -266,10 +332,102 @@ def infeasible(data: Data, found: Experiment) -> Claim:
     return Claim(f"Race + AnnSal at 0.05 ({PAIRS[LAST]:,} pairs) is not feasible", False, evidence)
 
 
-def with_other(mine: list[Claim], other: list[Claim], sampler: str) -> list[Claim]:
-    """Add to each claim the verdict that the other sampler gives."""
-    said = {True: "holds", False: "does not hold"}
+def both(mine: Experiment, other: Experiment) -> list[Claim]:
+    """Judge all claims by one sampler, and add to each the verdict that the other one gives."""
     return [
-        Claim(claim.text, claim.holds, f"{claim.evidence}. With {sampler}: {said[twin.holds]}")
-        for claim, twin in zip(mine, other, strict=True)
+        Claim(claim.text, claim.holds, f"{claim.evidence}. With {other.sampler}: {_SAID[twin.holds]}")
+        for claim, twin in zip(all_claims(mine), all_claims(other), strict=True)
     ]
+
+
+_SAID = {True: "holds", False: "does not hold"}
+
+# Reference values of the project's specification; they are not numbers of the paper. Means over swaps agree when they
+# differ by at most 4 standard errors, ends of the ranges over swaps when they differ by at most 2 %. The reference of
+# the sampler pair-uniform has 20 seeds and four decimals only, so an end can be farther off by chance; its standard
+# error shows how far.
+REFERENCE_SEEDS = {"pair-uniform": 20, "first-uniform": 100}
+RISKS = {
+    "pair-uniform": ((0.01475, 0.01452), (0.01453, 0.01416), (0.01346, 0.01258)),
+    "first-uniform": ((0.01475, 0.01453), (0.01454, 0.01415), (0.01347, 0.01237)),
+}
+"""Mean risk over the swaps of one and of two variables, by rate."""
+RANGES = {
+    ("pair-uniform", RISK): ((0.0141, 0.0149), (0.0137, 0.0148), (0.0110, 0.0143)),
+    ("pair-uniform", LOSS): ((0.0145, 0.0361), (0.0214, 0.0533), (0.0549, 0.1424)),
+    ("first-uniform", RISK): ((0.0142, 0.0149), (0.0137, 0.0148), (0.0105, 0.0143)),
+    ("first-uniform", LOSS): ((0.0145, 0.0354), (0.0213, 0.0517), (0.0534, 0.1376)),
+}
+"""Least and largest mean over seeds among the swaps, by rate."""
+EXPOSURES = {"pair-uniform": (0.01447, 0.01400, 0.01206)}
+"""Mean of `exposed` over all swaps, by rate."""
+LOWEST_EXPOSED = {"pair-uniform": 0.0108}
+LOWEST_OF_SEEDS = 3
+NOT_IN_THE_PAPER = ("Race", "AnnSal")
+"""Lowest `exposed` of 321 single draws: 107 designs with three seeds, without the swap that the paper could not do."""
+MOST_OFF = 0.02
+
+
+def checks(found: Experiment) -> list[Check]:
+    """Set all reference values for the sampler beside ours."""
+    return [*_mean_checks(found), *_extreme_checks(found), *_lowest(found)]
+
+
+def _mean_checks(found: Experiment) -> list[Check]:
+    rows: list[Check] = []
+    by_size = (slice(None, found.singles), slice(found.singles, None))
+    for r, pairs in enumerate(PAIRS):
+        for word, which, value in zip(("one variable", "two variables"), by_size, RISKS[found.sampler][r], strict=True):
+            ours = found.free[r, which, :, RISK].mean(axis=0)
+            rows.append(_mean_check(found, RISK, f"{pairs:,} pairs, {word}", value, ours))
+    for r, value in enumerate(EXPOSURES.get(found.sampler, ())):
+        ours = found.free[r, :, :, EXPOSED].mean(axis=0)
+        rows.append(_mean_check(found, EXPOSED, f"{PAIRS[r]:,} pairs, all swaps", value, ours))
+    return rows
+
+
+def _mean_check(found: Experiment, measure: int, what: str, reference: float, by_seed: Floats) -> Check:
+    title = f"Reference and ours: mean {MEASURES[measure]} over swaps, {found.sampler}"
+    error = _error(float(by_seed.std(ddof=1)), found, digits=5)
+    ours = float(by_seed.mean())
+    z = (ours - reference) / error
+    return Check(title, what, reference, ours, error, z, ours / reference - 1, abs(z) <= MOST_ERRORS)
+
+
+def _extreme_checks(found: Experiment) -> list[Check]:
+    rows: list[Check] = []
+    for measure in (RISK, LOSS):
+        for r, pairs in enumerate(PAIRS):
+            means = found.means[r, :, measure]
+            ends = (("least", int(means.argmin())), ("largest", int(means.argmax())))
+            for (word, swap), value in zip(ends, RANGES[found.sampler, measure][r], strict=True):
+                error = _error(float(found.free[r, swap, :, measure].std(ddof=1)), found, digits=4)
+                rows.append(_end_check(found, measure, f"{pairs:,} pairs, {word}", value, float(means[swap]), error))
+    return rows
+
+
+def _lowest(found: Experiment) -> list[Check]:
+    """Compare the lowest `exposed` among as many single draws as the reference had, on average over groups of seeds."""
+    if found.sampler not in LOWEST_EXPOSED or found.seeds < 2 * LOWEST_OF_SEEDS:
+        return []
+    exposed = found.free[..., EXPOSED].copy()  # rate, swap, seed
+    exposed[-1, found.swaps.index(NOT_IN_THE_PAPER)] = np.inf
+    groups = [
+        exposed[..., i : i + LOWEST_OF_SEEDS] for i in range(0, found.seeds - LOWEST_OF_SEEDS + 1, LOWEST_OF_SEEDS)
+    ]
+    lowest = np.array([group.min() for group in groups])
+    what = f"least of {exposed[..., :LOWEST_OF_SEEDS].size - LOWEST_OF_SEEDS:,} draws"
+    sd = float(lowest.std(ddof=1))
+    return [_end_check(found, EXPOSED, what, LOWEST_EXPOSED[found.sampler], float(lowest.mean()), sd)]
+
+
+def _end_check(found: Experiment, measure: int, what: str, reference: float, ours: float, error: float) -> Check:
+    title = f"Reference and ours: range of {MEASURES[measure]} over swaps, {found.sampler}"
+    off = ours / reference - 1
+    return Check(title, what, reference, ours, error, (ours - reference) / error, off, abs(off) <= MOST_OFF)
+
+
+def _error(sd: float, found: Experiment, *, digits: int) -> float:
+    """Return the standard error of the difference: seeds of ours and of the reference, and its rounding."""
+    rounding = 10.0**-digits
+    return sqrt(sd**2 * (1 / found.seeds + 1 / REFERENCE_SEEDS[found.sampler]) + rounding**2 / 12)

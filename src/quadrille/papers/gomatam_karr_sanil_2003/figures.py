@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from pathlib import Path
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypedDict, cast
 
 import numpy as np
 
 from quadrille.data import tidy
-from quadrille.papers.gomatam_karr_sanil_2003.experiment import (
+from quadrille.papers.gomatam_karr_sanil_2003.run import (
     AXES,
-    CONFIDENCE,
     CONSTRAINED_RATE,
     CONSTRAINTS,
-    EXPOSED,
-    LOSS,
     PAIRS,
-    RISK,
     Experiment,
     Floats,
     name_of,
@@ -57,48 +52,42 @@ def points(found: Experiment, records: int) -> tuple[Point, ...]:
     seeds = [found.frontiers(found.free[:, :, seed]) for seed in range(found.seeds)]
     own_share, share = (np.mean([flags[i] for flags in seeds], axis=0) for i in (0, 1))
     own, combined = found.frontiers(found.means)
-    listed: list[Point] = []
-    for r, pairs in enumerate(PAIRS):
-        for i in range(len(found.swaps)):
-            front, shares = (own[r, i], combined[r, i]), (own_share[r, i], share[r, i])
-            listed.append(_point(found, i, pairs, records, FREE, found.means[r, i], front, shares))
+
+    def point(
+        swap: int, pairs: int, constraint: str, means: Floats, front: Sequence[np.bool_], shares: Sequence[np.float64]
+    ) -> Point:
+        risk, exposed, confidence, loss = means.tolist()
+        return Point(
+            swap=name_of(found.swaps[swap]),
+            variables=len(found.swaps[swap]),
+            pairs=pairs,
+            rate=2 * pairs / records,
+            constraint=constraint,
+            risk=risk,
+            exposed=exposed,
+            confidence=confidence,
+            loss=loss,
+            on_own_frontier=bool(front[0]),
+            on_frontier=bool(front[1]),
+            share_own=float(shares[0]),
+            share=float(shares[1]),
+        )
+
+    listed = [
+        point(i, pairs, FREE, found.means[r, i], (own[r, i], combined[r, i]), (own_share[r, i], share[r, i]))
+        for r, pairs in enumerate(PAIRS)
+        for i in range(len(found.swaps))
+    ]
     for name in CONSTRAINTS:
         scores = found.constrained[name]
         means = scores.mean(axis=1)
         among = non_dominated(means[:, AXES])
         in_seeds = np.mean([non_dominated(scores[:, seed][:, AXES]) for seed in range(found.seeds)], axis=0)
         listed += [
-            _point(found, i, PAIRS[CONSTRAINED_RATE], records, name, means[j], (among[j],) * 2, (in_seeds[j],) * 2)
+            point(i, PAIRS[CONSTRAINED_RATE], name, means[j], (among[j],) * 2, (in_seeds[j],) * 2)
             for j, i in enumerate(found.left_by(name))
         ]
     return tuple(listed)
-
-
-def _point(
-    found: Experiment,
-    swap: int,
-    pairs: int,
-    records: int,
-    constraint: str,
-    means: Floats,
-    front: tuple[np.bool_, np.bool_],
-    share: tuple[np.float64, np.float64],
-) -> Point:
-    return Point(
-        swap=name_of(found.swaps[swap]),
-        variables=len(found.swaps[swap]),
-        pairs=pairs,
-        rate=2 * pairs / records,
-        constraint=constraint,
-        risk=float(means[RISK]),
-        exposed=float(means[EXPOSED]),
-        confidence=float(means[CONFIDENCE]),
-        loss=float(means[LOSS]),
-        on_own_frontier=bool(front[0]),
-        on_frontier=bool(front[1]),
-        share_own=float(share[0]),
-        share=float(share[1]),
-    )
 
 
 def frames_of(given: Iterable[Mapping[str, object]]) -> dict[str, pl.DataFrame]:
@@ -143,14 +132,3 @@ def _beside(listed: list[Point], constraint: str) -> list[dict[str, object]]:
     on = non_dominated(np.array([[point["risk"], point["loss"]] for point in both]))
     words = {FREE: f"{len(names)} swaps, no constraint", constraint: f"{len(names)} swaps, {constraint}"}
     return [_row(p, words[p["constraint"]], on=bool(flag)) for p, flag in zip(both, on, strict=True)]
-
-
-def write(given: Iterable[Mapping[str, object]], folder: Path) -> list[Path]:
-    """Draw the figures as PNG; the folder is made if need be."""
-    from quadrille import chart
-
-    folder.mkdir(parents=True, exist_ok=True)
-    return [
-        chart.save(chart.frontier(frame, risk="small_cells", loss="hellinger"), folder / f"{name}.png")
-        for name, frame in frames_of(given).items()
-    ]

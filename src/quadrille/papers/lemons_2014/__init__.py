@@ -12,11 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from quadrille.data import tidy
-from quadrille.papers.lemons_2014.report import Found, claims, closed_forms, errata, listings
-from quadrille.papers.lemons_2014.study import design, selected, selection, simulated
-from quadrille.papers.lemons_2014.tables import Entry, compare
-from quadrille.papers.reproduction import Listing, Progress, Reproduction
-from quadrille.params import one_of, whole
+from quadrille.papers.lemons_2014.claims import Found, all_claims, closed_forms, errata, listings, selection
+from quadrille.papers.lemons_2014.run import Entry, compare, design, selected, simulated
+from quadrille.papers.reproduction import Listing, Progress, Reproduction, check_arguments, save_figures
 from quadrille.simulation.simulate import MECHANISMS, METRICS, Mechanism
 
 if TYPE_CHECKING:
@@ -35,8 +33,7 @@ def reproduce(
 
     `seeds` is the number of replicates of each setting, `sampler` the mechanism: "both", "records" or "cells".
     """
-    whole("reproduce", "seeds", seeds, least=LEAST_SEEDS)
-    one_of("reproduce", "sampler", sampler, SAMPLERS)
+    check_arguments(seeds, sampler, SAMPLERS, least=LEAST_SEEDS)
     chosen = [each for each in ("cells", "records") if sampler in ("both", each)]
     found: Found = {}
     shown: list[Listing] = []
@@ -57,8 +54,7 @@ def reproduce(
         title="Lemons, Dajani, You & Jordan (2014), US Census Bureau: measuring the difference between tabulations "
         "before and after swapping",
         setting={"settings": 72, "replicates": f"{seeds:,} each", "mechanisms": " and ".join(chosen)},
-        cells=(),
-        claims=tuple(claims(found)),
+        claims=tuple(all_claims(found)),
         errata=tuple(errata(found)),
         figures=figures,
         listings=tuple(shown),
@@ -89,10 +85,8 @@ def write_figures(reproduction: Reproduction, folder: str | Path) -> list[Path]:
     """Draw the correlation matrices as PNG files in a folder; return their paths."""
     from quadrille import chart
 
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    drawn = {name: chart.correlation_matrix(frame) for name, frame in figures(reproduction).items()}
-    return [chart.save(picture, folder / f"{name}.png") for name, picture in drawn.items()]
+    frames = figures(reproduction).items()
+    return save_figures({name: chart.correlation_matrix(frame) for name, frame in frames}, folder)
 
 
 def _figures(mechanism: str, entries: list[Entry]) -> dict[str, float]:
@@ -106,14 +100,6 @@ def _figures(mechanism: str, entries: list[Entry]) -> dict[str, float]:
 
 
 def _point(mechanism: str, entry: Entry) -> Mapping[str, object]:
-    table, row, column = entry.key
-    return {
-        "mechanism": mechanism,
-        "table": table,
-        "row": row,
-        "column": column,
-        "published": entry.published,
-        "ours": entry.ours,
-        "error": entry.error,
-        "verdict": entry.verdict,
-    }
+    place = dict(zip(("table", "row", "column"), entry.key, strict=True))
+    numbers = {name: getattr(entry, name) for name in ("published", "ours", "error", "verdict")}
+    return {"mechanism": mechanism, **place, **numbers}

@@ -221,13 +221,13 @@ class ControlledDraw:
     ) -> Plan:
         recipe, asked = self._recipe, len(drawn.rows)
         if recipe.strict and len(found.alone):
-            rules = f"The rules, {self._barrier.rules}, leave {len(found.barred):,} of them nobody. "
+            rules = f" The rules, {self._barrier.rules}, leave {len(found.barred):,} of them nobody."
             raise infeasible(
-                f"{len(found.alone):,} of {asked:,} targets of ControlledSwap have no partner. "
-                f"{rules if len(found.barred) else ''}Ask for fewer targets, use a coarser boundary, or leave them "
-                "unswapped with strict=False.",
+                f"{len(found.alone):,} of {asked:,} targets of ControlledSwap have no partner."
+                f"{rules if len(found.barred) else ''}",
                 asked,
                 len(found.pairs),
+                hint="Ask for fewer targets, use a coarser boundary, or leave them unswapped with strict=False.",
             )
         rivals: dict[str, Plan] = {}
         facts = self._facts(drawn, found) | about_rules

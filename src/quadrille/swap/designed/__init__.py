@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from quadrille.data import Data
 from quadrille.errors import OverlapError, ParameterError
@@ -26,6 +26,20 @@ from quadrille.randomness import Seed
 from quadrille.recipe import Prepared, Recipe
 from quadrille.swap.designed.draw import Design
 from quadrille.swap.designed.problem import problem_of
+
+SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Designed swaps along their trade-off, which `search` turns into grids for its data; see `DesignedSwap.curve`."""
+
+    shares: tuple[float, ...]
+    prices: tuple[float, ...] | None
+    choose: tuple[str, ...]
+    seeds: int | None
+    seed: object
+    parameters: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -107,6 +121,55 @@ class DesignedSwap(Recipe):
     ] = ()
     max_pairs: Annotated[int | None, Count("most pairs", unit="pairs")] = None
     seed: Annotated[Seed, SEED] = field(default=None, repr=False)
+
+    @classmethod
+    def curve(
+        cls,
+        swap: Sequence[str] = (),
+        *,
+        n: int = 3,
+        shares: Sequence[float] = SHARES,
+        prices: Sequence[float] | None = None,
+        choose: str | Sequence[str] = "random",
+        seeds: int | None = None,
+        seed: object = None,
+        **parameters: Any,
+    ) -> Curve:
+        """Return the designs along the trade-off curve, for `search` and `forecast`, among any other recipes.
+
+        At each price all cells are treated that are worth it: that gives the lower curve. Each share of the small
+        cells, chosen in the ways of `choose`, is treated at any cost: chosen at random, the curve that hides the
+        choice.
+
+        Parameters
+        ----------
+        swap, n : as in `DesignedSwap`.
+        shares, prices : what to sweep; either may be empty. Without prices, those at which cells of the data are
+            treated, found when the data are known: the same data have the same prices, so that a study resumes.
+        choose : which cells a share takes: "random", "cheapest" or both.
+        seeds : number of secret seeds of every design, 1 by default; `seed` gives seeds, for tests and papers.
+        parameters : any other parameter of `DesignedSwap`, the same for all: `tables`, `loss`, `spread`, ...
+
+        Example
+        -------
+        >>> import quadrille as qd
+        >>> cloud = qd.grid(qd.RandomSwap, swap=[["Edu"], ["Race"]], pairs=[244, 2442], seed=1)
+        >>> curve = qd.DesignedSwap.curve(shares=[0.5, 1.0], prices=[0.03, 0.3], seed=1)
+        >>> measures = ["exposed", "small_cells", "hellinger"]
+        >>> study = qd.search(qd.datasets.cps8d(), [cloud, curve], measures, out="designed", progress=False)
+        >>> study.frontier("exposed", "hellinger")["method"].unique().to_list(), len(study)
+        (['DesignedSwap'], 8)
+        """
+        for name in ("share", "price"):
+            if name in parameters:
+                raise ParameterError(f"DesignedSwap.curve sweeps '{name}s' itself. Leave '{name}' out.")
+        if not shares and prices is not None and not prices:
+            raise ParameterError("DesignedSwap.curve has nothing to sweep. Give 'shares', 'prices' or both.")
+        common: dict[str, Any] = {**parameters, "swap": swap, "n": n}
+        known = cls(**common, seed=0).parameters()
+        ways = (choose,) if isinstance(choose, str) else tuple(choose)
+        swept = None if prices is None else tuple(prices)
+        return Curve(tuple(shares), swept, ways, seeds, seed, {name: known[name] for name in common})
 
     @classmethod
     def moved(cls, parameters: Mapping[str, object]) -> frozenset[str]:

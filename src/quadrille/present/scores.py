@@ -1,0 +1,53 @@
+"""Scores as tables: of one swap, of a swap next to others, of a file before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from quadrille.measure import measure_of, orient
+from quadrille.measure.base import Measure
+from quadrille.measure.difference import DIVERSITIES, NOT_MONOTONE
+from quadrille.present import numbers
+from quadrille.present.blocks import Block, Items, Table, Text, Title, facts, table
+from quadrille.score.evaluator import Scores
+
+Values = Mapping[str, float | None]
+BEST = "▸"
+
+
+def scores(found: Scores) -> list[Block]:
+    """Return the scores of a swap, and below them what must be said about some."""
+    blocks: list[Block] = [Title("Scores"), score_table({"value": found})]
+    notes = [(address, result.note) for address, (_, result) in found.results.items() if result.note]
+    if notes:
+        blocks.append(facts(notes))
+    if any(kind.name in DIVERSITIES for kind, _ in found.results.values()):
+        blocks.append(Text(NOT_MONOTONE))
+    return blocks
+
+
+def score_table(
+    columns: Mapping[str, Values], *, addresses: Iterable[str] | None = None, caption: str = "", best: bool = False
+) -> Table:
+    """Return a row per measure and a column per swap; `best` marks the best of a row, unless all are alike."""
+    listed = list(next(iter(columns.values())) if addresses is None else addresses)
+    rows: list[tuple[str, ...]] = []
+    for address in listed:
+        kind, values = measure_of(address), [column[address] for column in columns.values()]
+        signs = _best(address, values) if best else [""] * len(values)
+        texts = [sign + numbers.score(value) for sign, value in zip(signs, values, strict=True)]
+        rows.append((address, kind.side, kind.direction, *texts))
+    head = ("measure", "side", "better", *columns)
+    return table(head, rows, caption=caption, numbers=range(3, len(head)))
+
+
+def _best(address: str, values: list[float | None]) -> list[str]:
+    ranks = [None if value is None else orient(address, value) for value in values]
+    known = {rank for rank in ranks if rank is not None}
+    least = min(known) if len(known) > 1 else None
+    return [f"{BEST} " if rank is not None and rank == least else "" for rank in ranks]
+
+
+def definitions(kinds: Iterable[Measure]) -> Items:
+    """Return what measures measure, and where that is from."""
+    return Items(tuple(f"{kind.name}: {kind.definition}. Source: {kind.reference}." for kind in dict.fromkeys(kinds)))

@@ -1,0 +1,93 @@
+"""Blocks on a terminal of 80 columns or more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from textwrap import fill
+from typing import TYPE_CHECKING
+
+from quadrille.present.blocks import Alert, Block, Facts, Items, Table, Text, Title
+from quadrille.text import shown
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def render(blocks: Iterable[Block]) -> None:
+    """Print blocks, an empty line between them but not below a title."""
+    below: Block | None = None
+    for block in blocks:
+        if below is not None and not isinstance(below, Title) and not isinstance(block, Title):
+            note("")
+        _print(block)
+        below = block
+
+
+def _print(block: Block) -> None:
+    match block:
+        case Title(text):
+            title(text)
+        case Text(text):
+            note(text)
+        case Alert(lead, text):
+            note(f"{lead} {text}")
+        case Facts(pairs):
+            facts(pairs)
+        case Items(lines):
+            facts([("", line) for line in lines])
+        case Table(head, rows, numbers, whole):
+            grid(head, rows, numbers=numbers, whole=whole)
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Return a console that prints names as they are: no markup, no emoji, no colouring of numbers."""
+    from rich.console import Console
+
+    return Console(stderr=stderr, markup=False, emoji=False, highlight=False)
+
+
+def title(text: str) -> None:
+    """Print a heading."""
+    console().print(f"\n{shown(text)}", style="bold")
+
+
+def note(text: str) -> None:
+    """Print a paragraph."""
+    console().print(shown(text, keep="\n"))
+
+
+def shell(line: str) -> None:
+    """Print a command to be copied: on one line, however long."""
+    console().print(shown(line), soft_wrap=True)
+
+
+def facts(pairs: Iterable[tuple[str, str]]) -> None:
+    """Print names and what they stand for, long texts wrapped next to their name."""
+    from rich.text import Text
+
+    screen, listed = console(), [(shown(name), shown(value, keep="\n")) for name, value in pairs]
+    indent = 4 + max(len(name) for name, _ in listed)
+    for name, value in listed:
+        start = f"  {name}".ljust(indent)
+        wrapped = fill(value, max(screen.width, indent + 20), initial_indent=start, subsequent_indent=" " * indent)
+        line = Text(wrapped or start)
+        line.stylize("dim", 0, indent)
+        screen.print(line, soft_wrap=True)
+
+
+def grid(
+    head: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: Iterable[int] = (), whole: Iterable[int] = ()
+) -> None:
+    """Print a table; the columns listed in `numbers` are aligned to the right, those in `whole` are never broken."""
+    from rich import box
+    from rich.padding import Padding
+    from rich.table import Table
+
+    right, unbroken = set(numbers), set(whole)
+    table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False, show_edge=False, padding=(0, 1))
+    for position, name in enumerate(head):
+        justify = "right" if position in right else "left"
+        table.add_column(shown(name), justify=justify, overflow="fold", no_wrap=position in unbroken)
+    for row in rows:
+        table.add_row(*map(shown, row))
+    console().print(Padding(table, (0, 0, 0, 2), expand=False))
