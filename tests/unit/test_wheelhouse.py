@@ -129,7 +129,6 @@ def test_the_demo_runs_from_a_wheelhouse_where_there_is_no_network(tmp_path: Pat
     assert (tmp_path / "demo" / "report.html").stat().st_size > 100_000
     assert (tmp_path / "demo" / "release" / "public" / "data.csv").is_file()
     assert told["search"]["candidates"] > 0
-    where = run(
-        str(home / "quadrille" / "bin" / "python"), "-c", "import quadrille; print(quadrille.__file__)", cwd=home
-    )
+    say = "import quadrille; print(quadrille.__file__)"
+    where = run(str(home / "quadrille" / "bin" / "python"), "-c", say, cwd=home, env=env)
     assert Path(where.strip()).is_relative_to(home)
