@@ -26,7 +26,7 @@ _IMPORT = re.compile(rb"^(?:from|import) quadrille\.kernels\b([\w.]*)", re.MULTI
 
 def kernel(function: F) -> F:
     """Compile a function without the interpreter; never with fast-math, so results are the same everywhere."""
-    return _compiled(function, inlined=False)
+    return _compiled(function)
 
 
 def step(function: F) -> F:
@@ -34,8 +34,19 @@ def step(function: F) -> F:
     return _compiled(function, inlined=True)
 
 
-def _compiled(function: F, *, inlined: bool) -> F:
-    compiled = numba.njit(nogil=True, forceinline=inlined)(function)
+def no_alloc(function: F) -> F:
+    """Compile a kernel that makes no array, so that references need no counting.
+
+    Else every call counts up and down for each array that it takes, which for many arrays is dearer than the work. The
+    compiler refuses such a kernel if it makes an array after all.
+    """
+    return _compiled(function, counted=False)
+
+
+def _compiled(function: F, *, inlined: bool = False, counted: bool = True) -> F:
+    # Both options always: one that is left out is taken over from whichever kernel calls this one first.
+    options: dict[str, Any] = {"nogil": True, "forceinline": inlined, "_nrt": counted}
+    compiled = numba.njit(**options)(function)
     with suppress(RuntimeError):  # no folder for the cache can be written
         vars(compiled)["_cache"] = _KernelCache(function)
     return cast("F", compiled)
