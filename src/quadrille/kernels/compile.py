@@ -35,7 +35,7 @@ def step(function: F) -> F:
 
 
 def no_alloc(function: F) -> F:
-    """Compile a kernel that makes no array, so that references need no counting.
+    """Compile a kernel that only kernels call and that makes no array, so that references need no counting.
 
     Else every call counts up and down for each array that it takes, which for many arrays is dearer than the work. The
     compiler refuses such a kernel if it makes an array after all.

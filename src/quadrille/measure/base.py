@@ -184,12 +184,14 @@ class Parts:
     note: str = ""
 
 
-def parts_of(call: Address, measure: Measure, data: Data, moved: tuple[str, ...], aside: tuple[str, ...] = ()) -> Parts:
+def parts_of(
+    call: Address, measure: Measure, data: Data, moved: tuple[str, ...], steering_columns: tuple[str, ...] = ()
+) -> Parts:
     """Work out the summaries that a call needs.
 
-    `moved` are the columns that the plan moves, `aside` those that steered it and are no key variables therefore.
+    `moved` are the columns that the plan moves; `steering_columns` steered it and are no key variables therefore.
     """
-    keys = tuple(name for name in data.keys if name not in aside)
+    keys = tuple(name for name in data.keys if name not in steering_columns)
     place = f"the measure {call.text!r}"
     pairs = call.margin == (ALL_PAIRS,)
     margin = None if pairs else call.margin

@@ -61,7 +61,7 @@ def gather(
         raise InputError(f"{_OWNER} needs a plan or a recipe, and got {type(plan).__name__!r}.")
     compared = before_after(data, plan, variables=variables, outcomes=outcomes, stratum=stratum, psu=psu)
     judge = Evaluator(data, _measures(data, plan, outcomes, models, measures))
-    rivals: Mapping[str, Plan] = plan.details.rivals if plan.details else dict[str, Plan]()
+    rivals: Mapping[str, Plan] = plan.details.alternatives if plan.details else dict[str, Plan]()
     return Material(
         data=data,
         plan=plan,

@@ -101,7 +101,7 @@ class CandidateCheck:
         self._free = [each for each in measures if not Address.parse(each).explicit]
         self._seen: set[tuple[str, tuple[str, ...]]] = set()
         self._moved: frozenset[str] | None = None
-        self._aside: tuple[str, ...] | None = None
+        self._steering_columns: tuple[str, ...] | None = None
 
     def know(self, designs: Iterable[str]) -> None:
         """Take the candidates into account that a study has already."""
@@ -125,14 +125,14 @@ class CandidateCheck:
                 self._seen.add((name, columns))
         self._compare(self._moved_columns(each))
 
-    def _compare_steering(self, aside: tuple[str, ...]) -> None:
-        if self._free and self._aside not in (None, aside):
+    def _compare_steering(self, steering_columns: tuple[str, ...]) -> None:
+        if self._free and self._steering_columns not in (None, steering_columns):
             raise InputError(
                 f"The measure {self._free[0]!r} is taken over the key variables without the columns that steer a draw, "
                 "and the candidates are steered by different ones. Name its variables, or give these columns the role "
                 "stratum in the codebook."
             )
-        self._aside = aside
+        self._steering_columns = steering_columns
 
     def _compare(self, moved: frozenset[str]) -> None:
         if self._following and self._moved not in (None, moved):

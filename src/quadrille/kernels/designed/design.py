@@ -53,7 +53,7 @@ def improves(loss: Real, exposed: Whole, moved: Whole, price: Real, lattice: Lat
     return less < -_LEAST and less * moved + _THRIFT * loss * more < 0
 
 
-@no_alloc
+@kernel
 def price_cells(price: Floats, treatment: Whole, state: State, dice: Dice) -> None:
     """Write down for every small cell what treating it alone costs per exposed record; infinite where it cannot be."""
     lattice, fillers, treatments = state
@@ -74,7 +74,7 @@ def price_cells(price: Floats, treatment: Whole, state: State, dice: Dice) -> No
         undo(NOTHING, state)
 
 
-@no_alloc
+@kernel
 def treat_all(order: Ints, treatment: Whole, price: Real, most: Whole, state: State, dice: Dice) -> None:
     """Treat the small cells in this order, as long as each is worth its price and pairs are left."""
     lattice, fillers, treatments = state
@@ -176,14 +176,14 @@ def improve(rounds: Whole, retry: bool, treatment: Whole, price: Real, most: Who
     return rounds
 
 
-@no_alloc
+@kernel
 def take_back(mover: Ints, base: Ints, to: Ints, lattice: Lattice) -> None:
     """Take moves back."""
     for i in range(len(mover)):
         move(mover[i], base[i], to[i], BACK, lattice)
 
 
-@no_alloc
+@kernel
 def draw_rows(bases: Ints, order: Ints, start: Ints, left: Ints, rows: Ints, dice: Dice) -> None:
     """Draw a record of each of these base cells, every record once; b has left[b] records from start[b] of `order`."""
     for i in range(len(bases)):

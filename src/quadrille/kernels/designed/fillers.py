@@ -150,7 +150,7 @@ def take_room(q: Whole, room: Whole, fillers: Fillers) -> None:
     fillers.stock.heap_used += room
 
 
-@no_alloc
+@kernel
 def room_for(block: Whole, least: Whole) -> Whole:
     """Return how many entries a heap has: an eighth of the base cells, so that large blocks are rarely gone through."""
     return min(max(least, block // 8), block)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from quadrille.kernels.compile import no_alloc
+from quadrille.kernels.compile import kernel, no_alloc
 from quadrille.kernels.designed.state import NONE, NOTHING, Lattice, Real
 from quadrille.kernels.pool import Whole
 
@@ -171,7 +171,7 @@ def add_to(cell: Whole, records: Whole, weight: Real, t: Whole, lattice: Lattice
     held.weight += weight
 
 
-@no_alloc
+@kernel
 def loss_now(lattice: Lattice) -> Real:
     """Return the loss so far: the weighted sum over tables, the root of the raw loss for Hellinger distances."""
     loss = 0.0
