@@ -11,6 +11,7 @@ combinations of their values. A class is a combination of the values that must b
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Annotated, Any, NamedTuple, get_type_hints
 
 import numpy as np
@@ -261,14 +262,17 @@ class State(NamedTuple):
 
 def rows(kind: type, shape: int | tuple[int, ...], **fields: object) -> Rows:
     """Return rows of a kind with these values in their fields; 0 in the others."""
-    made = np.zeros(shape, np.dtype([(name, *hint.__metadata__) for name, hint in _hints(kind)], align=True))
+    made = np.zeros(shape, _layout(kind))
     for name, values in fields.items():
         made[name] = values
     return made
 
 
-def _hints(kind: type) -> list[tuple[str, Any]]:
-    return list(get_type_hints(kind, include_extras=True).items())
+@cache
+def _layout(kind: type) -> np.dtype[Any]:
+    """Return the fields of a kind of row as numpy lays them out; always the same object, by which numba knows it."""
+    hints = get_type_hints(kind, include_extras=True)
+    return np.dtype([(name, *hint.__metadata__) for name, hint in hints.items()], align=True)
 
 
 def row(kind: type, **fields: object) -> Any:
