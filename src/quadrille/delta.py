@@ -198,7 +198,9 @@ def traces(data: Data, plan: Plan, public: Sequence[str] | None = None) -> list[
     Unless they are named, these are all columns but identifiers and what steered the draw.
     """
     if public is None:
-        public = [name for name in data.columns if data.codebook[name].role != "id" and name not in plan.aside]
+        public = [
+            name for name in data.columns if data.codebook[name].role != "id" and name not in plan.steering_columns
+        ]
     if data.ticks is None or data.weight not in public:
         return []
     strata = [name for name in public if data.codebook[name].role == "stratum"]
@@ -377,7 +379,7 @@ def account(plan: Plan, data: Data) -> PlanReport:
     """Account for a plan on its data."""
     plan.check(data)
     delta = Delta(data, plan)
-    old, new = delta.cells(Cross.of(data, tuple(name for name in data.keys if name not in plan.aside)))
+    old, new = delta.cells(Cross.of(data, tuple(name for name in data.keys if name not in plan.steering_columns)))
     differs = np.zeros(len(delta.rows), dtype=bool)
     for name in plan.columns:
         was, now = delta.values(name)

@@ -97,7 +97,7 @@ class Details:
 
     facts: Mapping[str, object]
     rows: Mapping[str, Rows] = field(default_factory=dict[str, Rows], repr=False)
-    rivals: Mapping[str, Plan] = field(default_factory=dict[str, "Plan"], repr=False)
+    alternatives: Mapping[str, Plan] = field(default_factory=dict[str, "Plan"], repr=False)
 
 
 class Plan:
@@ -124,12 +124,12 @@ class Plan:
         after: str | None = None,
         asked: int | None = None,
         details: Details | None = None,
-        aside: tuple[str, ...] = (),
+        steering_columns: tuple[str, ...] = (),
     ) -> None:
         self.moves = tuple(move for move in moves if len(move.given[0]))
         self.asked = asked
         self.details = details
-        self.aside = aside
+        self.steering_columns = steering_columns
         """Columns that steered the draw: they are not released, so they are no key variables either."""
         self._data = data
         self._before = before
@@ -327,7 +327,7 @@ class Plan:
             "moves": self.moves,
             "asked": self.asked,
             "details": self.details,
-            "aside": self.aside,
+            "steering_columns": self.steering_columns,
             "_before": self.before,
             "_after": self.after,
             "_data": None,

@@ -101,7 +101,7 @@ def test_no_controlled_swap_creates_a_violation_and_every_law_of_the_battery_hol
     recipe = qd.ControlledSwap(**made, rules=[rule.text for rule in rules], seed=data.draw(seeds))
     plan = check_recipe(recipe, file)
     assert created(file, plan.apply(file), rules) == 0
-    for rival in plan.details.rivals.values():
+    for rival in plan.details.alternatives.values():
         assert created(file, rival.apply(file), rules) == 0
 
 

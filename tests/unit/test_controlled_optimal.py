@@ -93,7 +93,7 @@ def test_no_matching_has_more_pairs_and_none_with_as_many_costs_less(
     assert facts["pairs"] == pairs
     assert facts["cost"] == pytest.approx(least, rel=1e-12, abs=1e-12)
     assert sum(cost_of(data, t, d, parts) for t, d in plan.pairs.tolist()) == pytest.approx(least, rel=1e-12, abs=1e-12)
-    greedy = plan.details.rivals["greedy"]
+    greedy = plan.details.alternatives["greedy"]
     paid = sum(cost_of(data, t, d, parts) for t, d in greedy.pairs.tolist())
     assert facts["greedy"]["cost"] == pytest.approx(paid, rel=1e-12, abs=1e-12)
     assert facts["greedy"]["pairs"] == len(greedy.pairs)

@@ -87,15 +87,15 @@ def lattice(cells: dict[tuple[int, ...], int]) -> Data:
     return Data([column(name, codes[:, i], 3) for i, name in enumerate("ABC"[: codes.shape[1]])])
 
 
-def random_lattice(random: np.random.Generator, n: int, *, patients: int) -> dict[tuple[int, ...], int] | None:
+def random_lattice(random: np.random.Generator, n: int, *, small_cells: int) -> dict[tuple[int, ...], int] | None:
     """Cells of which so many lack one record and the others hold n or more; at times they do not occur."""
     shape = random.integers(2, 4, random.integers(2, 4))
     cells = {cell: int(random.choice([0, n, n + 1, n + 2, n + 5])) for cell in product(*map(range, shape))}
     cells = {cell: held for cell, held in cells.items() if held}
-    if len(cells) <= patients or max(cells.values()) <= n:
+    if len(cells) <= small_cells or max(cells.values()) <= n:
         return None
     names = sorted(cells)
-    for i in random.choice(len(names), patients, replace=False):
+    for i in random.choice(len(names), small_cells, replace=False):
         cells[names[i]] = n - 1
     usable = max(cells.values()) > n and all(len({cell[v] for cell in cells}) > 1 for v in range(len(shape)))
     return cells if usable else None
@@ -106,11 +106,11 @@ def test_a_cell_that_lacks_one_record_is_left_only_where_no_pair_at_all_would_do
     random, seen = np.random.default_rng(1), {True: 0, False: 0}
     while min(seen.values()) < 60:
         n = int(random.integers(2, 5))
-        cells = random_lattice(random, n, patients=1)
+        cells = random_lattice(random, n, small_cells=1)
         if cells is None:
             continue
-        (patient,) = (cell for cell, held in cells.items() if held < n)
-        possible = one_pair_suffices(cells, patient, n)
+        (small_cell,) = (cell for cell, held in cells.items() if held < n)
+        possible = one_pair_suffices(cells, small_cell, n)
         for improve in (False, True):
             recipe = qd.DesignedSwap(n=n, treatment="camouflage", improve=improve, seed=1)
             assert (recipe.plan(lattice(cells)).details.facts["camouflaged"] == 1) == possible

@@ -267,4 +267,4 @@ def test_a_column_of_rates_is_no_key_variable_of_the_scores() -> None:
     assert scores["hellinger"] == scores[named]
     every = "hellinger(" + "*".join(data.keys) + ")"
     assert qd.score(data, plan, [every])[every] == scores[named], "the rate is a function of the class"
-    assert plan.aside == ("share",)
+    assert plan.steering_columns == ("share",)

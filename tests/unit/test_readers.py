@@ -230,7 +230,7 @@ def test_utility_is_that_of_score_and_the_analyst_sees_the_rival_beside_it(
     measures = ["hd1", "hd2", "hd1_norm", "r_ased", "c_ard", "v_ard", "ased_reg", "ased_reg(score ~ age + C(area))"]
     scores = qd.score(data, plan, measures)
     assert plan.details is not None
-    rival = qd.score(data, plan.details.rivals["greedy"], measures)
+    rival = qd.score(data, plan.details.alternatives["greedy"], measures)
     for measure in measures:
         assert f"{measure} loss lower {numbers.score(scores[measure])}" in pages["board"].text
         values = f"{numbers.score(scores[measure])} {numbers.score(rival[measure])}"

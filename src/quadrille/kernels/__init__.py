@@ -10,9 +10,9 @@ from quadrille.kernels.controlled.partners import (
 )
 from quadrille.kernels.count_space import Urn, compare_tables, swap_cells, swap_records
 from quadrille.kernels.designed.design import draw_rows, improve, price_cells, take_back, treat_all
-from quadrille.kernels.designed.fillers import DEATHS_KEPT, room_for
+from quadrille.kernels.designed.fillers import room_for
 from quadrille.kernels.designed.neighbours import loss_now
-from quadrille.kernels.designed.state import At, Board, lay_out, read
+from quadrille.kernels.designed.state import fresh
 from quadrille.kernels.draw import (
     augment,
     below,
@@ -48,14 +48,11 @@ from quadrille.kernels.tables import (
 
 __all__ = [
     "CONFIDENCE",
-    "DEATHS_KEPT",
     "ENTROPY_CHANGE",
     "EXPOSED",
     "HELLINGER",
     "SMALL_CELLS",
     "TOTAL_VARIATION",
-    "At",
-    "Board",
     "Dice",
     "DonorIndex",
     "Edits",
@@ -73,9 +70,9 @@ __all__ = [
     "dice",
     "draw_pairs",
     "draw_rows",
+    "fresh",
     "has_partner",
     "improve",
-    "lay_out",
     "loss_now",
     "near_donors",
     "net_of_cells",
@@ -89,7 +86,6 @@ __all__ = [
     "pick_from_groups",
     "price_cells",
     "put_back",
-    "read",
     "room_for",
     "rules_leave_nobody",
     "score_candidate",

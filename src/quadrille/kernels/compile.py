@@ -7,6 +7,7 @@ change of one file compiles anew what depends on it, and leaves the rest as it i
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import re
 import sys
@@ -26,7 +27,7 @@ _IMPORT = re.compile(rb"^(?:from|import) quadrille\.kernels\b([\w.]*)", re.MULTI
 
 def kernel(function: F) -> F:
     """Compile a function without the interpreter; never with fast-math, so results are the same everywhere."""
-    return _compiled(function, inlined=False)
+    return _compiled(function)
 
 
 def step(function: F) -> F:
@@ -34,8 +35,19 @@ def step(function: F) -> F:
     return _compiled(function, inlined=True)
 
 
-def _compiled(function: F, *, inlined: bool) -> F:
-    compiled = numba.njit(nogil=True, forceinline=inlined)(function)
+def no_alloc(function: F) -> F:
+    """Compile a kernel that only kernels call and that makes no array, so that references need no counting.
+
+    Else every call counts up and down for each array that it takes, which for many arrays is dearer than the work. The
+    compiler refuses such a kernel if it makes an array after all.
+    """
+    return _compiled(function, counted=False)
+
+
+def _compiled(function: F, *, inlined: bool = False, counted: bool = True) -> F:
+    # Both options always: one that is left out is taken over from whichever kernel calls this one first.
+    options: dict[str, Any] = {"nogil": True, "forceinline": inlined, "_nrt": counted}
+    compiled = numba.njit(**options)(function)
     with suppress(RuntimeError):  # no folder for the cache can be written
         vars(compiled)["_cache"] = _KernelCache(function)
     return cast("F", compiled)
@@ -53,11 +65,23 @@ class _KernelCache(FunctionCache):
 
 
 class _Files(IndexDataCacheFile):
-    """The files of a kernel. The stamp is part of the version, which is read first: older ones may not be readable."""
+    """The files of a kernel, named after its stamp too.
+
+    A process that still runs an older text of the kernel writes files of its own: code of one text never stands behind
+    the index of another. Those of other texts are removed when new ones are written.
+    """
 
     def __init__(self, folder: str, name: str, stamp: str) -> None:
-        super().__init__(folder, name, stamp)
-        self._version = f"{numba.__version__} {stamp}"
+        super().__init__(folder, f"{name}-{stamp[:16]}", stamp)
+        self._folder, self._kernel, self._own = Path(folder), name, f"{name}-{stamp[:16]}."
+
+    def save(self, key: Any, data: Any) -> None:
+        """Write a compiled form, and remove those of other texts."""
+        super().save(key, data)  # pyright: ignore[reportUnknownMemberType]
+        for path in self._folder.glob(f"{glob.escape(self._kernel)}[-.]*.nb?"):
+            if not path.name.startswith(self._own):
+                with suppress(OSError):  # another process was faster
+                    path.unlink()
 
 
 @cache

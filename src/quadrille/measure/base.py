@@ -250,12 +250,12 @@ class Parts:
     note: str = ""
 
 
-def parts_of(address: Address, measure: Measure, data: Data, moved: Names, aside: Names = ()) -> Parts:
+def parts_of(address: Address, measure: Measure, data: Data, moved: Names, steering_columns: Names = ()) -> Parts:
     """Work out the summaries that an address needs.
 
-    `moved` are the columns that the plan moves, `aside` those that steered it and are no key variables therefore.
+    `moved` are the columns that the plan moves; `steering_columns` steered it and are no key variables therefore.
     """
-    keys = tuple(name for name in data.keys if name not in aside)
+    keys = tuple(name for name in data.keys if name not in steering_columns)
     place = f"the measure {address.text!r}"
     pairs = address.margin == (ALL_PAIRS,)
     margin = None if pairs else address.margin

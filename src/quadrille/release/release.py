@@ -258,7 +258,7 @@ def _rival_scores(data: Data, plan: Plan, scores: Scores) -> dict[str, Scores]:
     """Score the plans that the method decided against by the same measures."""
     if plan.details is None:
         return {}
-    return {name: score(data, rival, list(scores)) for name, rival in plan.details.rivals.items()}
+    return {name: score(data, rival, list(scores)) for name, rival in plan.details.alternatives.items()}
 
 
 def _public(swapped: Data, order: Rows | None, secret: Sequence[str] = ()) -> Data:

@@ -149,11 +149,11 @@ def drawn(material: Material) -> Row:
         return {"blocks": [Text(_NO_TARGETS)], "lists": []}
     known = [*target_facts(details.facts), *rule_facts(details.facts)]
     tables = [strata_table(details.facts)] if "strata" in details.facts else []
-    if details.rivals:
-        tables.append(alternatives_table(details.facts, details.rivals))
+    if details.alternatives:
+        tables.append(alternatives_table(details.facts, details.alternatives))
     for name, value in details.facts.items():
         title = name.replace("_", " ").capitalize()
-        if name in WORDED or name in details.rivals or value in ({}, [], ()):
+        if name in WORDED or name in details.alternatives or value in ({}, [], ()):
             continue
         if isinstance(value, list | tuple):
             tables.append(_table(title, cast("Sequence[Mapping[str, object]]", value)))
@@ -477,7 +477,7 @@ def write_readers(
         raise InputError(f"{_OWNER} needs a plan or a recipe, and got {type(plan).__name__!r}.")
     compared = before_after(data, plan, variables=variables, outcomes=outcomes, stratum=stratum, psu=psu)
     judge = Evaluator(data, _measures(data, plan, outcomes, models, measures))
-    rivals: Mapping[str, Plan] = plan.details.rivals if plan.details else {}
+    rivals: Mapping[str, Plan] = plan.details.alternatives if plan.details else {}
     material = Material(
         data=data,
         plan=plan,

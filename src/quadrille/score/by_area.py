@@ -100,13 +100,13 @@ def _check_level(data: Data, name: str) -> None:
 
 
 def usual_measures(
-    data: Data, levels: Mapping[str, Level], names: Sequence[str] = (), aside: Sequence[str] = ()
+    data: Data, levels: Mapping[str, Level], names: Sequence[str] = (), steering_columns: Sequence[str] = ()
 ) -> list[str]:
     """Return the six differences, or those named, of every key variable that is neither geography nor a level.
 
-    Variables put `aside` are left out too.
+    `steering_columns` are left out too.
     """
-    areas = {*aside, *(name for level in levels.values() for name in level)}
+    areas = {*steering_columns, *(name for level in levels.values() for name in level)}
     variables = [name for name in data.keys if name not in areas and data.codebook[name].role != "geography"]
     if not variables:
         raise InputError(
@@ -117,11 +117,11 @@ def usual_measures(
     return [f"{name}({_quoted(variable)})" for variable in variables for name in wanted]
 
 
-def joint_measures(data: Data, by: str, aside: Sequence[str] = ()) -> list[str]:
+def joint_measures(data: Data, by: str, steering_columns: Sequence[str] = ()) -> list[str]:
     """Return the six differences of the tables of one level and each key variable: one number for all areas."""
     levels = levels_of([by], data)
     area = "*".join(_quoted(name) for name in next(iter(levels.values())))
-    return [address.replace("(", f"({area}*", 1) for address in usual_measures(data, levels, (), aside)]
+    return [address.replace("(", f"({area}*", 1) for address in usual_measures(data, levels, (), steering_columns)]
 
 
 def _quoted(name: str) -> str:

@@ -76,7 +76,7 @@ class Evaluator:
     def score(self, plan: Plan) -> Scores:
         """Score a plan."""
         plan.check(self._given)
-        wanted = self._parts_for(plan.columns, plan.aside)
+        wanted = self._parts_for(plan.columns, plan.steering_columns)
         delta = Delta(self._data, plan, self.fused)
         changes: dict[int, object] = {}  # by identity: the summaries are those of the evaluator
         results: dict[str, tuple[Measure, Score]] = {}
@@ -174,19 +174,19 @@ class Evaluator:
         """Return what the measures are computed from, for plans that move these columns."""
         return [part.summary for parts in self._parts_for(moved) for part in parts.parts]
 
-    def _parts_for(self, moved: tuple[str, ...], aside: tuple[str, ...] = ()) -> list[Parts]:
-        if (moved, aside) not in self._parts:
-            wanted = [self._of_call(call, moved, aside) for call in self._calls]
-            self._parts[moved, aside] = wanted
+    def _parts_for(self, moved: tuple[str, ...], steering_columns: tuple[str, ...] = ()) -> list[Parts]:
+        if (moved, steering_columns) not in self._parts:
+            wanted = [self._of_call(call, moved, steering_columns) for call in self._calls]
+            self._parts[moved, steering_columns] = wanted
             self.fused.update(self._fused_for([part.summary for parts in wanted for part in parts.parts]))
-        return self._parts[moved, aside]
+        return self._parts[moved, steering_columns]
 
-    def _of_call(self, call: Address, moved: tuple[str, ...], aside: tuple[str, ...]) -> Parts:
+    def _of_call(self, call: Address, moved: tuple[str, ...], steering: tuple[str, ...]) -> Parts:
         """Return the parts of one measure; those of a table that it names are the same for all plans."""
         kind = self._kinds[call.text]
-        if call.explicit and not aside and not kind.follows_plan and not kind.by_record and ((), ()) in self._parts:
+        if call.explicit and not steering and not kind.follows_plan and not kind.by_record and ((), ()) in self._parts:
             return self._parts[(), ()][self._calls.index(call)]
-        return parts_of(call, kind, self._data, moved, aside)
+        return parts_of(call, kind, self._data, moved, steering)
 
     def _fused_for(self, summaries: Sequence[Summary]) -> dict[Cross, Fused]:
         """Fuse the variables of tables that are met for the first time and that no fused cross contains."""

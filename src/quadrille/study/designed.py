@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 
 from quadrille import kernels
 from quadrille.data import Cross, Data, require_data, tidy
-from quadrille.kernels import At, read
 from quadrille.plan import Move, Pairs, Plan
 from quadrille.randomness import Stream, Words, draw_until_enough
 from quadrille.study.frontier import dominated_by
 from quadrille.study.grid import Grid, grid
 from quadrille.swap.designed import Curve, DesignedSwap
-from quadrille.swap.designed.draw import TREATMENTS
+from quadrille.swap.designed.draw import TREATMENTS, without_spread
 from quadrille.swap.designed.problem import DesignedProblem, Floats, problem_of
 
 if TYPE_CHECKING:
@@ -60,11 +59,11 @@ def cell_costs(data: Data, recipe: DesignedSwap | None = None) -> pl.DataFrame:
     and `theory`: the cost where all other cells are large (Hellinger of one table only).
     """
     recipe = DesignedSwap(seed=0) if recipe is None else recipe
-    ground, _ = problem_of(recipe, require_data(data, "cell_costs"))
-    before = read(ground.board, At.BEFORE, int(ground.board.at[At.CELLS]))[ground.small]
+    problem, _ = problem_of(recipe, require_data(data, "cell_costs"))
+    before = problem.state.lattice.cells["before"][problem.small]
     rows: list[dict[str, object]] = []
     for treatment in ("empty", "camouflage"):
-        price = _priced(ground, treatment) * data.n
+        price = _priced(problem, treatment) * data.n
         for size in range(1, recipe.n):
             costs = price[before == size]
             known = costs[np.isfinite(costs)]
@@ -100,18 +99,15 @@ def theory_cost(size: int, n: int, treatment: str) -> float:
     return (0.5 * (n - size) - ((size * n) ** 0.5 - size)) / size
 
 
-def _priced(ground: DesignedProblem, treatment: str) -> Floats:
+def _priced(problem: DesignedProblem, treatment: str) -> Floats:
     """Return what treating each small cell alone costs per exposed record; infinite where it cannot be done."""
 
     def attempt(words: Words) -> Floats | None:
-        dice, price = kernels.dice(words), np.empty(len(ground.small))
-        still = ground.board
-        board = still._replace(now=still.now.copy(), value=still.value.copy(), real=still.real.copy())
-        board.real[board.at[At.SPREAD]] = 0
-        kernels.price_cells(price, TREATMENTS[treatment], board, dice)
+        dice, price = kernels.dice(words), np.empty(len(problem.small))
+        kernels.price_cells(price, TREATMENTS[treatment], without_spread(kernels.fresh(problem.state)), dice)
         return None if dice.cursor[1] else price
 
-    return draw_until_enough(attempt, Stream.of(0, "cell costs"), guess=4096 + 8 * len(ground.small))
+    return draw_until_enough(attempt, Stream.of(0, "cell costs"), guess=4096 + 8 * len(problem.small))
 
 
 def undoing_plan(data: Data, n: int = 3, variables: Sequence[str] = ()) -> Plan:
@@ -150,8 +146,8 @@ def _undone(data: Data, keys: tuple[str, ...], name: str, small: Flags, used: Fl
 
 def sweep_prices(data: Data, recipe: DesignedSwap, count: int = 14) -> tuple[float, ...]:
     """Return prices along which ever more cells of a file are treated: quantiles of what treating them costs."""
-    ground, _ = problem_of(recipe, data)
-    costs = _priced(ground, recipe.treatment) * data.n
+    problem, _ = problem_of(recipe, data)
+    costs = _priced(problem, recipe.treatment) * data.n
     costs = costs[np.isfinite(costs) & (costs > 0)]
     if not len(costs):
         return ()

@@ -219,7 +219,7 @@ class Pairing:
         return most_pairs(pool_of(groups, self.rule))[0]
 
     @cached_property
-    def told(self) -> RuleCounts | None:
+    def rule_counts(self) -> RuleCounts | None:
         """Count the pairs that the rules exclude, of those that the conditions allow."""
         if not self.rules:
             return None

@@ -287,7 +287,7 @@ class PermutationSwap(Recipe):
 
         def draw(stream: Stream) -> Plan:
             move, asked = blocks.draw(stream, columns, self.kind)
-            return Plan([move], data=data, asked=asked, details=details, aside=self.steering_columns)
+            return Plan([move], data=data, asked=asked, details=details, steering_columns=self.steering_columns)
 
         return Prepared(draw)
 

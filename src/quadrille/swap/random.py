@@ -124,7 +124,9 @@ class RandomSwap(Recipe):
                     raise infeasible(_why_none(pairing, data, count), count, 0, exact=True)
                 moves.append(Move.exchange(moved, pairing.draw(count, stream.sub(_stream(pairing)))))
                 used.append(pairing)
-            facts = carried_fact(sum(along, ())) | rules_facts(rules, [each.told for each in used if each.told])
+            facts = carried_fact(sum(along, ())) | rules_facts(
+                rules, [each.rule_counts for each in used if each.rule_counts]
+            )
             return Plan(moves, data=data, asked=count, details=Details(facts) if facts else None)
 
         only = ready[0] if len(ready) == 1 else None

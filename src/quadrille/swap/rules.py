@@ -160,17 +160,17 @@ def _subsets(count: int) -> Iterable[frozenset[int]]:
     return (frozenset(chosen) for size in range(count + 1) for chosen in combinations(range(count), size))
 
 
-def rules_facts(rules: Rules, told: Sequence[RuleCounts]) -> dict[str, object]:
+def rules_facts(rules: Rules, counts: Sequence[RuleCounts]) -> dict[str, object]:
     """Return what a plan remembers of its rules: nothing if there are none."""
     if not rules:
         return {}
     rows: list[dict[str, object]] = []
     for text, before in zip(rules.texts, rules.before, strict=True):
-        about = [each for each in told if text in each.by_rule]
+        about = [each for each in counts if text in each.by_rule]
         row: dict[str, object] = {"rule": text, "broken_before": before}
         rows += [{**row, "moved": ", ".join(each.columns), "pairs_excluded": each.by_rule[text]} for each in about]
         if not about:
             rows.append({**row, "moved": "", "pairs_excluded": 0, "remark": IDLE})
-    possible = sum(each.possible for each in told)
-    facts: dict[str, object] = {"rules": rows, "pairs_excluded": sum(each.excluded for each in told)}
-    return facts | {"pairs_without_rules": possible} if any(each.by_rule for each in told) else facts
+    possible = sum(each.possible for each in counts)
+    facts: dict[str, object] = {"rules": rows, "pairs_excluded": sum(each.excluded for each in counts)}
+    return facts | {"pairs_without_rules": possible} if any(each.by_rule for each in counts) else facts

@@ -1,4 +1,4 @@
-"""The market of a search for partners: free donors by cell and by run of equal weight.
+"""The donors of a search for partners, free ones by cell and by run of equal weight.
 
 A run that is empty is jumped over by a chain of pointers that shortens itself, and so is a cell without free donors, so
 a search costs about the logarithm of the size of a cell however many donors are taken.
@@ -103,11 +103,11 @@ class Line(NamedTuple):
     end: Ints
 
 
-def open_line(market: DonorIndex) -> Line:
+def open_line(index: DonorIndex) -> Line:
     """Start with every target waiting."""
-    _, first = np.unique(market.line, return_index=True)
-    everyone = np.arange(len(market.targets) + 1)
-    return Line(everyone, everyone.copy(), first, np.append(first[1:], len(market.targets)) - 1)
+    _, first = np.unique(index.line, return_index=True)
+    everyone = np.arange(len(index.targets) + 1)
+    return Line(everyone, everyone.copy(), first, np.append(first[1:], len(index.targets)) - 1)
 
 
 class Stock(NamedTuple):
@@ -135,22 +135,22 @@ def jump(pointer: Ints, i: Whole) -> Whole:
 
 
 @kernel
-def open_stock(market: DonorIndex) -> Stock:
+def open_stock(index: DonorIndex) -> Stock:
     """Start with every donor free."""
-    records, runs, cells = len(market.weight), len(market.run_weight), len(market.cell_start) - 1
+    records, runs, cells = len(index.weight), len(index.run_weight), len(index.cell_start) - 1
     run_of = np.empty(records, dtype=np.int64)
     place = np.empty(records, dtype=np.int64)
     cell_of = np.empty(runs, dtype=np.int64)
     cell_free = np.zeros(cells, dtype=np.int64)
     for c in range(cells):
-        for r in range(market.cell_start[c], market.cell_start[c + 1]):
+        for r in range(index.cell_start[c], index.cell_start[c + 1]):
             cell_of[r] = c
-            for p in range(market.run_start[r], market.run_start[r + 1]):
-                place[market.donors[p]] = p
-                run_of[market.donors[p]] = r
+            for p in range(index.run_start[r], index.run_start[r + 1]):
+                place[index.donors[p]] = p
+                run_of[index.donors[p]] = r
                 cell_free[c] += 1
     stock = Stock(
-        market.donors.copy(), place, run_of, cell_of, np.diff(market.run_start), cell_free,
+        index.donors.copy(), place, run_of, cell_of, np.diff(index.run_start), cell_free,
         np.arange(runs + 1), np.arange(runs + 1), np.arange(cells + 1), np.arange(cells + 1),
     )  # fmt: skip
     for c in range(cells):
@@ -167,10 +167,10 @@ def close_cell(c: Whole, stock: Stock) -> None:
 
 
 @kernel
-def remove(donor: Whole, stock: Stock, market: DonorIndex) -> None:
+def remove(donor: Whole, stock: Stock, index: DonorIndex) -> None:
     """Take a donor out of its run: the last one moves to its place."""
     r = stock.run_of[donor]
-    p, end = stock.place[donor], market.run_start[r] + stock.run_free[r] - 1
+    p, end = stock.place[donor], index.run_start[r] + stock.run_free[r] - 1
     moved = stock.donors[end]
     stock.donors[p], stock.donors[end] = moved, donor
     stock.place[moved], stock.place[donor] = p, end
@@ -185,12 +185,12 @@ def remove(donor: Whole, stock: Stock, market: DonorIndex) -> None:
 
 
 @step
-def first_run_from(weight: Whole, c: Whole, market: DonorIndex) -> Whole:
+def first_run_from(weight: Whole, c: Whole, index: DonorIndex) -> Whole:
     """Return the first run of a cell that is at least so heavy."""
-    low, high = market.cell_start[c], market.cell_start[c + 1]
+    low, high = index.cell_start[c], index.cell_start[c + 1]
     while low < high:
         middle = (low + high) // 2
-        if market.run_weight[middle] < weight:
+        if index.run_weight[middle] < weight:
             low = middle + 1
         else:
             high = middle
@@ -198,36 +198,36 @@ def first_run_from(weight: Whole, c: Whole, market: DonorIndex) -> Whole:
 
 
 @step
-def may_take(t: Whole, donor: Whole, market: DonorIndex) -> bool:
+def may_take(t: Whole, donor: Whole, index: DonorIndex) -> bool:
     """Tell whether a choosy target may take a donor."""
-    value = market.target_value[t]
-    if value != NO_VALUE and market.value[donor] == value:
+    value = index.target_value[t]
+    if value != NO_VALUE and index.value[donor] == value:
         return False
-    return not spoils(market.targets[t], donor, market.edits)
+    return not spoils(index.targets[t], donor, index.edits)
 
 
 @step
-def allowed(r: Whole, t: Whole, stock: Stock, market: DonorIndex) -> Whole:
+def allowed(r: Whole, t: Whole, stock: Stock, index: DonorIndex) -> Whole:
     """Count the free donors of a run that a target may take: all, unless it is choosy."""
     free = stock.run_free[r]
-    if not market.choosy[t]:
+    if not index.choosy[t]:
         return free
     count = np.int64(0)
-    for p in range(market.run_start[r], market.run_start[r] + free):
-        if may_take(t, stock.donors[p], market):
+    for p in range(index.run_start[r], index.run_start[r] + free):
+        if may_take(t, stock.donors[p], index):
             count += 1
     return count
 
 
 @step
-def take_any(r: Whole, t: Whole, count: Whole, stock: Stock, market: DonorIndex, dice: Dice) -> Whole:
+def take_any(r: Whole, t: Whole, count: Whole, stock: Stock, index: DonorIndex, dice: Dice) -> Whole:
     """Return one of the `count` free donors of a run that a target may take, each with the same chance."""
     at = below(count, dice) if count > 1 else np.int64(0)
-    if not market.choosy[t]:
-        return stock.donors[market.run_start[r] + at]
-    p = market.run_start[r]
+    if not index.choosy[t]:
+        return stock.donors[index.run_start[r] + at]
+    p = index.run_start[r]
     while True:
-        if may_take(t, stock.donors[p], market):
+        if may_take(t, stock.donors[p], index):
             if at == 0:
                 return stock.donors[p]
             at -= 1
@@ -235,21 +235,21 @@ def take_any(r: Whole, t: Whole, count: Whole, stock: Stock, market: DonorIndex,
 
 
 @kernel
-def closest(c: Whole, t: Whole, stock: Stock, market: DonorIndex, dice: Dice) -> Whole:
+def closest(c: Whole, t: Whole, stock: Stock, index: DonorIndex, dice: Dice) -> Whole:
     """Return the free donor of a cell with the weight closest to a target's, ties at random; -1 without any."""
-    weight = market.target_weight[t]
-    first = first_run_from(weight, c, market)
+    weight = index.target_weight[t]
+    first = first_run_from(weight, c, index)
     above, under = jump(stock.next_run, first), jump(stock.last_run, first) - 1
-    while above < market.cell_start[c + 1] or under >= market.cell_start[c]:
-        up = market.run_weight[above] - weight if above < market.cell_start[c + 1] else FAR
-        down = weight - market.run_weight[under] if under >= market.cell_start[c] else FAR
-        on_top = allowed(above, t, stock, market) if up <= down else np.int64(0)
-        below_it = allowed(under, t, stock, market) if down <= up else np.int64(0)
+    while above < index.cell_start[c + 1] or under >= index.cell_start[c]:
+        up = index.run_weight[above] - weight if above < index.cell_start[c + 1] else FAR
+        down = weight - index.run_weight[under] if under >= index.cell_start[c] else FAR
+        on_top = allowed(above, t, stock, index) if up <= down else np.int64(0)
+        below_it = allowed(under, t, stock, index) if down <= up else np.int64(0)
         if on_top + below_it > 0:
             both = on_top > 0 and below_it > 0
             if below_it == 0 or (both and below(on_top + below_it, dice) < on_top):
-                return take_any(above, t, on_top, stock, market, dice)
-            return take_any(under, t, below_it, stock, market, dice)
+                return take_any(above, t, on_top, stock, index, dice)
+            return take_any(under, t, below_it, stock, index, dice)
         if up <= down:
             above = jump(stock.next_run, above + 1)
         if down <= up:

@@ -28,11 +28,11 @@ from quadrille.kernels.pool import Dice, Ints, Whole
 
 
 @kernel
-def on_the_left(c: Whole, t: Whole, stock: Stock, market: DonorIndex, dice: Dice) -> Whole:
-    """Return the finalist of the nearest cell to the left of cell c that has one for target t; -1 without."""
-    cell, end = jump(stock.last_cell, c) - 1, market.zone_first[c]
+def on_the_left(c: Whole, t: Whole, stock: Stock, index: DonorIndex, dice: Dice) -> Whole:
+    """Return the nearest donor of the nearest cell to the left of cell c that has one for target t; -1 without."""
+    cell, end = jump(stock.last_cell, c) - 1, index.zone_first[c]
     while cell >= end:
-        donor = closest(cell, t, stock, market, dice)
+        donor = closest(cell, t, stock, index, dice)
         if donor != NOBODY:
             return donor
         cell = jump(stock.last_cell, cell) - 1
@@ -40,11 +40,11 @@ def on_the_left(c: Whole, t: Whole, stock: Stock, market: DonorIndex, dice: Dice
 
 
 @kernel
-def on_the_right(c: Whole, t: Whole, stock: Stock, market: DonorIndex, dice: Dice) -> Whole:
-    """Return the finalist of the nearest cell to the right of cell c that has one for target t; -1 without."""
-    cell, end = jump(stock.next_cell, c + 1), market.zone_last[c]
+def on_the_right(c: Whole, t: Whole, stock: Stock, index: DonorIndex, dice: Dice) -> Whole:
+    """Return the nearest donor of the nearest cell to the right of cell c that has one for target t; -1 without."""
+    cell, end = jump(stock.next_cell, c + 1), index.zone_last[c]
     while cell <= end:
-        donor = closest(cell, t, stock, market, dice)
+        donor = closest(cell, t, stock, index, dice)
         if donor != NOBODY:
             return donor
         cell = jump(stock.next_cell, cell + 1)
@@ -52,24 +52,24 @@ def on_the_right(c: Whole, t: Whole, stock: Stock, market: DonorIndex, dice: Dic
 
 
 @step
-def bias_of(t: Whole, d: Whole, market: DonorIndex) -> Whole:
+def bias_of(t: Whole, d: Whole, index: DonorIndex) -> Whole:
     """Return the swapping bias of two records, in ticks."""
-    return abs(np.float64(market.weight[t] - market.weight[d])) * abs(market.x[t] - market.x[d])
+    return abs(np.float64(index.weight[t] - index.weight[d])) * abs(index.x[t] - index.x[d])
 
 
 @kernel
-def choose(t: Whole, stock: Stock, market: DonorIndex, dice: Dice) -> tuple[Whole, Whole]:
-    """Return the finalist with the smaller bias, ties at random, and its bias."""
-    c, row = market.target_cell[t], market.targets[t]
-    left = on_the_left(c, t, stock, market, dice)
-    right = on_the_right(c, t, stock, market, dice)
+def choose(t: Whole, stock: Stock, index: DonorIndex, dice: Dice) -> tuple[Whole, Whole]:
+    """Return the nearest donor with the smaller bias, ties at random, and its bias."""
+    c, row = index.target_cell[t], index.targets[t]
+    left = on_the_left(c, t, stock, index, dice)
+    right = on_the_right(c, t, stock, index, dice)
     if left == NOBODY and right == NOBODY:
         return np.int64(NOBODY), 0.0
     if left == NOBODY:
-        return right, bias_of(row, right, market)
+        return right, bias_of(row, right, index)
     if right == NOBODY:
-        return left, bias_of(row, left, market)
-    one, other = bias_of(row, left, market), bias_of(row, right, market)
+        return left, bias_of(row, left, index)
+    one, other = bias_of(row, left, index), bias_of(row, right, index)
     if one < other or (one == other and below(2, dice) == 0):
         return left, one
     return right, other
@@ -79,7 +79,7 @@ class Asked(NamedTuple):
     """What the targets of a round ask for.
 
     Per target the donor it wants and the bias of the two; `listed` are the targets that asked, in order. Per donor the
-    best target so far, how many tie with it, and the last crowd in which somebody asked for it.
+    best target so far, how many tie with it, and the last batch in which somebody asked for it.
     """
 
     partner: Ints
@@ -90,9 +90,9 @@ class Asked(NamedTuple):
     seen: Ints
 
 
-def nothing_asked(market: DonorIndex) -> Asked:
+def nothing_asked(index: DonorIndex) -> Asked:
     """Start with no target having asked."""
-    targets, records = len(market.targets), len(market.weight)
+    targets, records = len(index.targets), len(index.weight)
     nobody = np.full(targets, NOBODY)
     return Asked(nobody, np.zeros(targets), nobody.copy(), np.full(records, NOBODY), *np.zeros((2, records), np.int64))
 
@@ -116,56 +116,56 @@ TIE = -2
 
 
 @step
-def closest_run(c: Whole, weight: Whole, stock: Stock, market: DonorIndex) -> tuple[Whole, Whole]:
+def closest_run(c: Whole, weight: Whole, stock: Stock, index: DonorIndex) -> tuple[Whole, Whole]:
     """Return the closest run of a cell, and up to which weight it stays the closest; TIE when two are."""
     if c == NOBODY:
         return np.int64(NOBODY), FAR
-    first = first_run_from(weight, c, market)
+    first = first_run_from(weight, c, index)
     above, under = jump(stock.next_run, first), jump(stock.last_run, first) - 1
-    if above >= market.cell_start[c + 1]:
+    if above >= index.cell_start[c + 1]:
         return under, FAR
-    high = market.run_weight[above]
-    if under < market.cell_start[c]:
+    high = index.run_weight[above]
+    if under < index.cell_start[c]:
         return above, high
-    middle = market.run_weight[under] + high
+    middle = index.run_weight[under] + high
     if 2 * weight < middle:
         return under, (middle - 1) // 2
     return (above, high) if 2 * weight > middle else (np.int64(TIE), weight)
 
 
 @step
-def run_bias(t: Whole, r: Whole, stock: Stock, market: DonorIndex) -> Whole:
+def run_bias(t: Whole, r: Whole, stock: Stock, index: DonorIndex) -> Whole:
     """Return the swapping bias of a target and any donor of a run, in ticks."""
-    x, other = market.x[market.targets[t]], market.x[stock.donors[market.run_start[r]]]
-    return abs(np.float64(market.target_weight[t] - market.run_weight[r])) * abs(x - other)
+    x, other = index.x[index.targets[t]], index.x[stock.donors[index.run_start[r]]]
+    return abs(np.float64(index.target_weight[t] - index.run_weight[r])) * abs(x - other)
 
 
 @step
-def side(t: Whole, left: Whole, right: Whole, stock: Stock, market: DonorIndex) -> Whole:
+def side(t: Whole, left: Whole, right: Whole, stock: Stock, index: DonorIndex) -> Whole:
     """Tell which of two runs has the smaller bias: -1 the left one, 1 the right one, 0 both."""
     if NOBODY in (left, right):
         return 1 if left == NOBODY else -1
-    one, other = run_bias(t, left, stock, market), run_bias(t, right, stock, market)
+    one, other = run_bias(t, left, stock, index), run_bias(t, right, stock, index)
     return -1 if one < other else (1 if one > other else 0)
 
 
 @kernel
 def ask_run(
-    t: Whole, end: Whole, r: Whole, crowd: Whole, count: Whole,
-    asked: Asked, line: Line, stock: Stock, market: DonorIndex, dice: Dice,
+    t: Whole, end: Whole, r: Whole, batch: Whole, count: Whole,
+    asked: Asked, line: Line, stock: Stock, index: DonorIndex, dice: Dice,
 ) -> Whole:  # fmt: skip
     """Let the waiting targets from t to end ask for donors of a run, the nearest in weight first."""
     free, found, full = stock.run_free[r], 0, -1.0
-    upward = market.run_weight[r] <= market.target_weight[t]
+    upward = index.run_weight[r] <= index.target_weight[t]
     at = t if upward else end
     while t <= at <= end:
-        bias = run_bias(at, r, stock, market)
+        bias = run_bias(at, r, stock, index)
         if found == free and bias > full:
             break
         place = below(free, dice) if free > 1 else np.int64(0)
-        donor = stock.donors[market.run_start[r] + place]
-        if asked.seen[donor] != crowd:
-            asked.seen[donor] = crowd
+        donor = stock.donors[index.run_start[r] + place]
+        if asked.seen[donor] != batch:
+            asked.seen[donor] = batch
             found += 1
             full = bias
         count = ask(at, donor, bias, count, asked, dice)
@@ -174,12 +174,12 @@ def ask_run(
 
 
 @step
-def last_up_to(weight: Whole, t: Whole, end: Whole, market: DonorIndex) -> Whole:
+def last_up_to(weight: Whole, t: Whole, end: Whole, index: DonorIndex) -> Whole:
     """Return the last target from t to end that is at most so heavy; t itself is."""
     low, high = t, end
     while low < high:
         middle = (low + high + 1) // 2
-        if market.target_weight[middle] <= weight:
+        if index.target_weight[middle] <= weight:
             low = middle
         else:
             high = middle - 1
@@ -187,12 +187,12 @@ def last_up_to(weight: Whole, t: Whole, end: Whole, market: DonorIndex) -> Whole
 
 
 @step
-def last_on_side(t: Whole, end: Whole, left: Whole, right: Whole, stock: Stock, market: DonorIndex) -> Whole:
+def last_on_side(t: Whole, end: Whole, left: Whole, right: Whole, stock: Stock, index: DonorIndex) -> Whole:
     """Return the last target from t to end that decides as t does; decisions change once at most."""
-    decision, low, high = side(t, left, right, stock, market), t, end
+    decision, low, high = side(t, left, right, stock, index), t, end
     while low < high:
         middle = (low + high + 1) // 2
-        if side(middle, left, right, stock, market) == decision:
+        if side(middle, left, right, stock, index) == decision:
             low = middle
         else:
             high = middle - 1
@@ -200,32 +200,32 @@ def last_on_side(t: Whole, end: Whole, left: Whole, right: Whole, stock: Stock, 
 
 
 @kernel
-def ask_in_crowds(
-    first: Whole, end: Whole, count: Whole, crowd: Ints,
-    asked: Asked, line: Line, stock: Stock, market: DonorIndex, dice: Dice,
+def ask_in_batches(
+    first: Whole, end: Whole, count: Whole, batch: Ints,
+    asked: Asked, line: Line, stock: Stock, index: DonorIndex, dice: Dice,
 ) -> Whole:  # fmt: skip
-    """Let the waiting targets of a cell ask, crowd by crowd; `first` to `end` are its targets by weight."""
-    c = market.target_cell[first]
+    """Let the waiting targets of a cell ask, batch by batch; `first` to `end` are its targets by weight."""
+    c = index.target_cell[first]
     left, right = jump(stock.last_cell, c) - 1, jump(stock.next_cell, c + 1)
-    left = left if left >= market.zone_first[c] else np.int64(NOBODY)
-    right = right if right <= market.zone_last[c] else np.int64(NOBODY)
+    left = left if left >= index.zone_first[c] else np.int64(NOBODY)
+    right = right if right <= index.zone_last[c] else np.int64(NOBODY)
     t = jump(line.next_target, first)
     while t <= end:
-        weight = market.target_weight[t]
-        one, until = closest_run(left, weight, stock, market)
-        other, until_other = closest_run(right, weight, stock, market)
+        weight = index.target_weight[t]
+        one, until = closest_run(left, weight, stock, index)
+        other, until_other = closest_run(right, weight, stock, index)
         nobody = one == NOBODY and other == NOBODY
-        if nobody or TIE in (one, other) or side(t, one, other, stock, market) == 0:
-            donor, bias = choose(t, stock, market, dice)
+        if nobody or TIE in (one, other) or side(t, one, other, stock, index) == 0:
+            donor, bias = choose(t, stock, index, dice)
             count = ask(t, donor, bias, count, asked, dice)
             t = jump(line.next_target, t + 1)
             continue
-        last = last_up_to(min(until, until_other), t, end, market)
-        last = last_on_side(t, last, one, other, stock, market)
-        run = one if side(t, one, other, stock, market) < 0 else other
-        crowd[0] += 1
+        last = last_up_to(min(until, until_other), t, end, index)
+        last = last_on_side(t, last, one, other, stock, index)
+        run = one if side(t, one, other, stock, index) < 0 else other
+        batch[0] += 1
         waiting = jump(line.last_target, last + 1) - 1
-        count = ask_run(t, waiting, run, crowd[0], count, asked, line, stock, market, dice)
+        count = ask_run(t, waiting, run, batch[0], count, asked, line, stock, index, dice)
         t = jump(line.next_target, last + 1)
     return count
 
@@ -233,12 +233,12 @@ def ask_in_crowds(
 @kernel
 def ask_one_by_one(
     first: Whole, end: Whole, count: Whole,
-    asked: Asked, line: Line, stock: Stock, market: DonorIndex, dice: Dice,
+    asked: Asked, line: Line, stock: Stock, index: DonorIndex, dice: Dice,
 ) -> Whole:  # fmt: skip
     """Let the waiting targets of a cell ask, each for itself."""
     t = jump(line.next_target, first)
     while t <= end:
-        donor, bias = choose(t, stock, market, dice)
+        donor, bias = choose(t, stock, index, dice)
         count = ask(t, donor, bias, count, asked, dice)
         t = jump(line.next_target, t + 1)
     return count
@@ -246,7 +246,7 @@ def ask_one_by_one(
 
 @kernel
 def pair_round(
-    active: Whole, crowd: Ints, asked: Asked, line: Line, stock: Stock, market: DonorIndex, dice: Dice
+    active: Whole, batch: Ints, asked: Asked, line: Line, stock: Stock, index: DonorIndex, dice: Dice
 ) -> Whole:
     """Let every waiting target ask for its favourite; a donor goes to the smallest bias, ties at random.
 
@@ -256,10 +256,10 @@ def pair_round(
     count = np.int64(0)
     for i in range(active):
         first, end = line.first[i], line.end[i]
-        if market.one_x and not market.choosy[first]:
-            count = ask_in_crowds(first, end, count, crowd, asked, line, stock, market, dice)
+        if index.one_x and not index.choosy[first]:
+            count = ask_in_batches(first, end, count, batch, asked, line, stock, index, dice)
         else:
-            count = ask_one_by_one(first, end, count, asked, line, stock, market, dice)
+            count = ask_one_by_one(first, end, count, asked, line, stock, index, dice)
     if dice.cursor[1]:
         for t in asked.listed[:count]:
             if asked.partner[t] != NOBODY:
@@ -271,7 +271,7 @@ def pair_round(
         if donor == NOBODY or asked.best[donor] == t:
             line.next_target[t], line.last_target[t + 1] = t + 1, t
             if donor != NOBODY:
-                remove(donor, stock, market)
+                remove(donor, stock, index)
         else:
             asked.partner[t] = NOBODY
     kept = 0
@@ -283,36 +283,36 @@ def pair_round(
 
 
 @kernel
-def near_donors(cells_each_side: Whole, market: DonorIndex, dice: Dice) -> Ints:
+def near_donors(cells_each_side: Whole, index: DonorIndex, dice: Dice) -> Ints:
     """List donors near each target: in the nearest cells of its zone on both sides, the closest from below and above.
 
     Returns one row of donors per target, -1 where there are fewer.
     """
-    stock = open_stock(market)
-    out = np.full((len(market.targets), 4 * cells_each_side), NOBODY)
-    for t in range(len(market.targets)):
-        c, found = market.target_cell[t], 0
+    stock = open_stock(index)
+    out = np.full((len(index.targets), 4 * cells_each_side), NOBODY)
+    for t in range(len(index.targets)):
+        c, found = index.target_cell[t], 0
         cell, seen = jump(stock.last_cell, c) - 1, 0
-        while cell >= market.zone_first[c] and seen < cells_each_side:
-            found = list_closest(cell, t, found, out, stock, market, dice)
+        while cell >= index.zone_first[c] and seen < cells_each_side:
+            found = list_closest(cell, t, found, out, stock, index, dice)
             cell, seen = jump(stock.last_cell, cell) - 1, seen + 1
         cell, seen = jump(stock.next_cell, c + 1), 0
-        while cell <= market.zone_last[c] and seen < cells_each_side:
-            found = list_closest(cell, t, found, out, stock, market, dice)
+        while cell <= index.zone_last[c] and seen < cells_each_side:
+            found = list_closest(cell, t, found, out, stock, index, dice)
             cell, seen = jump(stock.next_cell, cell + 1), seen + 1
     return out
 
 
 @kernel
-def list_closest(c: Whole, t: Whole, found: Whole, out: Ints, stock: Stock, market: DonorIndex, dice: Dice) -> Whole:
+def list_closest(c: Whole, t: Whole, found: Whole, out: Ints, stock: Stock, index: DonorIndex, dice: Dice) -> Whole:
     """Add the closest donors of a cell, one from above and one from below the weight of the target."""
-    first = first_run_from(market.target_weight[t], c, market)
+    first = first_run_from(index.target_weight[t], c, index)
     for step_ in (1, -1):
         r = first if step_ > 0 else first - 1
-        while market.cell_start[c] <= r < market.cell_start[c + 1]:
-            count = allowed(r, t, stock, market)
+        while index.cell_start[c] <= r < index.cell_start[c + 1]:
+            count = allowed(r, t, stock, index)
             if count > 0:
-                out[t, found] = take_any(r, t, count, stock, market, dice)
+                out[t, found] = take_any(r, t, count, stock, index, dice)
                 found += 1
                 break
             r += step_
@@ -320,13 +320,13 @@ def list_closest(c: Whole, t: Whole, found: Whole, out: Ints, stock: Stock, mark
 
 
 @kernel
-def rules_leave_nobody(t: Whole, market: DonorIndex) -> bool:
+def rules_leave_nobody(t: Whole, index: DonorIndex) -> bool:
     """Tell whether the rules exclude every donor in the other cells of a target's zone."""
-    c = market.target_cell[t]
-    for cell in range(market.zone_first[c], market.zone_last[c] + 1):
-        first, end = market.run_start[market.cell_start[cell]], market.run_start[market.cell_start[cell + 1]]
+    c = index.target_cell[t]
+    for cell in range(index.zone_first[c], index.zone_last[c] + 1):
+        first, end = index.run_start[index.cell_start[cell]], index.run_start[index.cell_start[cell + 1]]
         for p in range(first, end):
-            if cell != c and not spoils(market.targets[t], market.donors[p], market.edits):
+            if cell != c and not spoils(index.targets[t], index.donors[p], index.edits):
                 return False
     return True
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from quadrille.kernels.compile import kernel
-from quadrille.kernels.designed.fillers import Way, cheapest, close_all, set_slopes
+from quadrille.kernels.compile import kernel, no_alloc
+from quadrille.kernels.designed.fillers import Route, cheapest, close_all, set_slopes
 from quadrille.kernels.designed.neighbours import BACK, FORTH, NEVER, loss_now, move, return_cost
-from quadrille.kernels.designed.state import NOTHING, At, Board, Floats, Real, fixed, now, put, real, value
+from quadrille.kernels.designed.state import NOTHING, Fillers, Floats, Lattice, Real, State
 from quadrille.kernels.designed.treat import (
     BUDGET,
     CAMOUFLAGED,
     EMPTIED,
     NOT_CHOSEN,
     TOO_DEAR,
-    begin,
+    set_mark,
     treat,
     undo,
     untreat,
@@ -29,153 +29,158 @@ _THRIFT = 0.15
 """A gain in loss must be more than this share of the increase in moved records."""
 
 
-@kernel
-def worth(price: Real, x: Board) -> Real:
+@no_alloc
+def objective_loss(price: Real, lattice: Lattice) -> Real:
     """Return the loss so far; with a finite price the weighted sum of the raw losses, in which steps add up."""
     if price == np.inf:
-        return loss_now(x)
+        return loss_now(lattice)
     loss = 0.0
-    for t in range(x.at[At.TABLES]):
-        loss += real(At.IMPORTANCE, t, x) * value(At.SUM, t, x)
+    for t in range(len(lattice.tables)):
+        loss += lattice.tables[t].importance * lattice.tables[t].raw_loss
     return loss
 
 
-@kernel
-def falls(loss: Real, exposed: Whole, moved: Whole, price: Real, x: Board) -> bool:
+@no_alloc
+def improves(loss: Real, exposed: Whole, moved: Whole, price: Real, lattice: Lattice) -> bool:
     """Tell whether loss + price x exposed is lower than it was; an infinite price looks at the exposed first.
 
     Where the exposed stay as they are, a gain that takes more records must be worth them.
     """
-    less, fewer, more = worth(price, x) - loss, now(At.EXPOSED, NOTHING, x) - exposed, now(At.MOVED, NOTHING, x) - moved
+    less = objective_loss(price, lattice) - loss
+    fewer, more = lattice.totals.exposed - exposed, lattice.totals.moved - moved
     if fewer != 0:
         return fewer < 0 if price == np.inf else less + price * fewer < -_LEAST
     return less < -_LEAST and less * moved + _THRIFT * loss * more < 0
 
 
 @kernel
-def price_cells(price: Floats, treatment: Whole, x: Board, dice: Dice) -> None:
+def price_cells(price: Floats, treatment: Whole, state: State, dice: Dice) -> None:
     """Write down for every small cell what treating it alone costs per exposed record; infinite where it cannot be."""
-    set_slopes(x)
+    lattice, fillers, treatments = state
+    set_slopes(fillers, lattice)
     for i in range(len(price)):
-        begin(x)
-        status = treat(i, treatment, x, dice)
-        saved = now(At.MARK_EXPOSED, NOTHING, x) - now(At.EXPOSED, NOTHING, x)
+        set_mark(state)
+        status = treat(i, treatment, state, dice)
+        saved = lattice.totals.marked_exposed - lattice.totals.exposed
         price[i] = NEVER
         if status in (CAMOUFLAGED, EMPTIED) and saved > 0:
             cost = 0.0
-            for t in range(x.at[At.TABLES]):
-                cost += value(At.SLOPE, t, x) * (value(At.SUM, t, x) - value(At.MARK_SUM, t, x))
+            for t in range(len(lattice.tables)):
+                cost += lattice.tables[t].slope * (lattice.tables[t].raw_loss - lattice.tables[t].marked_loss)
             price[i] = cost / saved
         else:
-            put(At.STATUS, i, status, x)
-        put(At.MADE, i, NOTHING, x)
-        undo(NOTHING, x)
+            treatments.small_cells[i].status = status
+        treatments.small_cells[i].made = NOTHING
+        undo(NOTHING, state)
 
 
 @kernel
-def treat_all(order: Ints, treatment: Whole, price: Real, most: Whole, x: Board, dice: Dice) -> None:
+def treat_all(order: Ints, treatment: Whole, price: Real, most: Whole, state: State, dice: Dice) -> None:
     """Treat the small cells in this order, as long as each is worth its price and pairs are left."""
+    lattice, fillers, treatments = state
     for i in order:
         if dice.cursor[1]:
             return
-        set_slopes(x)
-        begin(x)
-        loss, exposed, moved = worth(price, x), now(At.EXPOSED, NOTHING, x), now(At.MOVED, NOTHING, x)
-        status = treat(i, treatment, x, dice)
-        if now(At.MADE, i, x):
-            if not falls(loss, exposed, moved, price, x):
+        set_slopes(fillers, lattice)
+        set_mark(state)
+        loss, exposed, moved = objective_loss(price, lattice), lattice.totals.exposed, lattice.totals.moved
+        status, small = treat(i, treatment, state, dice), treatments.small_cells[i]
+        if small.made:
+            if not improves(loss, exposed, moved, price, lattice):
                 status = TOO_DEAR
-            elif now(At.MOVED, NOTHING, x) > 2 * most:
+            elif lattice.totals.moved > 2 * most:
                 status = BUDGET
         if status in (TOO_DEAR, BUDGET):
-            undo(NOTHING, x)
-            put(At.MADE, i, NOTHING, x)
-        put(At.STATUS, i, status, x)
+            undo(NOTHING, state)
+            small.made = NOTHING
+        small.status = status
 
 
 @kernel
-def treat_again(i: Whole, treatment: Whole, price: Real, most: Whole, x: Board, dice: Dice) -> None:
-    """Take back what was done for patient i and treat it anew, or leave it, where that lowers the objective."""
-    loss, exposed, moved = worth(price, x), now(At.EXPOSED, NOTHING, x), now(At.MOVED, NOTHING, x)
-    status, made = now(At.STATUS, i, x), now(At.MADE, i, x)
-    row = x.at[At.MOVES] + 4 * i * x.at[At.SMALL]
-    kept = x.now[row : row + 4 * x.at[At.SMALL]].copy()
-    begin(x)
-    set_slopes(x)
-    better = untreat(i, x, dice)
+def treat_again(i: Whole, treatment: Whole, price: Real, most: Whole, state: State, dice: Dice) -> None:
+    """Take back what was done for small cell i and treat it anew, or leave it, where that lowers the objective."""
+    lattice, fillers, treatments = state
+    loss, exposed, moved = objective_loss(price, lattice), lattice.totals.exposed, lattice.totals.moved
+    small = treatments.small_cells[i]
+    status, made, kept = small.status, small.made, treatments.moves[i].copy()
+    set_mark(state)
+    set_slopes(fillers, lattice)
+    better = untreat(i, state, dice)
     if better:
-        put(At.STATUS, i, as_it_stands(i, x), x)
-        if not falls(loss, exposed, moved, price, x):
-            put(At.STATUS, i, treat(i, treatment, x, dice), x)
-            better = falls(loss, exposed, moved, price, x) and now(At.MOVED, NOTHING, x) <= 2 * most
+        small.status = as_it_stands(small.cell, lattice)
+        if not improves(loss, exposed, moved, price, lattice):
+            small.status = treat(i, treatment, state, dice)
+            better = improves(loss, exposed, moved, price, lattice) and lattice.totals.moved <= 2 * most
     if not better:
-        undo(NOTHING, x)
-        x.now[row : row + 4 * x.at[At.SMALL]] = kept
-        put(At.MADE, i, made, x)
-        put(At.STATUS, i, status, x)
+        undo(NOTHING, state)
+        treatments.moves[i] = kept
+        small.made = made
+        small.status = status
 
 
-@kernel
-def as_it_stands(i: Whole, x: Board) -> Whole:
-    """Tell what the cell of patient i is without moves of its own: others may have filled or emptied it."""
-    held = now(At.COUNT, fixed(At.CELL, i, x), x)
-    if held == 0:
+@no_alloc
+def as_it_stands(cell: Whole, lattice: Lattice) -> Whole:
+    """Tell what a small cell is without moves of its own: others may have filled or emptied it."""
+    count = lattice.cells[cell].count
+    if count == 0:
         return EMPTIED
-    return CAMOUFLAGED if held >= x.at[At.SMALL] else TOO_DEAR
+    return CAMOUFLAGED if count >= lattice.n else TOO_DEAR
 
 
-@kernel
-def better_filler(slot: Whole, road: Way, x: Board) -> None:
+@no_alloc
+def better_filler(slot: Whole, route: Route, fillers: Fillers, lattice: Lattice) -> None:
     """Exchange a filler in use for the cheapest one of its bucket where that lowers the loss."""
-    b = now(At.BASE, slot, x)
-    saved = return_cost(road.mover, b, road.to, x)
+    filler = fillers.slots[slot]
+    saved = return_cost(route.mover, filler.base, route.to, lattice)
     if saved == NEVER:
         return
-    move(road.mover, b, road.to, BACK, x)
-    if cheapest(road, x) + saved < -_LEAST:
-        b = now(At.HEAP, now(At.HEAP_AT, road.bucket, x), x)
-        put(At.BASE, slot, b, x)
-    move(road.mover, b, road.to, FORTH, x)
+    move(route.mover, filler.base, route.to, BACK, lattice)
+    if cheapest(route, fillers, lattice) + saved < -_LEAST:
+        filler.base = fillers.heap[fillers.buckets[route.bucket].heap_at].base
+    move(route.mover, filler.base, route.to, FORTH, lattice)
 
 
-@kernel
-def better_fillers(x: Board) -> None:
+@no_alloc
+def better_fillers(fillers: Fillers, lattice: Lattice) -> None:
     """Exchange every filler in use for a cheaper one, where there is one."""
-    set_slopes(x)
-    for block in range(x.at[At.BLOCKS]):
-        m = now(At.BLOCK_KEY, block, x) // (x.at[At.CLASSES] * x.at[At.LEVELS])
-        first = fixed(At.BUCKET_FROM, block, x)
-        for q in range(first, fixed(At.BUCKET_FROM, block + 1, x)):
-            slot = now(At.HEAD, q, x)
+    set_slopes(fillers, lattice)
+    for k in range(len(fillers.blocks)):
+        block = fillers.blocks[k]
+        m = block.key // (fillers.classes * fillers.levels)
+        for q in range(block.buckets_from, block.buckets_to):
+            slot = fillers.buckets[q].newest
             while slot >= 0:
-                better_filler(slot, Way(np.int64(q), np.int64(block), m, np.int64(q - first)), x)
-                slot = now(At.UNDER, slot, x)
+                route = Route(np.int64(q), np.int64(k), m, np.int64(q - block.buckets_from))
+                better_filler(slot, route, fillers, lattice)
+                slot = fillers.slots[slot].older
 
 
 @kernel
-def improve(rounds: Whole, retry: bool, treatment: Whole, price: Real, most: Whole, x: Board, dice: Dice) -> Whole:
+def improve(rounds: Whole, retry: bool, treatment: Whole, price: Real, most: Whole, state: State, dice: Dice) -> Whole:
     """Treat cells anew and exchange fillers, round by round, until the objective no longer falls; return the rounds."""
-    order: Ints = np.arange(x.at[At.PATIENTS], dtype=np.int64)
+    lattice, fillers, treatments = state
+    order: Ints = np.arange(len(treatments.small_cells), dtype=np.int64)
     for done in range(rounds):
-        loss, exposed = loss_now(x), now(At.EXPOSED, NOTHING, x)
-        close_all(x)
+        loss, exposed = loss_now(lattice), lattice.totals.exposed
+        close_all(fillers)
         shuffle(order, dice)
         for i in order:
-            again = now(At.MADE, i, x) > 0 or (retry and now(At.STATUS, i, x) != NOT_CHOSEN)
+            small = treatments.small_cells[i]
+            again = small.made > 0 or (retry and small.status != NOT_CHOSEN)
             if again and dice.cursor[1] == 0:
-                treat_again(i, treatment, price, most, x, dice)
-        better_fillers(x)
-        fewer = exposed - now(At.EXPOSED, NOTHING, x)
-        if dice.cursor[1] or (fewer <= _ENOUGH * exposed and loss - loss_now(x) <= _ENOUGH * loss):
+                treat_again(i, treatment, price, most, state, dice)
+        better_fillers(fillers, lattice)
+        fewer = exposed - lattice.totals.exposed
+        if dice.cursor[1] or (fewer <= _ENOUGH * exposed and loss - loss_now(lattice) <= _ENOUGH * loss):
             return done + 1
     return rounds
 
 
 @kernel
-def take_back(mover: Ints, base: Ints, to: Ints, x: Board) -> None:
+def take_back(mover: Ints, base: Ints, to: Ints, lattice: Lattice) -> None:
     """Take moves back."""
     for i in range(len(mover)):
-        move(mover[i], base[i], to[i], BACK, x)
+        move(mover[i], base[i], to[i], BACK, lattice)
 
 
 @kernel

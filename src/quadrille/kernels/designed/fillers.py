@@ -10,35 +10,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from quadrille.kernels.compile import kernel
+from quadrille.kernels.compile import kernel, no_alloc
 from quadrille.kernels.designed.neighbours import BACK, FORTH, HELLINGER, NEVER, move, move_cost, return_cost
-from quadrille.kernels.designed.state import (
-    NONE,
-    NOTHING,
-    At,
-    Board,
-    Floats,
-    Real,
-    fixed,
-    now,
-    put,
-    put_value,
-    real,
-    value,
-)
+from quadrille.kernels.designed.state import EXHAUSTED_LISTED, NONE, NOTHING, Fillers, Floats, Lattice, Real
 from quadrille.kernels.draw import below
 from quadrille.kernels.pool import Dice, Whole
 
 FRONT = 15
 """How many of the cheapest fillers a choice by chance looks at: four levels of a heap."""
-CLOSED, DEAD = np.int64(-1), np.int64(-2)
-DEATHS_KEPT = 64
-"""So many buckets found dead are listed one by one."""
+CLOSED, EXHAUSTED = np.int64(-1), np.int64(-2)
 SHARPNESS = 3.0
 """Whatever costs as much more than the best as is tolerated has e^-3 of its chance."""
 
 
-class Way(NamedTuple):
+class Route(NamedTuple):
     """From a level of a mover, in a class, to another level: the bucket (-1: nobody is there), its block, the mover."""
 
     bucket: Whole
@@ -47,23 +32,23 @@ class Way(NamedTuple):
     to: Whole
 
 
-@kernel
-def way(m: Whole, klass: Whole, start: Whole, to: Whole, x: Board) -> Way:
+@no_alloc
+def find_route(m: Whole, class_: Whole, start: Whole, to: Whole, fillers: Fillers) -> Route:
     """Find the bucket for moves from one level to another."""
-    key = (m * x.at[At.CLASSES] + klass) * x.at[At.LEVELS] + start
-    low, high, first = NOTHING, x.at[At.BLOCKS], x.at[At.BLOCK_KEY]
+    key = (m * fillers.classes + class_) * fillers.levels + start
+    low, high = NOTHING, np.int64(len(fillers.blocks))
     while low < high:
         middle = (low + high) // 2
-        if x.now[first + middle] < key:
+        if fillers.blocks[middle].key < key:
             low = middle + 1
         else:
             high = middle
-    if low == x.at[At.BLOCKS] or x.now[first + low] != key:
-        return Way(NONE, NONE, m, to)
-    return Way(fixed(At.BUCKET_FROM, low, x) + to, low, m, to)
+    if low == len(fillers.blocks) or fillers.blocks[low].key != key:
+        return Route(NONE, NONE, m, to)
+    return Route(fillers.blocks[low].buckets_from + to, low, m, to)
 
 
-@kernel
+@no_alloc
 def falling(y: Real) -> Real:
     """Return e to the power of -y for y of 0 to 8: by products only, so that every machine has the same."""
     power = 1.0 - y / 1024.0
@@ -72,7 +57,7 @@ def falling(y: Real) -> Real:
     return power
 
 
-@kernel
+@no_alloc
 def draw_by(chance: Floats, dice: Dice) -> Whole:
     """Draw a place in proportion to its chance."""
     target = chance.sum() * (below(np.int64(1 << 30), dice) + 0.5) / (1 << 30)
@@ -96,71 +81,73 @@ def choose_near(cost: Floats, tolerance: Real, dice: Dice) -> Whole:
     return draw_by(chance, dice)
 
 
-@kernel
-def sink(first: Whole, length: Whole, i: Whole, sign: Real, x: Board) -> None:
+@no_alloc
+def sink(first: Whole, length: Whole, i: Whole, sign: Real, fillers: Fillers) -> None:
     """Let entry i of the heap at `first` sink: the least price on top for sign 1, the greatest for sign -1."""
-    heap, price = x.at[At.HEAP] + first, x.at[At.PRICE] + first
-    while 2 * i + 1 < length:
+    heap = fillers.heap
+    while 2 * i + 1 < length:  # the children of entry i are entries 2i + 1 and 2i + 2
         child = 2 * i + 1
-        if child + 1 < length and sign * x.value[price + child + 1] < sign * x.value[price + child]:
+        if child + 1 < length and sign * heap[first + child + 1].price < sign * heap[first + child].price:
             child += 1
-        if sign * x.value[price + i] <= sign * x.value[price + child]:
+        upper, lower = heap[first + i], heap[first + child]
+        if sign * upper.price <= sign * lower.price:
             return
-        x.now[heap + i], x.now[heap + child] = x.now[heap + child], x.now[heap + i]
-        x.value[price + i], x.value[price + child] = x.value[price + child], x.value[price + i]
+        upper.base, lower.base = lower.base, upper.base
+        upper.price, lower.price = lower.price, upper.price
         i = child
 
 
-@kernel
-def make_heap(first: Whole, length: Whole, sign: Real, x: Board) -> None:
+@no_alloc
+def make_heap(first: Whole, length: Whole, sign: Real, fillers: Fillers) -> None:
     """Order the entries from `first` as a heap."""
     for i in range(length // 2 - 1, -1, -1):
-        sink(first, length, np.int64(i), sign, x)
+        sink(first, length, np.int64(i), sign, fillers)
 
 
-@kernel
-def enter(place: Whole, base: Whole, price: Real, x: Board) -> None:
+@no_alloc
+def enter(place: Whole, base: Whole, price: Real, fillers: Fillers) -> None:
     """Write an entry of a heap."""
-    put(At.HEAP, place, base, x)
-    put_value(At.PRICE, place, price, x)
+    fillers.heap[place].base = base
+    fillers.heap[place].price = price
 
 
-@kernel
-def close_all(x: Board) -> None:
+@no_alloc
+def close_all(fillers: Fillers) -> None:
     """Close all heaps: they are gathered anew when they are needed."""
-    for q in range(x.at[At.BUCKETS]):
-        put(At.LENGTH, q, CLOSED, x)
-    put(At.HEAP_USED, NOTHING, NOTHING, x)
+    for q in range(len(fillers.buckets)):
+        fillers.buckets[q].length = CLOSED
+    fillers.stock.heap_used = NOTHING
 
 
 @kernel
-def set_slopes(x: Board) -> None:
+def set_slopes(fillers: Fillers, lattice: Lattice) -> None:
     """Set the price of a small change of each raw loss, where the draw stands, in proportion to the largest.
 
     Prices in the heaps are compared with one another, so they must be of one time: slopes are left as they are until
     one of them is off by a twentieth, and then all heaps are closed.
     """
-    tables = x.at[At.TABLES]
-    slope, off = np.zeros(tables), False
-    for t in range(tables):
-        slope[t] = real(At.IMPORTANCE, t, x)
-        if fixed(At.LOSS, t, x) == HELLINGER:
-            slope[t] /= 2 * np.sqrt(max(value(At.SUM, t, x), 0.05 / real(At.TOTAL, t, x)))
+    slope, off = np.zeros(len(lattice.tables)), False
+    for t in range(len(slope)):
+        table = lattice.tables[t]
+        slope[t] = table.importance
+        if table.loss == HELLINGER:
+            slope[t] /= 2 * np.sqrt(max(table.raw_loss, 0.05 / table.total))
     slope /= slope.max()
-    for t in range(tables):
-        off |= abs(slope[t] - value(At.SLOPE, t, x)) > 0.05 * slope[t]
+    for t in range(len(slope)):
+        off |= abs(slope[t] - lattice.tables[t].slope) > 0.05 * slope[t]
     if off:
-        x.value[x.at[At.SLOPE] : x.at[At.SLOPE] + tables] = slope
-        close_all(x)
+        for t in range(len(slope)):
+            lattice.tables[t].slope = slope[t]
+        close_all(fillers)
 
 
-@kernel
-def take_room(q: Whole, room: Whole, x: Board) -> None:
+@no_alloc
+def take_room(q: Whole, room: Whole, fillers: Fillers) -> None:
     """Give a bucket room for its heap; when no room is left all heaps are closed."""
-    if now(At.HEAP_USED, NOTHING, x) + room > x.at[At.HEAP_SIZE]:
-        close_all(x)
-    put(At.HEAP_AT, q, now(At.HEAP_USED, NOTHING, x), x)
-    put(At.HEAP_USED, NOTHING, now(At.HEAP_USED, NOTHING, x) + room, x)
+    if fillers.stock.heap_used + room > len(fillers.heap):
+        close_all(fillers)
+    fillers.buckets[q].heap_at = fillers.stock.heap_used
+    fillers.stock.heap_used += room
 
 
 @kernel
@@ -169,141 +156,153 @@ def room_for(block: Whole, least: Whole) -> Whole:
     return min(max(least, block // 8), block)
 
 
-@kernel
-def open_bucket(road: Way, x: Board) -> None:
-    """Gather the cheapest base cells to move from."""
-    begin, end = fixed(At.BLOCK_FROM, road.block, x), fixed(At.BLOCK_TO, road.block, x)
-    room = room_for(end - begin, x.at[At.ROOM])
-    if now(At.LENGTH, road.bucket, x) < 0:
-        take_room(road.bucket, room, x)
-    first, found, limit = now(At.HEAP_AT, road.bucket, x), NOTHING, NEVER
-    for place in range(begin, end):
-        b = fixed(At.ORDER, road.mover * x.at[At.BASES] + place, x)
-        if now(At.FREE, b, x) <= 0:
+@no_alloc
+def open_bucket(route: Route, fillers: Fillers, lattice: Lattice) -> None:
+    """Gather the cheapest base cells to move from.
+
+    While more are looked at than there is room for, the heap has its dearest on top, where a cheaper one takes its
+    place; then it is turned over.
+    """
+    block, bucket = fillers.blocks[route.block], fillers.buckets[route.bucket]
+    room = room_for(block.end - block.first, fillers.room)
+    if bucket.length < 0:
+        take_room(route.bucket, room, fillers)
+    first, length, limit = bucket.heap_at, NOTHING, NEVER
+    for place in range(block.first, block.end):
+        b = np.int64(fillers.by_block[route.mover, place])
+        if lattice.bases[b].free <= 0:
             continue
-        cost = move_cost(road.mover, b, road.to, NONE, x)
+        cost = move_cost(route.mover, b, route.to, NONE, lattice)
         if cost == NEVER:
             continue
-        if found < room:
-            enter(first + found, b, cost, x)
-            found += 1
-            if found == room:
-                make_heap(first, room, -1.0, x)
+        if length < room:
+            enter(first + length, b, cost, fillers)
+            length += 1
+            if length == room:
+                make_heap(first, room, -1.0, fillers)
             continue
-        if cost < value(At.PRICE, first, x):
-            enter(first, b, cost, x)
-            sink(first, room, NOTHING, -1.0, x)
-        limit = value(At.PRICE, first, x)
-    make_heap(first, found, 1.0, x)
-    put_value(At.LIMIT, road.bucket, limit, x)
-    put(At.LENGTH, road.bucket, found, x)
+        if cost < fillers.heap[first].price:
+            enter(first, b, cost, fillers)
+            sink(first, room, NOTHING, -1.0, fillers)
+        limit = fillers.heap[first].price
+    make_heap(first, length, 1.0, fillers)
+    bucket.limit = limit
+    bucket.length = length
 
 
-@kernel
-def cheapest(road: Way, x: Board) -> Real:
-    """Bring the top of a bucket's heap up to date and return its price; infinite when there is none."""
-    q = road.bucket
-    if q < 0 or now(At.LENGTH, q, x) == DEAD:
+@no_alloc
+def cheapest(route: Route, fillers: Fillers, lattice: Lattice) -> Real:
+    """Bring the top of a bucket's heap up to date and return its price; infinite when there is none.
+
+    An entry whose price has changed sinks to its new place. Once the top is dearer than what was left out of the heap,
+    or nothing is left in it, the heap is gathered anew, and that once only.
+    """
+    if route.bucket < 0 or fillers.buckets[route.bucket].length == EXHAUSTED:
         return NEVER
-    opened = now(At.LENGTH, q, x) == CLOSED
-    if opened:
-        open_bucket(road, x)
-    while now(At.LENGTH, q, x) > 0 or not opened:
-        first, length = now(At.HEAP_AT, q, x), now(At.LENGTH, q, x)
-        if length <= 0 or (not opened and value(At.PRICE, first, x) > value(At.LIMIT, q, x)):
-            open_bucket(road, x)
+    bucket, opened = fillers.buckets[route.bucket], False
+    while True:
+        if not opened and (bucket.length <= 0 or fillers.heap[bucket.heap_at].price > bucket.limit):
+            open_bucket(route, fillers, lattice)
             opened = True
-            continue
-        b = now(At.HEAP, first, x)
-        cost = move_cost(road.mover, b, road.to, NONE, x) if now(At.FREE, b, x) > 0 else NEVER
-        if cost == value(At.PRICE, first, x):
+        if bucket.length <= 0:
+            exhaust(route.bucket, fillers)
+            return NEVER
+        first, top = bucket.heap_at, fillers.heap[bucket.heap_at]
+        free = lattice.bases[top.base].free > 0
+        cost = move_cost(route.mover, top.base, route.to, NONE, lattice) if free else NEVER
+        if cost == top.price:
             return cost
         if cost == NEVER:
-            length -= 1
-            put(At.LENGTH, q, length, x)
-            enter(first, now(At.HEAP, first + length, x), value(At.PRICE, first + length, x), x)
+            bucket.length -= 1
+            last = fillers.heap[first + bucket.length]
+            enter(first, last.base, last.price, fillers)
         else:
-            put_value(At.PRICE, first, cost, x)
-        sink(first, length, NOTHING, 1.0, x)
-    bury(q, x)
-    return NEVER
+            top.price = cost
+        sink(first, bucket.length, NOTHING, 1.0, fillers)
+
+
+@no_alloc
+def exhaust(q: Whole, fillers: Fillers) -> None:
+    """Mark a bucket as exhausted, until what has been done is undone."""
+    fillers.buckets[q].length = EXHAUSTED
+    if fillers.stock.exhausted < EXHAUSTED_LISTED:
+        fillers.stock.first_exhausted[fillers.stock.exhausted] = q
+    fillers.stock.exhausted += 1
+
+
+@no_alloc
+def reopen(fillers: Fillers) -> None:
+    """Let buckets that were exhausted since the mark be looked at again; they keep their room.
+
+    Where they are too many to be listed, all exhausted ones are.
+    """
+    count = fillers.stock.exhausted
+    listed = count <= EXHAUSTED_LISTED
+    for i in range(count if listed else len(fillers.buckets)):
+        q = fillers.stock.first_exhausted[i] if listed else i
+        if fillers.buckets[q].length == EXHAUSTED:
+            fillers.buckets[q].length = NOTHING
+    fillers.stock.exhausted = NOTHING
 
 
 @kernel
-def bury(q: Whole, x: Board) -> None:
-    """Mark a bucket as dead, until what has been done is undone."""
-    put(At.LENGTH, q, DEAD, x)
-    if now(At.DEATHS, NOTHING, x) < DEATHS_KEPT:
-        put(At.DIED, now(At.DEATHS, NOTHING, x), q, x)
-    x.now[x.at[At.DEATHS]] += 1
-
-
-@kernel
-def revive(x: Board) -> None:
-    """Let buckets that have died since the mark be looked at again; they keep their room."""
-    died = now(At.DEATHS, NOTHING, x)
-    for i in range(died if died <= DEATHS_KEPT else x.at[At.BUCKETS]):
-        q = now(At.DIED, i, x) if died <= DEATHS_KEPT else i
-        if now(At.LENGTH, q, x) == DEAD:
-            put(At.LENGTH, q, NOTHING, x)
-    put(At.DEATHS, NOTHING, NOTHING, x)
-
-
-@kernel
-def choose_filler(road: Way, partner: Whole, tolerance: Real, x: Board, dice: Dice) -> Whole:
+def choose_filler(
+    route: Route, partner: Whole, tolerance: Real, fillers: Fillers, lattice: Lattice, dice: Dice
+) -> Whole:
     """Choose one of a bucket's cheapest base cells, by chance among those within the tolerance of the best.
 
     With a partner (a base cell, -1 for none) only those that differ from it where partners must. Returns -1 for none.
     """
-    first, length = now(At.HEAP_AT, road.bucket, x), now(At.LENGTH, road.bucket, x)
+    first, length = fillers.buckets[route.bucket].heap_at, fillers.buckets[route.bucket].length
     if partner < 0:
         length = min(length, FRONT) if tolerance > 0 else 1
     cost = np.full(length, NEVER)
     for i in range(length):
-        b = now(At.HEAP, first + i, x)
-        if now(At.FREE, b, x) > 0 and (partner < 0 or unlike(partner, b, x)):
-            cost[i] = move_cost(road.mover, b, road.to, NONE, x)
+        b = fillers.heap[first + i].base
+        if lattice.bases[b].free > 0 and (partner < 0 or unlike(partner, b, fillers)):
+            cost[i] = move_cost(route.mover, b, route.to, NONE, lattice)
     if cost.min() == NEVER:
         return NONE
-    return now(At.HEAP, first + choose_near(cost, tolerance, dice), x)
+    return fillers.heap[first + choose_near(cost, tolerance, dice)].base
 
 
-@kernel
-def unlike(a: Whole, b: Whole, x: Board) -> bool:
+@no_alloc
+def unlike(a: Whole, b: Whole, fillers: Fillers) -> bool:
     """Tell whether two base cells differ in every column in which partners must."""
-    for d in range(x.at[At.UNLIKES]):
-        row = d * x.at[At.BASES]
-        if fixed(At.UNLIKE, row + a, x) == fixed(At.UNLIKE, row + b, x):
-            return False
-    return True
+    alike = False
+    for d in range(len(fillers.different)):
+        alike |= fillers.different[d, a] == fillers.different[d, b]
+    return not alike
 
 
-@kernel
-def add_filler(road: Way, b: Whole, x: Board) -> None:
+@no_alloc
+def add_filler(route: Route, b: Whole, fillers: Fillers, lattice: Lattice) -> None:
     """Put a filler to use."""
-    slot = now(At.UNUSED_SLOT, NOTHING, x)
-    put(At.UNUSED_SLOT, NOTHING, now(At.UNDER, slot, x), x)
-    put(At.BASE, slot, b, x)
-    put(At.UNDER, slot, now(At.HEAD, road.bucket, x), x)
-    put(At.HEAD, road.bucket, slot, x)
-    move(road.mover, b, road.to, FORTH, x)
+    slot, bucket = fillers.stock.unused_slot, fillers.buckets[route.bucket]
+    filler = fillers.slots[slot]
+    fillers.stock.unused_slot = filler.older
+    filler.base = b
+    filler.older = bucket.newest
+    bucket.newest = slot
+    move(route.mover, b, route.to, FORTH, lattice)
 
 
-@kernel
-def drop_filler(road: Way, x: Board) -> Whole:
+@no_alloc
+def drop_filler(route: Route, fillers: Fillers, lattice: Lattice) -> Whole:
     """Take the newest filler of a bucket out of use and return its base cell."""
-    slot = now(At.HEAD, road.bucket, x)
-    put(At.HEAD, road.bucket, now(At.UNDER, slot, x), x)
-    put(At.UNDER, slot, now(At.UNUSED_SLOT, NOTHING, x), x)
-    put(At.UNUSED_SLOT, NOTHING, slot, x)
-    b = now(At.BASE, slot, x)
-    move(road.mover, b, road.to, BACK, x)
-    return b
+    bucket = fillers.buckets[route.bucket]
+    slot, filler = bucket.newest, fillers.slots[bucket.newest]
+    bucket.newest = filler.older
+    filler.older = fillers.stock.unused_slot
+    fillers.stock.unused_slot = slot
+    move(route.mover, filler.base, route.to, BACK, lattice)
+    return filler.base
 
 
-@kernel
-def newest_back(road: Way, x: Board) -> Real:
+@no_alloc
+def newest_back(route: Route, fillers: Fillers, lattice: Lattice) -> Real:
     """Return the price of taking the newest filler of a bucket back; infinite where there is none."""
-    if road.bucket < 0 or now(At.HEAD, road.bucket, x) < 0:
+    if route.bucket < 0 or fillers.buckets[route.bucket].newest < 0:
         return NEVER
-    return return_cost(road.mover, now(At.BASE, now(At.HEAD, road.bucket, x), x), road.to, x)
+    newest = fillers.slots[fillers.buckets[route.bucket].newest]
+    return return_cost(route.mover, newest.base, route.to, lattice)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from quadrille.kernels.compile import kernel
-from quadrille.kernels.designed.state import NONE, NOTHING, At, Board, Real, fixed, now, real, value
+from quadrille.kernels.compile import kernel, no_alloc
+from quadrille.kernels.designed.state import NONE, NOTHING, Lattice, Real
 from quadrille.kernels.pool import Whole
 
 HELLINGER, TOTAL_VARIATION, CHI_SQUARE = 1, 2, 3
@@ -19,7 +19,7 @@ NEVER = np.inf
 FORTH, BACK = np.int64(1), np.int64(-1)
 
 
-@kernel
+@no_alloc
 def raw_loss(kind: Whole, before: Real, after: Real, total: Real) -> Real:
     """Return what a cell adds to the raw loss of its table."""
     if kind == HELLINGER:
@@ -31,152 +31,153 @@ def raw_loss(kind: Whole, before: Real, after: Real, total: Real) -> Real:
     return NEVER if after > 1e-9 else 0.0
 
 
-@kernel
-def exposure(before: Whole, after: Whole, small: Whole) -> Whole:
+@no_alloc
+def exposure(before: Whole, after: Whole, n: Whole) -> Whole:
     """Return how many records of a cell are exposed: in a small cell, and matching a true record."""
-    return min(before, after) if 0 < after < small else NOTHING
+    return min(before, after) if 0 < after < n else NOTHING
 
 
-@kernel
-def neighbour(m: Whole, cell: Whole, level: Whole, x: Board) -> Whole:
+@no_alloc
+def level_of(m: Whole, base: Whole, lattice: Lattice) -> Whole:
+    """Return the level of a base cell in a mover."""
+    return np.int64(lattice.base_levels[m, base].level)
+
+
+@no_alloc
+def neighbour(m: Whole, cell: Whole, level: Whole, lattice: Lattice) -> Whole:
     """Return the cell that differs from a cell in this level of a mover only, or -1 where there is none."""
-    row = m * x.at[At.CELLS]
-    low = fixed(At.GROUP, row + cell, x)
-    high = last = low + fixed(At.SIZE, row + cell, x)
-    while low < high:
+    low = np.int64(lattice.places[m, cell].first)
+    high = last = low + lattice.places[m, cell].size
+    while low < high:  # neighbours are in ascending order of level
         middle = (low + high) // 2
-        if fixed(At.LEVEL, row + fixed(At.MEMBERS, row + middle, x), x) < level:
+        if lattice.neighbours[m, middle].level < level:
             low = middle + 1
         else:
             high = middle
-    if low == last:
-        return NONE
-    found = fixed(At.MEMBERS, row + low, x)
-    return found if fixed(At.LEVEL, row + found, x) == level else NONE
+    if low < last and lattice.neighbours[m, low].level == level:
+        return np.int64(lattice.neighbours[m, low].cell)
+    return NONE
 
 
-@kernel
-def step_in(t: Whole, m: Whole, base: Whole, to: Whole, x: Board) -> tuple[bool, Whole, Whole]:
+@no_alloc
+def step_in(t: Whole, m: Whole, base: Whole, to: Whole, lattice: Lattice) -> tuple[bool, Whole, Whole]:
     """Return whether a move changes a table, the cell that is left and the one that is reached, -1 for a new one."""
-    row = (t * x.at[At.MOVERS] + m) * x.at[At.LEVELS]
-    goal = fixed(At.AS_LEVEL, row + to, x)
-    if fixed(At.AS_LEVEL, row + fixed(At.BASE_LEVEL, m * x.at[At.BASES] + base, x), x) == goal:
+    goal = np.int64(lattice.seen_level[t, m, to])
+    if lattice.seen_level[t, m, level_of(m, base, lattice)] == goal:
         return False, NONE, NONE
-    left = fixed(At.CELL_OF, t * x.at[At.BASES] + base, x)
-    return True, left, neighbour(m, left, goal, x)
+    left = np.int64(lattice.cell_of[t, base])
+    return True, left, neighbour(m, left, goal, lattice)
 
 
-@kernel
-def cell_cost(t: Whole, cell: Whole, weight: Real, x: Board) -> Real:
+@no_alloc
+def cell_cost(t: Whole, cell: Whole, weight: Real, lattice: Lattice) -> Real:
     """Return the change of the raw loss of a table when a cell gains this weight; a new cell (-1) held none."""
-    kind, total = fixed(At.LOSS, t, x), real(At.TOTAL, t, x)
+    kind, total = lattice.tables[t].loss, lattice.tables[t].total
     if cell < 0:
         return raw_loss(kind, 0.0, weight, total)
-    before, after = real(At.WEIGHT_BEFORE, cell, x), value(At.WEIGHT, cell, x)
+    before, after = lattice.cells[cell].weight_before, lattice.cells[cell].weight
     return raw_loss(kind, before, after + weight, total) - raw_loss(kind, before, after, total)
 
 
-@kernel
-def is_forbidden(m: Whole, base: Whole, to: Whole, x: Board) -> Whole:
+@no_alloc
+def is_forbidden(m: Whole, base: Whole, to: Whole, lattice: Lattice) -> Whole:
     """Tell whether a record of a base cell would break a plausibility rule at a level of a mover."""
-    own = fixed(At.PATTERN, m * x.at[At.BASES] + base, x)
-    other = fixed(At.LEVEL_PATTERN, m * x.at[At.LEVELS] + to, x)
-    return fixed(At.FORBIDDEN, (m * x.at[At.PATTERNS] + own) * x.at[At.PATTERNS] + other, x)
+    return lattice.forbidden[m, lattice.base_levels[m, base].pattern, lattice.level_pattern[m, to]]
 
 
-@kernel
-def move_cost(m: Whole, base: Whole, to: Whole, treated: Whole, x: Board) -> Real:
+@no_alloc
+def move_cost(m: Whole, base: Whole, to: Whole, treated: Whole, lattice: Lattice) -> Real:
     """Return the price of moving a record of a base cell to a level of a mover; infinite where it must not be done.
 
     A cell that a record leaves is not small afterwards, and one that it reaches is not small before, save the cell that
     is treated. In tables other than that cell's, a small cell may also grow, shrink or run empty.
     """
-    if x.at[At.PATTERNS] and is_forbidden(m, base, to, x):
+    if lattice.forbidden.size and is_forbidden(m, base, to, lattice):
         return NEVER
-    cost, small = 0.0, x.at[At.SMALL]
-    own = NONE if treated < 0 else fixed(At.OF_TABLE, treated, x)
-    for t in range(x.at[At.TABLES]):
-        changes, left, reached = step_in(t, m, base, to, x)
+    cost, n = 0.0, lattice.n
+    own = NONE if treated < 0 else lattice.cells[treated].table
+    for t in range(len(lattice.tables)):
+        changes, left, reached = step_in(t, m, base, to, lattice)
         if not changes:
             continue
-        if fixed(At.PROTECTED, t, x):
+        if lattice.tables[t].protected:
             lenient = own >= 0 and own != t
-            if reached < 0 or now(At.COUNT, reached, x) == 0:
+            if reached < 0 or lattice.cells[reached].count == 0:
                 return NEVER
-            held = now(At.COUNT, left, x)
-            if left != treated and held <= small and not (lenient and held < small):
+            held = lattice.cells[left].count
+            if left != treated and held <= n and not (lenient and held < n):
                 return NEVER
-            if reached != treated and now(At.COUNT, reached, x) < small and not lenient:
+            if reached != treated and lattice.cells[reached].count < n and not lenient:
                 return NEVER
-        if fixed(At.LOSS, t, x) > 0:
-            weight = real(At.MEAN, base, x)
-            change = cell_cost(t, left, -weight, x) + cell_cost(t, reached, weight, x)
-            cost += value(At.SLOPE, t, x) * change
+        if lattice.tables[t].loss > 0:
+            weight = lattice.bases[base].mean_weight
+            change = cell_cost(t, left, -weight, lattice) + cell_cost(t, reached, weight, lattice)
+            cost += lattice.tables[t].slope * change
     return cost
 
 
-@kernel
-def return_cost(m: Whole, base: Whole, to: Whole, x: Board) -> Real:
+@no_alloc
+def return_cost(m: Whole, base: Whole, to: Whole, lattice: Lattice) -> Real:
     """Return the price of taking a move back; infinite where that would leave a cell too small."""
     cost = 0.0
-    for t in range(x.at[At.TABLES]):
-        changes, left, reached = step_in(t, m, base, to, x)
+    for t in range(len(lattice.tables)):
+        changes, left, reached = step_in(t, m, base, to, lattice)
         if not changes:
             continue
-        if fixed(At.PROTECTED, t, x) and now(At.COUNT, reached, x) <= x.at[At.SMALL]:
+        if lattice.tables[t].protected and lattice.cells[reached].count <= lattice.n:
             return NEVER
-        if fixed(At.LOSS, t, x) > 0:
-            cost += value(At.SLOPE, t, x) * back_cost(t, left, reached, real(At.MEAN, base, x), x)
+        if lattice.tables[t].loss > 0:
+            cost += lattice.tables[t].slope * back_cost(t, left, reached, lattice.bases[base].mean_weight, lattice)
     return cost
 
 
-@kernel
-def back_cost(t: Whole, left: Whole, reached: Whole, weight: Real, x: Board) -> Real:
+@no_alloc
+def back_cost(t: Whole, left: Whole, reached: Whole, weight: Real, lattice: Lattice) -> Real:
     """Return the change of the raw loss of a table when a weight that went from `left` to `reached` comes back."""
     if reached < 0:
-        return cell_cost(t, left, weight, x) - cell_cost(t, reached, weight, x)
-    return cell_cost(t, left, weight, x) + cell_cost(t, reached, -weight, x)
+        return cell_cost(t, left, weight, lattice) - cell_cost(t, reached, weight, lattice)
+    return cell_cost(t, left, weight, lattice) + cell_cost(t, reached, -weight, lattice)
 
 
-@kernel
-def move(m: Whole, base: Whole, to: Whole, records: Whole, x: Board) -> None:
+@no_alloc
+def move(m: Whole, base: Whole, to: Whole, records: Whole, lattice: Lattice) -> None:
     """Move a record of a base cell to a level of a mover (FORTH), or take that back (BACK)."""
-    weight = real(At.MEAN, base, x)
-    for t in range(x.at[At.TABLES]):
-        changes, left, reached = step_in(t, m, base, to, x)
+    weight = lattice.bases[base].mean_weight
+    for t in range(len(lattice.tables)):
+        changes, left, reached = step_in(t, m, base, to, lattice)
         if not changes:
             continue
-        if fixed(At.LOSS, t, x) > 0:
+        if lattice.tables[t].loss > 0:
             if records < 0:
-                change = back_cost(t, left, reached, weight, x)
+                change = back_cost(t, left, reached, weight, lattice)
             else:
-                change = cell_cost(t, left, -weight, x) + cell_cost(t, reached, weight, x)
-            x.value[x.at[At.SUM] + t] += change
-        add_to(left, -records, -weight * records, t, x)
+                change = cell_cost(t, left, -weight, lattice) + cell_cost(t, reached, weight, lattice)
+            lattice.tables[t].raw_loss += change
+        add_to(left, -records, -weight * records, t, lattice)
         if reached >= 0:
-            add_to(reached, records, weight * records, t, x)
-    x.now[x.at[At.FREE] + base] -= records
-    x.now[x.at[At.MOVED]] += records
+            add_to(reached, records, weight * records, t, lattice)
+    lattice.bases[base].free -= records
+    lattice.totals.moved += records
 
 
-@kernel
-def add_to(cell: Whole, records: Whole, weight: Real, t: Whole, x: Board) -> None:
+@no_alloc
+def add_to(cell: Whole, records: Whole, weight: Real, t: Whole, lattice: Lattice) -> None:
     """Change what a cell holds."""
-    if fixed(At.PROTECTED, t, x):
-        before, after = fixed(At.BEFORE, cell, x), now(At.COUNT, cell, x)
-        change = exposure(before, after + records, x.at[At.SMALL]) - exposure(before, after, x.at[At.SMALL])
-        x.now[x.at[At.EXPOSED]] += change
-    x.now[x.at[At.COUNT] + cell] += records
-    x.value[x.at[At.WEIGHT] + cell] += weight
+    held, n = lattice.cells[cell], lattice.n
+    if lattice.tables[t].protected:
+        change = exposure(held.before, held.count + records, n) - exposure(held.before, held.count, n)
+        lattice.totals.exposed += change
+    held.count += records
+    held.weight += weight
 
 
 @kernel
-def loss_now(x: Board) -> Real:
+def loss_now(lattice: Lattice) -> Real:
     """Return the loss so far: the weighted sum over tables, the root of the raw loss for Hellinger distances."""
     loss = 0.0
-    for t in range(x.at[At.TABLES]):
-        raw = value(At.SUM, t, x)
-        if fixed(At.LOSS, t, x) == HELLINGER:
+    for table in lattice.tables:
+        raw = table.raw_loss
+        if table.loss == HELLINGER:
             raw = np.sqrt(max(raw, 0.0))
-        loss += real(At.IMPORTANCE, t, x) * raw
+        loss += table.importance * raw
     return loss

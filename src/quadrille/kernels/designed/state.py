@@ -1,242 +1,312 @@
-"""All numbers of a designed swap, side by side in five arrays.
+"""Where a designed swap stands: the lattice of cells, the fillers that balance moves, and the treatment of small cells.
 
-Every array that a kernel takes makes it slower to compile, and a designed swap needs fifty. So they lie one after the
-other: `fixed` and `real` hold the lattice of cells, which a draw does not change, `now` and `value` where it stands,
-and `at` says where each begins. `lay_out` makes a board of named arrays.
+Each array is a list of rows of one kind, so that a kernel reads like the method: `lattice.cells[c].count`. Rows rather
+than an array per field, because every array that a kernel takes makes it slower to compile; for the same reason
+kernels take the parts of the state that they need.
+
+Base cells are sets of records that are alike in all that matters. Every table is a coarser view of them, and the cells
+of all tables are numbered through. A mover is a set of variables that a pair exchanges together; its levels are the
+combinations of their values. A class is a combination of the values that must be the same in a pair.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from enum import IntEnum, auto
-from typing import Any, NamedTuple
+from functools import cache
+from typing import Annotated, Any, NamedTuple, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
 
-from quadrille.kernels.compile import kernel
-from quadrille.kernels.pool import Ints, Whole
-
 Floats = NDArray[np.float64]
+Rows = Any
+"""Rows of one kind, made by `rows`: `cells[c].count` in a kernel is `cells["count"][c]` in numpy."""
 Real = Any
 """A real number in a kernel."""
 NOTHING = np.int64(0)
 NONE = np.int64(-1)
 """Constants of one type: a plain number would make kernels be compiled for it alone."""
+EXHAUSTED_LISTED = 64
+"""How many buckets found exhausted are listed one by one."""
+
+_Int = Annotated[Any, np.int64]
+_Short = Annotated[Any, np.int32]
+"""In arrays of a number per mover and cell, which are the largest; kernels turn what they read into 64 bits."""
+_Float = Annotated[Any, np.float64]
 
 
-class At(IntEnum):
-    """Sizes, then the places at which the arrays begin.
+class Table:
+    """A table whose small cells are protected, whose loss counts, or both."""
 
-    Base cells: records that are alike in all that matters. Every table is a coarser view of them, and the cells of all
-    tables are numbered through. Movers: sets of variables that a pair exchanges together.
-    """
+    protected: _Int
+    loss: _Int
+    """Which loss, 0 for none."""
+    importance: _Float
+    total: _Float
+    """Its total weight."""
+    raw_loss: _Float
+    marked_loss: _Float
+    """The raw loss at the mark to which steps can be undone."""
+    slope: _Float
+    """Price of a small change of the raw loss."""
 
-    SMALL = 0
-    """Cells of fewer records than this are small."""
-    TABLES = auto()
-    CELLS = auto()
-    BASES = auto()
-    MOVERS = auto()
-    LEVELS = auto()
-    CLASSES = auto()
-    UNLIKES = auto()
-    """Columns in which partners must differ."""
-    PATTERNS = auto()
-    """What records can be to the plausibility rules; 0 where there are none."""
-    BLOCKS = auto()
-    BUCKETS = auto()
-    PATIENTS = auto()
-    """Small cells."""
-    HEAP_SIZE = auto()
-    ROOM = auto()
-    """Most entries of a bucket's heap."""
-    OPTIONS = auto()
 
-    # fixed: whole numbers of the lattice
-    CELL_OF = auto()
+class Cell:
+    """A cell of a table: records and weight before the swap, and now."""
+
+    table: _Int
+    before: _Int
+    weight_before: _Float
+    count: _Int
+    weight: _Float
+    bases_from: _Int
+    bases_to: _Int
+    """Its base cells are those from here to there in `Treatments.bases_of`."""
+
+
+class BaseCell:
+    """Records that are alike in all that matters."""
+
+    class_: _Int
+    mean_weight: _Float
+    free: _Int
+    """Records that may move and have not."""
+
+
+class BaseLevel:
+    """What a base cell is to a mover: its level, and the pattern of its records in the plausibility rules."""
+
+    level: _Short
+    pattern: _Short
+
+
+class Place:
+    """Where a cell stands among its neighbours in a mover: its level, and which neighbours are its own."""
+
+    level: _Short
+    first: _Short
+    size: _Short
+
+
+class Neighbour:
+    """A cell of a neighbourhood, by level."""
+
+    level: _Short
+    cell: _Short
+
+
+class Totals:
+    """What a draw has done so far."""
+
+    exposed: _Int
+    moved: _Int
+    marked_exposed: _Int
+    """Exposed records at the mark to which steps can be undone."""
+
+
+class Lattice(NamedTuple):
+    """The cells of all tables, what they hold, and which of them neighbour one another."""
+
+    n: int
+    """Cells of 1 to n - 1 records are small."""
+    tables: Rows
+    cells: Rows
+    bases: Rows
+    cell_of: NDArray[np.int32]
     """[table, base cell]: the cell."""
-    BEFORE = auto()
-    """[cell]: records before."""
-    LEVEL = auto()
-    """[mover, cell]: level of the mover."""
-    GROUP = auto()
-    """[mover, cell]: where its neighbours begin in MEMBERS."""
-    SIZE = auto()
-    """[mover, cell]: how many they are."""
-    MEMBERS = auto()
-    """[mover, place]: cells by neighbourhood and level."""
-    AS_LEVEL = auto()
+    seen_level: NDArray[np.int32]
     """[table, mover, level]: the level as the table sees it."""
-    OF_TABLE = auto()
-    """[cell]: its table."""
-    PROTECTED = auto()
-    """[table]: 1 where small cells are to be protected."""
-    LOSS = auto()
-    """[table]: which loss, 0 for none."""
-    FIRST_BASE = auto()
-    """[cell + 1]: where its base cells begin in BASES_OF."""
-    BASES_OF = auto()
-    BASE_LEVEL = auto()
-    """[mover, base cell]: level of the mover."""
-    CLASS_OF = auto()
-    """[base cell]: number of the values that must be the same in a pair."""
-    UNLIKE = auto()
+    base_levels: Rows
+    """[mover, base cell]."""
+    places: Rows
+    """[mover, cell]."""
+    neighbours: Rows
+    """[mover, place]: the cells by neighbourhood and, within it, by level."""
+    level_pattern: NDArray[np.int32]
+    """[mover, level]: the pattern of records of that level in the plausibility rules, as far as the level goes."""
+    forbidden: NDArray[np.bool_]
+    """[mover, pattern, pattern]: whether a record of the one must not take the values of the other."""
+    totals: Any
+
+
+class Block:
+    """The base cells of one class and level of a mover."""
+
+    key: _Int
+    """(mover * classes + class) * levels + level, ascending."""
+    first: _Int
+    end: _Int
+    """They are those from `first` to `end` in the mover's row of `Fillers.by_block`."""
+    buckets_from: _Int
+    buckets_to: _Int
+    """Bucket `buckets_from + k` is for moves from the block to level k."""
+
+
+class Bucket:
+    """The moves of one class from one level of a mover to another."""
+
+    length: _Int
+    """Entries of its heap; CLOSED before it is opened, EXHAUSTED when nothing is left."""
+    heap_at: _Int
+    newest: _Int
+    """The newest filler in use, -1 for none."""
+    limit: _Float
+    """Dearer entries were left out of its heap."""
+
+
+class Entry:
+    """An entry of a heap: a base cell to move from, and the price of that when it was last looked at."""
+
+    base: _Int
+    price: _Float
+
+
+class Filler:
+    """A filler in use: its base cell, and the next older one of its bucket. Of an unused slot, the next unused one."""
+
+    base: _Int
+    older: _Int
+
+
+class Stock:
+    """How much of the room for heaps and fillers is used, and the buckets found exhausted since the mark."""
+
+    heap_used: _Int
+    unused_slot: _Int
+    exhausted: _Int
+    first_exhausted: Annotated[Any, np.int64, EXHAUSTED_LISTED]
+
+
+class Fillers(NamedTuple):
+    """Moves that balance other moves: what there is to choose from, and which are in use."""
+
+    classes: int
+    levels: int
+    room: int
+    """Least number of entries that a bucket's heap may have."""
+    blocks: Rows
+    by_block: NDArray[np.int32]
+    """[mover, place]: base cells by class and level."""
+    different: NDArray[np.int32]
     """[column, base cell]: the value that must differ in a pair."""
-    ORDER = auto()
-    """[mover, place]: base cells by class and level; a block is those of one class and level."""
-    BLOCK_FROM = auto()
-    BLOCK_TO = auto()
-    BUCKET_FROM = auto()
-    """[block + 1]: bucket BUCKET_FROM + k is for moves from the block to level k."""
-    CELL = auto()
-    """[patient]: the small cell."""
-    PATTERN = auto()
-    """[mover, base cell]: what its records are to the rules."""
-    LEVEL_PATTERN = auto()
-    """[mover, level]: what records of that level are to the rules, as far as the level goes."""
-    FORBIDDEN = auto()
-    """[mover, pattern, pattern]: 1 where a record of the one must not take the values of the other."""
-
-    # real: real numbers of the lattice
-    WEIGHT_BEFORE = auto()
-    MEAN = auto()
-    """[base cell]: mean weight of its records."""
-    IMPORTANCE = auto()
-    """[table]: how much its loss counts."""
-    TOTAL = auto()
-    """[table]: total weight."""
-    SPREAD = auto()
-
-    # now: whole numbers of where a draw stands
-    COUNT = auto()
-    """[cell]: records after."""
-    FREE = auto()
-    """[base cell]: records that may move and have not."""
-    EXPOSED = auto()
-    MOVED = auto()
-    MARK_EXPOSED = auto()
-    HEAP_USED = auto()
-    UNUSED_SLOT = auto()
-    LOGGED = auto()
-    DEATHS = auto()
-    """Buckets found dead since the last mark; the first of them are in DIED."""
-    DIED = auto()
-    LENGTH = auto()
-    """[bucket]: entries of its heap; CLOSED before it is opened, DEAD when nothing is left."""
-    HEAP_AT = auto()
-    """[bucket]: where its heap begins."""
-    HEAD = auto()
-    """[bucket]: newest filler in use, -1 for none."""
-    HEAP = auto()
-    """[place]: base cells."""
-    UNDER = auto()
-    """[slot]: the next filler of the bucket, or the next unused slot."""
-    BASE = auto()
-    """[slot]: base cell of a filler."""
-    STATUS = auto()
-    """[patient]: what was done."""
-    MADE = auto()
-    """[patient]: how many moves were made for it."""
-    MOVES = auto()
-    """[patient, move]: mover, base cell, level, base cell of a partner of its own or -1."""
-    MAY_MOVE = auto()
-    """[option]: mover, base cell, level."""
-    LOG = auto()
-    """[step]: what, mover, base cell, level, bucket, block: steps that can be undone."""
-    BLOCK_KEY = auto()
-    """[block]: (mover * CLASSES + class) * LEVELS + level, ascending."""
-
-    # value: real numbers of where a draw stands
-    WEIGHT = auto()
-    """[cell]: weight after."""
-    SUM = auto()
-    """[table]: raw loss."""
-    SLOPE = auto()
-    """[table]: price of a small change of the raw loss."""
-    MARK_SUM = auto()
-    LIMIT = auto()
-    """[bucket]: dearer entries were left out of its heap."""
-    PRICE = auto()
-    """[place]: price of an entry of a heap when it was last looked at."""
-    MAY_COST = auto()
-    """[option]: its price."""
+    buckets: Rows
+    heap: Rows
+    """The heaps of all open buckets, one after the other."""
+    slots: Rows
+    stock: Any
 
 
-class Board(NamedTuple):
-    """The five arrays."""
+class SmallCell:
+    """A small cell to be treated, what came of it, and how many moves were made for it."""
 
-    at: Ints
-    fixed: NDArray[np.int32]
-    real: Floats
-    now: Ints
-    value: Floats
+    cell: _Int
+    status: _Int
+    made: _Int
 
 
-def lay_out(sizes: Mapping[At, int], arrays: Mapping[At, NDArray[Any]]) -> Board:
-    """Lay named arrays out one after the other, in the order of their names."""
-    at = np.zeros(len(At), dtype=np.int64)
-    for name, size in sizes.items():
-        at[name] = size
-    parts: dict[type, list[NDArray[Any]]] = {np.int32: [], np.float32: [], np.int64: [], np.float64: []}
-    length = dict.fromkeys(parts, 0)
-    for name in At:
-        if name in arrays:
-            kind = _kind(name)
-            at[name] = length[kind]
-            parts[kind].append(np.ravel(arrays[name]))
-            length[kind] += arrays[name].size
-    fixed, real, now, value = (np.concatenate(part) for part in parts.values())
-    return Board(at, fixed.astype(np.int32), real.astype(np.float64), now.astype(np.int64), value.astype(np.float64))
+class NeededMove:
+    """A move made for a small cell: from a base cell to a level of a mover; its own partner, -1 for a filler."""
+
+    mover: _Int
+    base: _Int
+    to: _Int
+    partner: _Int
 
 
-def _kind(name: At) -> type:
-    if name < At.WEIGHT_BEFORE:
-        return np.int32
-    if name < At.COUNT:
-        return np.float32
-    return np.int64 if name < At.WEIGHT else np.float64
+class Option:
+    """A move that could be made, and its price with that of balancing it."""
+
+    mover: _Int
+    base: _Int
+    to: _Int
+    cost: _Float
 
 
-def read(board: Board, name: At, *shape: int) -> NDArray[Any]:
-    """Return one of the arrays of a board, as a view of this shape."""
-    kind = _kind(name)
-    whole = {np.int32: board.fixed, np.float32: board.real, np.int64: board.now, np.float64: board.value}[kind]
-    first = int(board.at[name])
-    return whole[first : first + int(np.prod(shape))].reshape(shape)
+class Step:
+    """A step that can be undone."""
+
+    what: _Int
+    mover: _Int
+    base: _Int
+    to: _Int
+    bucket: _Int
+    block: _Int
 
 
-@kernel
-def fixed(name: Whole, place: Whole, x: Board) -> Whole:
-    """Read a whole number of the lattice."""
-    return np.int64(x.fixed[x.at[name] + place])
+class Progress:
+    """How many steps were logged since the mark."""
+
+    steps: _Int
 
 
-@kernel
-def real(name: Whole, place: Whole, x: Board) -> Real:
-    """Read a real number of the lattice."""
-    return x.real[x.at[name] + place]
+class Treatments(NamedTuple):
+    """The small cells, the moves made for them, and the steps since the mark."""
+
+    spread: float
+    bases_of: NDArray[np.int32]
+    """Base cells by cell, table after table."""
+    small_cells: Rows
+    moves: Rows
+    """[small cell, move]."""
+    options: Rows
+    log: Rows
+    progress: Any
 
 
-@kernel
-def now(name: Whole, place: Whole, x: Board) -> Whole:
-    """Read a whole number of where the draw stands."""
-    return x.now[x.at[name] + place]
+class State(NamedTuple):
+    """All that a draw reads and changes."""
+
+    lattice: Lattice
+    fillers: Fillers
+    treatments: Treatments
 
 
-@kernel
-def value(name: Whole, place: Whole, x: Board) -> Real:
-    """Read a real number of where the draw stands."""
-    return x.value[x.at[name] + place]
+def rows(kind: type, shape: int | tuple[int, ...], **fields: object) -> Rows:
+    """Return rows of a kind with these values in their fields; 0 in the others."""
+    made = np.zeros(shape, _layout(kind))
+    for name, values in fields.items():
+        made[name] = values
+    return made
 
 
-@kernel
-def put(name: Whole, place: Whole, number: Whole, x: Board) -> None:
-    """Write a whole number of where the draw stands."""
-    x.now[x.at[name] + place] = number
+@cache
+def _layout(kind: type) -> np.dtype[Any]:
+    """Return the fields of a kind of row as numpy lays them out; always the same object, by which numba knows it."""
+    hints = get_type_hints(kind, include_extras=True)
+    return np.dtype([(name, *hint.__metadata__) for name, hint in hints.items()], align=True)
 
 
-@kernel
-def put_value(name: Whole, place: Whole, number: Real, x: Board) -> None:
-    """Write a real number of where the draw stands."""
-    x.value[x.at[name] + place] = number
+def row(kind: type, **fields: object) -> Any:
+    """Return one row, which kernels change in place."""
+    return rows(kind, 1, **fields)[0]
+
+
+def fresh(state: State) -> State:
+    """Return the state for another draw: a copy of what a draw changes, and empty room for what it writes first."""
+    lattice, fillers, treatments = state
+    return State(
+        lattice._replace(
+            tables=lattice.tables.copy(),
+            cells=lattice.cells.copy(),
+            bases=lattice.bases.copy(),
+            totals=_copied(lattice.totals),
+        ),
+        fillers._replace(
+            buckets=fillers.buckets.copy(),
+            heap=np.zeros_like(fillers.heap),
+            slots=fillers.slots.copy(),
+            stock=_copied(fillers.stock),
+        ),
+        treatments._replace(
+            small_cells=treatments.small_cells.copy(),
+            moves=treatments.moves.copy(),
+            options=np.zeros_like(treatments.options),
+            log=np.zeros_like(treatments.log),
+            progress=_copied(treatments.progress),
+        ),
+    )
+
+
+def _copied(one: Any) -> Any:
+    made = np.empty(1, one.dtype)
+    made[0] = one
+    return made[0]

@@ -35,7 +35,7 @@ from quadrille.swap.controlled.partners import (
     Found,
     Records,
     find_partners,
-    make_market,
+    index_donors,
     match_optimally,
 )
 from quadrille.swap.groups import Ints, codes_of, group_ids, sorted_by
@@ -77,10 +77,10 @@ class RuleFilter:
         candidates = Candidates(cells.zone[cells.cell[rows]], conditions, target, donor, both=False)
         return count_pairs(self.bound, self.columns, self.edits.take(rows), candidates)
 
-    def facts(self, told: Sequence[RuleCounts]) -> dict[str, object]:
+    def facts(self, counts: Sequence[RuleCounts]) -> dict[str, object]:
         """Return what a plan remembers of the rules, over all groups in which partners were looked for."""
-        by_rule = {text: sum(each.by_rule[text] for each in told) for text in self.bound.texts}
-        possible, excluded = (sum(getattr(each, name) for each in told) for name in ("possible", "excluded"))
+        by_rule = {text: sum(each.by_rule[text] for each in counts) for text in self.bound.texts}
+        possible, excluded = (sum(getattr(each, name) for each in counts) for name in ("possible", "excluded"))
         return rules_facts(self.rules, [RuleCounts(self.columns, possible, excluded, by_rule)])
 
 
@@ -120,7 +120,7 @@ class ControlledDraw:
             parent: (*followers, *carried(data, followers, recipe.boundary))
             for parent, followers in recipe.followers.items()
         }
-        self._barrier = RuleFilter.of(data, recipe.rules, (*recipe.swap, *self._along), self._links)
+        self._rule_filter = RuleFilter.of(data, recipe.rules, (*recipe.swap, *self._along), self._links)
 
     def draw(self, stream: Stream) -> Plan:
         """Draw the plan of a stream."""
@@ -137,21 +137,27 @@ class ControlledDraw:
         target[drawn.rows] = True
         donor = ~target & ~self._frame.never
         found: list[tuple[Found, Found]] = []
-        told: list[RuleCounts] = []
+        counts: list[RuleCounts] = []
         for g, part in enumerate(self._parts(view, codes, stream)):
             records = Records(
-                self._weight, part.x, target, donor, self._value, x_by_cell=self._x_by_cell, edits=self._barrier.edits
+                self._weight,
+                part.x,
+                target,
+                donor,
+                self._value,
+                x_by_cell=self._x_by_cell,
+                edits=self._rule_filter.edits,
             )
-            market = make_market(part.rows, part.cells, records)
-            told.append(self._barrier.excluded(part.rows, part.cells, records))
-            greedy = find_partners(market, stream.sub(f"partners {g}"))
+            index = index_donors(part.rows, part.cells, records)
+            counts.append(self._rule_filter.excluded(part.rows, part.cells, records))
+            greedy = find_partners(index, stream.sub(f"partners {g}"))
             chosen = greedy
             if self._recipe.matching == "optimal":
                 costs = Costs(self._recipe.cost, codes, self._swap, self._weight)
-                chosen = match_optimally(market, greedy, costs, stream.sub(f"near {g}"))
+                chosen = match_optimally(index, greedy, costs, stream.sub(f"near {g}"))
             found.append((chosen, greedy))
         chosen, greedy = (_joined([each[which] for each in found]) for which in (0, 1))
-        return self._plan(drawn, chosen, greedy, codes, self._barrier.facts(told))
+        return self._plan(drawn, chosen, greedy, codes, self._rule_filter.facts(counts))
 
     def _codes(self, stream: Stream) -> list[Codes]:
         """Return the swap variables as codes, missing ones imputed where that is asked for."""
@@ -221,7 +227,7 @@ class ControlledDraw:
     ) -> Plan:
         recipe, asked = self._recipe, len(drawn.rows)
         if recipe.strict and len(found.alone):
-            rules = f" The rules, {self._barrier.rules}, leave {len(found.barred):,} of them nobody."
+            rules = f" The rules, {self._rule_filter.rules}, leave {len(found.barred):,} of them nobody."
             raise infeasible(
                 f"{len(found.alone):,} of {asked:,} targets of ControlledSwap have no partner."
                 f"{rules if len(found.barred) else ''}",
@@ -229,12 +235,12 @@ class ControlledDraw:
                 len(found.pairs),
                 hint="Ask for fewer targets, use a coarser boundary, or leave them unswapped with strict=False.",
             )
-        rivals: dict[str, Plan] = {}
+        alternatives: dict[str, Plan] = {}
         facts = self._facts(drawn, found) | about_rules
         if recipe.matching == "optimal":
             costs = Costs(recipe.cost, codes, self._swap, self._weight)
-            rivals["greedy"] = Plan(
-                self._moves(greedy.pairs), data=self._data, asked=asked, aside=recipe.steering_columns
+            alternatives["greedy"] = Plan(
+                self._moves(greedy.pairs), data=self._data, asked=asked, steering_columns=recipe.steering_columns
             )
             facts["cost"] = costs.total(found.pairs)
             facts["greedy"] = {**self._outcome(greedy), "cost": costs.total(greedy.pairs)}
@@ -244,9 +250,12 @@ class ControlledDraw:
             "without partner": found.alone,
             "nobody there": found.lonely,
         }
-        aside = recipe.steering_columns
         return Plan(
-            self._moves(found.pairs), data=self._data, asked=asked, details=Details(facts, rows, rivals), aside=aside
+            self._moves(found.pairs),
+            data=self._data,
+            asked=asked,
+            details=Details(facts, rows, alternatives),
+            steering_columns=recipe.steering_columns,
         )
 
     def _moves(self, pairs: Pairs) -> list[Move]:

@@ -54,7 +54,7 @@ class Found:
     barred: Ints
 
 
-def make_market(rows: Ints, cells: Cells, records: Records) -> kernels.DonorIndex:
+def index_donors(rows: Ints, cells: Cells, records: Records) -> kernels.DonorIndex:
     """Sort donors and targets among some rows; rows come sorted by cell and weight."""
     donors, targets = rows[records.donor[rows]], rows[records.target[rows]]
     cell, weight = cells.cell[donors], records.weight[donors]
@@ -107,16 +107,16 @@ def _starts(*columns: Ints) -> Flags:
     return first
 
 
-def find_partners(market: kernels.DonorIndex, stream: Stream) -> Found:
+def find_partners(index: kernels.DonorIndex, stream: Stream) -> Found:
     """Run the greedy search: rounds of nearest cells, closest weights and smallest biases."""
-    asked, line = kernels.nothing_asked(market), kernels.open_line(market)
-    stock = kernels.open_stock(market)
-    dice = kernels.dice(stream.words(8 * len(market.targets) + 64))
-    crowd = np.zeros(1, dtype=np.int64)
+    asked, line = kernels.nothing_asked(index), kernels.open_line(index)
+    stock = kernels.open_stock(index)
+    dice = kernels.dice(stream.words(8 * len(index.targets) + 64))
+    batch = np.zeros(1, dtype=np.int64)
     rounds, active = 0, len(line.first)
     while active:
         read = int(dice.cursor[0])
-        left = int(kernels.pair_round(active, crowd, asked, line, stock, market, dice))
+        left = int(kernels.pair_round(active, batch, asked, line, stock, index, dice))
         if left < 0:
             # The round begins again, with more words of the same stream.
             dice = kernels.dice(stream.words(2 * len(dice.words)))
@@ -125,17 +125,17 @@ def find_partners(market: kernels.DonorIndex, stream: Stream) -> Found:
         rounds += 1
         active = left
     paired = asked.partner >= 0
-    pairs = np.stack((market.targets[paired], asked.partner[paired]), axis=1)
-    alone, lonely = market.targets[~paired], _lonely(market, market.target_cell[~paired])
-    asked_in_vain = np.flatnonzero(~paired)[~lonely] if market.edits.stay.shape[1] else np.empty(0, dtype=np.int64)
-    barred = [t for t in asked_in_vain.tolist() if kernels.rules_leave_nobody(t, market)]
-    return Found(pairs, asked.bias[paired], alone, alone[lonely], rounds, market.targets[barred])
+    pairs = np.stack((index.targets[paired], asked.partner[paired]), axis=1)
+    alone, lonely = index.targets[~paired], _lonely(index, index.target_cell[~paired])
+    asked_in_vain = np.flatnonzero(~paired)[~lonely] if index.edits.stay.shape[1] else np.empty(0, dtype=np.int64)
+    barred = [t for t in asked_in_vain.tolist() if kernels.rules_leave_nobody(t, index)]
+    return Found(pairs, asked.bias[paired], alone, alone[lonely], rounds, index.targets[barred])
 
 
-def _lonely(market: kernels.DonorIndex, cell: Ints) -> Flags:
+def _lonely(index: kernels.DonorIndex, cell: Ints) -> Flags:
     """Tell in which of these cells' zones no other cell has a donor."""
-    before = market.run_start[market.cell_start]
-    in_zone = before[market.zone_last[cell] + 1] - before[market.zone_first[cell]]
+    before = index.run_start[index.cell_start]
+    in_zone = before[index.zone_last[cell] + 1] - before[index.zone_first[cell]]
     return in_zone == before[cell + 1] - before[cell]
 
 
@@ -183,29 +183,29 @@ def _scaled(codes: Codes, column: Column) -> Floats:
     return (scale / max(float(np.ptp(used)), 1e-300))[codes]
 
 
-def match_optimally(market: kernels.DonorIndex, greedy: Found, costs: Costs, stream: Stream) -> Found:
+def match_optimally(index: kernels.DonorIndex, greedy: Found, costs: Costs, stream: Stream) -> Found:
     """Match as many targets as possible at the least total cost; greedy's own pairs are among the candidates."""
     if not len(greedy.pairs):
         return greedy
-    edges = _candidates(market, greedy, stream)
+    edges = _candidates(index, greedy, stream)
     chosen = edges[_least_cost(edges, costs.of(edges))]
     chosen = chosen[np.argsort(chosen[:, 0], kind="stable")]
-    gap = np.abs((market.weight[chosen[:, 0]] - market.weight[chosen[:, 1]]).astype(np.float64))
-    bias = gap * np.abs(market.x[chosen[:, 0]] - market.x[chosen[:, 1]])
-    alone = np.setdiff1d(market.targets, chosen[:, 0])
+    gap = np.abs((index.weight[chosen[:, 0]] - index.weight[chosen[:, 1]]).astype(np.float64))
+    bias = gap * np.abs(index.x[chosen[:, 0]] - index.x[chosen[:, 1]])
+    alone = np.setdiff1d(index.targets, chosen[:, 0])
     return Found(chosen, bias, alone, greedy.lonely, greedy.rounds, greedy.barred)
 
 
-def _candidates(market: kernels.DonorIndex, greedy: Found, stream: Stream) -> Pairs:
+def _candidates(index: kernels.DonorIndex, greedy: Found, stream: Stream) -> Pairs:
     """List the pairs that may be chosen: target and near donor, each pair once."""
 
     def attempt(words: Words) -> Ints | None:
         dice = kernels.dice(words)
-        near = kernels.near_donors(CELLS_EACH_SIDE, market, dice)
+        near = kernels.near_donors(CELLS_EACH_SIDE, index, dice)
         return None if dice.cursor[1] else near
 
-    near = draw_until_enough(attempt, stream, guess=5 * CELLS_EACH_SIDE * len(market.targets))
-    target = np.repeat(market.targets, near.shape[1])
+    near = draw_until_enough(attempt, stream, guess=5 * CELLS_EACH_SIDE * len(index.targets))
+    target = np.repeat(index.targets, near.shape[1])
     edges = np.stack((target, near.ravel()), axis=1)
     return np.unique(np.concatenate((edges[edges[:, 1] >= 0], greedy.pairs)), axis=0)
 

@@ -24,7 +24,7 @@ from quadrille.params import (
 )
 from quadrille.randomness import Seed
 from quadrille.recipe import Prepared, Recipe
-from quadrille.swap.designed.draw import Design
+from quadrille.swap.designed.draw import DesignedDraw
 from quadrille.swap.designed.problem import problem_of
 
 SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
@@ -178,8 +178,8 @@ class DesignedSwap(Recipe):
 
     def prepare(self, data: Data) -> Prepared:
         """Tabulate the file and find out which cells neighbour which."""
-        ground, never = problem_of(self, data)
-        return Prepared(Design(self, data, ground, never).draw)
+        problem, never = problem_of(self, data)
+        return Prepared(DesignedDraw(self, data, problem, never).draw)
 
     def check(self) -> None:
         """Refuse columns with two parts."""

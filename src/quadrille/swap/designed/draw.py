@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from quadrille import kernels
 from quadrille.data import Data
-from quadrille.kernels import At, Board, read
+from quadrille.kernels.designed.state import Fillers, Rows, State, Treatments
 from quadrille.kernels.designed.treat import (
     BUDGET,
     CAMOUFLAGE_ONLY,
@@ -48,20 +48,19 @@ _NEAR = 3
 """Cells of n to n + 2 records are looked at: so many sizes."""
 
 
-def facts(ground: DesignedProblem, drawn: Drawn) -> dict[str, object]:
+def facts(problem: DesignedProblem, drawn: Drawn) -> dict[str, object]:
     """Account for a draw, in counts only."""
-    board = drawn.board
-    f, g = _counts(ground, drawn)
-    n = ground.task.small
-    status = np.bincount(_outcome(ground, drawn), minlength=max(REASONS) + 1)
+    f, g = _counts(drawn)
+    n = problem.task.small
+    status = np.bincount(_outcome(problem, drawn), minlength=max(REASONS) + 1)
     carried = [
         name
-        for mover, columns in zip(ground.task.movers, ground.task.columns, strict=True)
+        for mover, columns in zip(problem.task.movers, problem.task.columns, strict=True)
         for name in columns
         if name not in mover
     ]
     return {
-        "small_cells": len(ground.small),
+        "small_cells": len(problem.small),
         "camouflaged": int(status[CAMOUFLAGED]),
         "emptied": int(status[EMPTIED]),
         "left": {reason: int(status[code]) for code, reason in REASONS.items() if status[code]},
@@ -69,28 +68,26 @@ def facts(ground: DesignedProblem, drawn: Drawn) -> dict[str, object]:
         "exposed_after": int(np.minimum(f, g)[(g > 0) & (g < n)].sum()),
         "by_size": [_of_size(f, g, size, n) for size in range(1, n)],
         "just_large": [_just_large(f, g, size) for size in range(n, n + _NEAR)],
-        "design_loss": float(kernels.loss_now(board)),
+        "design_loss": float(kernels.loss_now(drawn.state.lattice)),
         "rounds": drawn.rounds,
         **carried_fact(carried),
-        **ground.rules,
+        **problem.rules,
     }
 
 
-def _outcome(ground: DesignedProblem, drawn: Drawn) -> Ints:
+def _outcome(problem: DesignedProblem, drawn: Drawn) -> Ints:
     """Return what became of each small cell: with several tables, moves for one cell may also fill or empty another."""
-    board, n = drawn.board, ground.task.small
-    held = read(board, At.COUNT, int(board.at[At.CELLS]))[ground.small]
-    status = read(board, At.STATUS, len(ground.small))
+    held = drawn.state.lattice.cells["count"][problem.small]
+    status = drawn.state.treatments.small_cells["status"]
     left = np.where(np.isin(status, (CAMOUFLAGED, EMPTIED)), SPOILT, status)
-    return np.where(held >= n, CAMOUFLAGED, np.where(held == 0, EMPTIED, left))
+    return np.where(held >= problem.task.small, CAMOUFLAGED, np.where(held == 0, EMPTIED, left))
 
 
-def _counts(ground: DesignedProblem, drawn: Drawn) -> tuple[Ints, Ints]:
+def _counts(drawn: Drawn) -> tuple[Ints, Ints]:
     """Return the records of the cells of all protected tables, before and after."""
-    board = drawn.board
-    cells, tables = int(board.at[At.CELLS]), int(board.at[At.TABLES])
-    kept: NDArray[np.bool_] = read(board, At.PROTECTED, tables)[read(board, At.OF_TABLE, cells)] > 0
-    return read(board, At.BEFORE, cells)[kept].astype(np.int64), read(board, At.COUNT, cells)[kept]
+    lattice = drawn.state.lattice
+    protected = lattice.cells[lattice.tables["protected"][lattice.cells["table"]] > 0]
+    return protected["before"], protected["count"]
 
 
 def _of_size(f: Ints, g: Ints, size: int, n: int) -> dict[str, object]:
@@ -129,55 +126,52 @@ _UNBOUNDED = 1 << 40
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """The board at the end of a draw, and the rounds of improvement."""
+    """The state at the end of a draw, and the rounds of improvement."""
 
-    board: Board
+    state: State
     rounds: int
 
 
-class Design:
+class DesignedDraw:
     """A designed swap prepared for one file."""
 
-    def __init__(self, recipe: DesignedSwap, data: Data, ground: DesignedProblem, never: NDArray[np.bool_]) -> None:
-        self._recipe, self._data, self._ground = recipe, data, ground
+    def __init__(self, recipe: DesignedSwap, data: Data, problem: DesignedProblem, never: NDArray[np.bool_]) -> None:
+        self._recipe, self._data, self._problem = recipe, data, problem
         rows = np.flatnonzero(~never)
-        order, self._start = sorted_by(ground.base[rows], int(ground.board.at[At.BASES]))
+        order, self._start = sorted_by(problem.base[rows], len(problem.state.lattice.bases))
         self._order = rows[order]
 
     def draw(self, stream: Stream) -> Plan:
         """Draw the plan of a stream."""
         drawn = draw_until_enough(lambda words: self._treat(words, stream), stream.sub("design"), self._guess())
         moves = self._moves(drawn, stream)
-        details = Details(facts(self._ground, drawn))
+        details = Details(facts(self._problem, drawn))
         return Plan(moves, data=self._data, asked=self._recipe.max_pairs, details=details)
 
     def _guess(self) -> int:
         """Guess how many words a draw takes."""
-        steps = self._recipe.n * len(self._ground.small)
+        steps = self._recipe.n * len(self._problem.small)
         return 4096 + 4 * steps * (1 + (ROUNDS if self._recipe.improve else 0))
 
     def _treat(self, words: Words, stream: Stream) -> Drawn | None:
         """Treat the small cells with these words; None when they run out."""
-        recipe, before, dice = self._recipe, self._ground.board, kernels.dice(words)
-        board = before._replace(now=before.now.copy(), value=before.value.copy())
+        recipe, state, dice = self._recipe, kernels.fresh(self._problem.state), kernels.dice(words)
         treatment = TREATMENTS[recipe.treatment]
-        chosen = self._chosen(board, treatment, stream, dice)
+        chosen = self._chosen(state, treatment, stream, dice)
         price = inf if recipe.price is None else recipe.price / self._data.n
         most = _UNBOUNDED if recipe.max_pairs is None else recipe.max_pairs
-        kernels.treat_all(chosen, treatment, price, most, board, dice)
+        kernels.treat_all(chosen, treatment, price, most, state, dice)
         rounds = 0
         if recipe.improve and not dice.cursor[1]:
-            most_rounds = ROUNDS if len(self._ground.small) <= MANY_CELLS else FEW_ROUNDS
-            rounds = kernels.improve(most_rounds, recipe.share == 1, treatment, price, most, board, dice)
-        return None if dice.cursor[1] else Drawn(board, rounds)
+            most_rounds = ROUNDS if len(self._problem.small) <= MANY_CELLS else FEW_ROUNDS
+            rounds = kernels.improve(most_rounds, recipe.share == 1, treatment, price, most, state, dice)
+        return None if dice.cursor[1] else Drawn(state, rounds)
 
-    def _chosen(self, board: Board, treatment: int, stream: Stream, dice: kernels.Dice) -> Ints:
+    def _chosen(self, state: State, treatment: int, stream: Stream, dice: kernels.Dice) -> Ints:
         """Return the small cells to treat: the dearest first, because they have the fewest ways."""
-        size = len(self._ground.small)
+        size = len(self._problem.small)
         price = np.empty(size)
-        sharp = board._replace(real=board.real.copy())
-        sharp.real[board.at[At.SPREAD]] = 0
-        kernels.price_cells(price, treatment, sharp, dice)
+        kernels.price_cells(price, treatment, without_spread(state), dice)
         order = random_order(size, stream.sub("cells"))
         order = order[np.isfinite(price[order])]
         if self._recipe.choose == "cheapest":
@@ -187,7 +181,7 @@ class Design:
 
     def _moves(self, drawn: Drawn, stream: Stream) -> list[Move]:
         """Pair the moves that balance each other and draw the records that make them."""
-        mover, one, other = self._paired(drawn.board, stream)
+        mover, one, other = self._paired(drawn.state, stream)
         bases = np.concatenate((one, other))
 
         def attempt(words: Words) -> Ints | None:
@@ -199,52 +193,55 @@ class Design:
         pairs: Pairs = rows.reshape(2, -1).T
         return [
             Move.exchange(columns, np.ascontiguousarray(pairs[mover == m]))
-            for m, columns in enumerate(self._ground.task.columns)
+            for m, columns in enumerate(self._problem.task.columns)
         ]
 
-    def _paired(self, board: Board, stream: Stream) -> tuple[Ints, Ints, Ints]:
+    def _paired(self, state: State, stream: Stream) -> tuple[Ints, Ints, Ints]:
         """Return mover and base cells of each pair: at random among the moves that balance each other."""
-        needed = _needed(board)
-        if board.at[At.UNLIKES]:
-            return needed[:, 0], needed[:, 1], needed[:, 3]
-        every = np.concatenate((needed[:, :3], _fillers(board)))
-        mover, base, to = every[random_order(len(every), stream.sub("partners"))].T
-        bases = int(board.at[At.BASES])
-        start = read(board, At.BASE_LEVEL, int(board.at[At.MOVERS]), bases)[mover, base].astype(np.int64)
-        klass = read(board, At.CLASS_OF, bases)[base].astype(np.int64)
+        lattice, fillers, treatments = state
+        needed = _needed(treatments)
+        if len(fillers.different):
+            return needed["mover"], needed["base"], needed["partner"]
+        moves = np.stack([needed["mover"], needed["base"], needed["to"]], axis=1)
+        moves = np.concatenate((moves, _fillers(fillers)))
+        mover, base, to = moves[random_order(len(moves), stream.sub("partners"))].T
+        start = lattice.base_levels["level"][mover, base].astype(np.int64)
+        klass = lattice.bases["class_"][base]
         down, low, high = start > to, np.minimum(start, to), np.maximum(start, to)
         order = np.lexsort((down, high, low, klass, mover))
         key, base, down = np.stack((mover, klass, low, high))[:, order], base[order], down[order]
         key, one, other = key[:, ~down], base[~down], base[down]
-        kept = _without_returns(self._ground.rest, key[0], key, one, other)
+        kept = _without_returns(self._problem.rest, key[0], key, one, other)
         gone = np.concatenate((one[~kept], other[~kept]))
         back = np.concatenate((key[3, ~kept], key[2, ~kept]))
-        kernels.take_back(np.tile(key[0, ~kept], 2), gone, back, board)
+        kernels.take_back(np.tile(key[0, ~kept], 2), gone, back, lattice)
         return key[0, kept], one[kept], other[kept]
 
 
-def _needed(board: Board) -> Ints:
-    """List the moves made for small cells: mover, base cell, level, partner."""
-    size, small = int(board.at[At.PATIENTS]), int(board.at[At.SMALL])
-    made = read(board, At.MADE, size)
-    return read(board, At.MOVES, size, small, 4)[np.arange(small)[None, :] < made[:, None]]
+def without_spread(state: State) -> State:
+    """Return the state (not a copy) with the cheapest way taken always, as prices are found."""
+    return state._replace(treatments=state.treatments._replace(spread=0.0))
 
 
-def _fillers(board: Board) -> Ints:
+def _needed(treatments: Treatments) -> Rows:
+    """List the moves made for small cells."""
+    made, most = treatments.small_cells["made"], treatments.moves.shape[1]
+    return treatments.moves[np.arange(most)[None, :] < made[:, None]]
+
+
+def _fillers(fillers: Fillers) -> Ints:
     """List the fillers in use: mover, base cell, level."""
-    blocks, slots = int(board.at[At.BLOCKS]), int(board.at[At.BASE] - board.at[At.UNDER])
-    head = read(board, At.HEAD, int(board.at[At.BUCKETS])).copy()
-    first = read(board, At.BUCKET_FROM, blocks + 1).astype(np.int64)
-    key, under, base = read(board, At.BLOCK_KEY, blocks), read(board, At.UNDER, slots), read(board, At.BASE, slots)
-    found: list[Ints] = [np.empty((0, 3), dtype=np.int64)]
-    bucket = np.flatnonzero(head >= 0)
+    blocks, slots, newest = fillers.blocks, fillers.slots, fillers.buckets["newest"].copy()
+    listed: list[Ints] = [np.empty((0, 3), dtype=np.int64)]
+    bucket = np.flatnonzero(newest >= 0)
     while len(bucket):
-        block = np.searchsorted(first, bucket, side="right") - 1
-        mover = key[block] // int(board.at[At.CLASSES] * board.at[At.LEVELS])
-        found.append(np.stack((mover, base[head[bucket]], bucket - first[block]), axis=1))
-        head[bucket] = under[head[bucket]]
-        bucket = bucket[head[bucket] >= 0]
-    return np.concatenate(found)
+        block = blocks[np.searchsorted(blocks["buckets_to"], bucket, side="right")]
+        mover = block["key"] // (fillers.classes * fillers.levels)
+        filler = slots[newest[bucket]]
+        listed.append(np.stack((mover, filler["base"], bucket - block["buckets_from"]), axis=1))
+        newest[bucket] = filler["older"]
+        bucket = bucket[newest[bucket] >= 0]
+    return np.concatenate(listed)
 
 
 def _without_returns(rest: Ints, mover: Ints, key: Ints, one: Ints, other: Ints) -> NDArray[np.bool_]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,34 @@ from quadrille import kernels
 from quadrille.data import Data, require_columns
 from quadrille.errors import InputError, ParameterError, infeasible
 from quadrille.expressions import Rules
-from quadrille.kernels import At, Board, lay_out
+from quadrille.kernels.designed.fillers import CLOSED
 from quadrille.kernels.designed.neighbours import CHI_SQUARE, HELLINGER, TOTAL_VARIATION
+from quadrille.kernels.designed.state import (
+    BaseCell,
+    BaseLevel,
+    Block,
+    Bucket,
+    Cell,
+    Entry,
+    Filler,
+    Fillers,
+    Lattice,
+    NeededMove,
+    Neighbour,
+    Option,
+    Place,
+    Progress,
+    Rows,
+    SmallCell,
+    State,
+    Step,
+    Stock,
+    Table,
+    Totals,
+    Treatments,
+    row,
+    rows,
+)
 from quadrille.measure.base import Address
 from quadrille.recipe import carried, refuse_fixed
 from quadrille.swap.controlled.frame import flags_of
@@ -26,8 +52,15 @@ if TYPE_CHECKING:
     from quadrille.swap.designed import DesignedSwap
 
 
+Floats = NDArray[np.float64]
+_MOST_BUCKETS = 1 << 26
+_ROOM = 512
+_HEAPS = 1 << 25
+_OPTIONS = 4096
+
+
 @dataclass(frozen=True, eq=False)
-class Limits:
+class RuleFilter:
     """The rules, and for each mover which records they keep from which values; nothing where there are no rules."""
 
     rules: Rules
@@ -35,7 +68,7 @@ class Limits:
     forbidden: tuple[Forbidden, ...]
 
     @classmethod
-    def of(cls, rules: Rules, movers: Sequence[tuple[str, ...]], columns: Sequence[tuple[str, ...]]) -> Limits:
+    def of(cls, rules: Rules, movers: Sequence[tuple[str, ...]], columns: Sequence[tuple[str, ...]]) -> RuleFilter:
         """Find out what the rules forbid; `movers` are the columns that decide the level, `columns` all that move."""
         for seen, moved in zip(movers, columns, strict=True):
             for name in moved:
@@ -50,38 +83,29 @@ class Limits:
     @property
     def patterns(self) -> list[tuple[Ints, int]]:
         """What records are to the rules, mover by mover: a further division of the base cells."""
-        return [(each.pattern, len(each.creates)) for each in self.forbidden]
+        return [(forbidden.pattern, len(forbidden.creates)) for forbidden in self.forbidden]
 
-    def arrays(self, leader: Ints, level: Ints, levels: int) -> dict[At, NDArray[np.int64]]:
-        """Lay out the patterns of base cells and levels, and which levels a pattern must not take."""
-        movers, most = len(self.forbidden), max((len(each.creates) for each in self.forbidden), default=0)
-        pattern = np.zeros((movers, len(leader)), dtype=np.int64)
-        of_level = np.zeros((movers, levels), dtype=np.int64)
-        table = np.zeros((movers, most, most), dtype=np.int64)
-        for m, each in enumerate(self.forbidden):
-            pattern[m] = each.pattern[leader]
+    def tables(self, leader: Ints, level: Ints, levels: int) -> tuple[Ints, Ints, NDArray[np.bool_]]:
+        """Return, by mover, the patterns of base cells and of levels, and which patterns one must not take."""
+        most = max((count for _, count in self.patterns), default=0)
+        pattern = np.zeros_like(level)
+        of_level = np.zeros((len(level), levels), dtype=np.int64)
+        table = np.zeros((len(level), most, most), dtype=np.bool_)
+        for m, (forbidden, size) in enumerate(zip(self.forbidden, (count for _, count in self.patterns), strict=True)):
+            pattern[m] = forbidden.pattern[leader]
             of_level[m, level[m]] = pattern[m]
-            table[m, : len(each.creates), : len(each.creates)] = each.creates
-        return {At.PATTERN: pattern, At.LEVEL_PATTERN: of_level, At.FORBIDDEN: table}
+            table[m, :size, :size] = forbidden.creates
+        return pattern, of_level, table
 
-    def told(self, leader: Ints, level: Ints, klass: Ints, unlike: Ints, records: Ints) -> list[RuleCounts]:
+    def counts(self, leader: Ints, level: Ints, class_: Ints, different: Ints, records: Ints) -> list[RuleCounts]:
         """Count the pairs of records that may be paired, but for the rules, and that the rules exclude."""
-        found: list[RuleCounts] = []
+        counts: list[RuleCounts] = []
         for m, moved in enumerate(self.columns if self.rules else ()):
             about = self.rules.about(moved)
             edits = about.edits(moved).take(leader)
-            pairs = Candidates(klass, [level[m], *unlike], records, records, both=True)
-            found.append(count_pairs(about, moved, edits, pairs))
-        return found
-
-
-Floats = NDArray[np.float64]
-Arrays = dict[At, NDArray[Any]]
-_MOST_BUCKETS = 1 << 26
-_ROOM = 512
-_HEAPS = 1 << 25
-_OPTIONS = 4096
-_STEP_WIDTH = 6
+            pairs = Candidates(class_, [level[m], *different], records, records, both=True)
+            counts.append(count_pairs(about, moved, edits, pairs))
+        return counts
 
 
 class View(NamedTuple):
@@ -110,13 +134,13 @@ class Task(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class DesignedProblem:
-    """The board before anything has moved, and what leads back to the records.
+    """The state before anything has moved, and what leads back to the records.
 
     `base` is the base cell of each record, `small` the small cells, and `rest[m]` numbers what a base cell is without
-    mover m. `rules` is what a plan tells of its plausibility rules.
+    mover m. `rules` is what a plan reports of its plausibility rules.
     """
 
-    board: Board
+    state: State
     task: Task
     base: Ints
     small: Ints
@@ -139,35 +163,51 @@ class _Cells:
         return _Cells({name: (codes[places], size) for name, (codes, size) in self.codes.items()}, len(places))
 
 
-class _Table:
-    """The cells of one table and who neighbours whom in each mover."""
+class _Bases(NamedTuple):
+    """The base cells: their columns, records and weight, class, and the levels of each mover."""
 
-    def __init__(self, every: _Cells, view: View, movers: Sequence[tuple[str, ...]], level: Ints, levels: int) -> None:
-        self.cell, self.cells = every.ids(view.variables)
-        leader = _leaders(self.cell, self.cells)
-        inside, shape = every.at(leader), (len(movers), self.cells)
-        self.as_level = np.zeros((len(movers), levels), dtype=np.int64)
-        self.level, self.group = np.empty(shape, np.int64), np.empty(shape, np.int64)
-        self.size, self.members = np.empty(shape, np.int64), np.empty(shape, np.int64)
+    cells: _Cells
+    records: Ints
+    weight: Floats
+    class_: Ints
+    classes: int
+    level: Ints
+    """[mover, base cell]."""
+    levels: list[int]
+    """[mover]: how many."""
+
+
+class _Table:
+    """The cells of one table and who neighbours whom in each mover; cells are numbered from `offset`."""
+
+    def __init__(self, bases: _Bases, view: View, movers: Sequence[tuple[str, ...]], offset: int) -> None:
+        cell, self.cells = bases.cells.ids(view.variables)
+        leader = _leaders(cell, self.cells)
+        inside, shape = bases.cells.at(leader), (len(movers), self.cells)
+        self.cell_of = cell + offset
+        self.seen_level = np.zeros((len(movers), max(bases.levels)), dtype=np.int64)
+        self.places, self.neighbours = rows(Place, shape), rows(Neighbour, shape)
         for m, mover in enumerate(movers):
             part = [name for name in mover if name in view.variables]
-            seen = level[m] if len(part) == len(mover) else every.ids(part)[0]
-            self.as_level[m, level[m]] = seen
-            self.level[m] = seen[leader]
+            seen = bases.level[m] if len(part) == len(mover) else bases.cells.ids(part)[0]
+            self.seen_level[m, bases.level[m]] = seen
+            level = seen[leader]
             rest, groups = inside.ids([name for name in view.variables if name not in mover])
-            size = np.bincount(rest, minlength=groups)
-            self.members[m] = np.lexsort((self.level[m], rest))
-            self.size[m] = size[rest]
-            self.group[m] = (np.cumsum(size) - size)[rest]
+            order, size = np.lexsort((level, rest)), np.bincount(rest, minlength=groups)
+            # A neighbourhood is a stretch of the mover's row of neighbours: the cells that are alike in the rest.
+            first = offset + np.cumsum(size) - size
+            for name, values in (("level", level), ("first", first[rest]), ("size", size[rest])):
+                self.places[name][m] = values
+            self.neighbours["level"][m], self.neighbours["cell"][m] = level[order], order + offset
 
 
-def build(data: Data, task: Task, never: NDArray[np.bool_], limits: Limits) -> DesignedProblem:
-    """Tabulate a file once, find the neighbours of all cells, and lay out the board."""
+def build(data: Data, task: Task, never: NDArray[np.bool_], rule_filter: RuleFilter) -> DesignedProblem:
+    """Tabulate a file once, find the neighbours of all cells, and lay out the state."""
     names = tuple(dict.fromkeys([*(v for view in task.views for v in view.variables), *task.same, *task.different]))
     columns = [data.coded(name, purpose="DesignedSwap") for name in names]
-    base, count = group_ids([*((column.values, column.size) for column in columns), *limits.patterns], data.n)
+    base, count = group_ids([*((column.values, column.size) for column in columns), *rule_filter.patterns], data.n)
     leader = _leaders(base, count)
-    every = _Cells(
+    cells = _Cells(
         {
             name: (column.values[leader].astype(np.int64), column.size)
             for name, column in zip(names, columns, strict=True)
@@ -178,16 +218,20 @@ def build(data: Data, task: Task, never: NDArray[np.bool_], limits: Limits) -> D
     weight = records.astype(np.float64)
     if data.ticks is not None:
         weight = np.bincount(base, weights=data.ticks.values, minlength=count) / data.ticks.per_unit
-    rest = np.stack([every.ids([name for name in names if name not in mover])[0] for mover in task.movers])
-    sizes, arrays = _lattice(every, task, records, weight)
-    level = arrays[At.BASE_LEVEL]
-    arrays |= limits.arrays(leader, level, sizes[At.LEVELS])
-    sizes[At.PATTERNS] = arrays[At.FORBIDDEN].shape[-1]
-    arrays[At.FREE] = records - np.bincount(base[never], minlength=count)
-    small = _small_cells(arrays, task.small)
-    _add_start(sizes, arrays, small, task)
-    told = limits.told(leader, level, arrays[At.CLASS_OF], arrays[At.UNLIKE], records)
-    return DesignedProblem(lay_out(sizes, arrays), task, base, small, rest, rules_facts(limits.rules, told))
+    numbered = [cells.ids(mover) for mover in task.movers]
+    level, levels = np.stack([ids for ids, _ in numbered]), [size for _, size in numbered]
+    bases = _Bases(cells, records, weight, *cells.ids(task.same), level, levels)
+    different = np.array([cells.ids([name])[0] for name in task.different], dtype=np.int64).reshape(-1, count)
+    counts = rule_filter.counts(leader, level, bases.class_, different, records)
+    lattice, bases_of = _lattice(bases, task, rule_filter.tables(leader, level, max(levels)))
+    lattice.bases["free"] -= np.bincount(base[never], minlength=count)
+    small = _small_cells(lattice)
+    lattice.totals["exposed"] = lattice.cells["before"][small].sum()
+    state = State(
+        lattice, _fillers(bases, different, 2 * task.small * (len(small) + 2)), _treatments(task, small, bases_of)
+    )
+    rest = np.stack([cells.ids([name for name in names if name not in mover])[0] for mover in task.movers])
+    return DesignedProblem(state, task, base, small, rest, rules_facts(rule_filter.rules, counts))
 
 
 def _leaders(ids: Ints, count: int) -> Ints:
@@ -197,11 +241,12 @@ def _leaders(ids: Ints, count: int) -> Ints:
     return leader
 
 
-def _small_cells(arrays: Arrays, n: int) -> Ints:
+def _small_cells(lattice: Lattice) -> Ints:
     """Return the small cells of the protected tables; refuse a file without any cell that can give a record."""
-    protected = arrays[At.PROTECTED][arrays[At.OF_TABLE]] > 0
-    small = np.flatnonzero(protected & (arrays[At.BEFORE] < n))
-    if len(small) and int(arrays[At.BEFORE][protected].max()) <= n:
+    n, before = lattice.n, lattice.cells["before"]
+    protected = lattice.tables["protected"][lattice.cells["table"]] > 0
+    small = np.flatnonzero(protected & (before < n))
+    if len(small) and int(before[protected].max()) <= n:
         raise infeasible(
             f"No cell of the protected tables has more than n = {n} records, so none can give one without becoming "
             "small itself. Lower 'n', or protect a table of fewer variables.",
@@ -212,124 +257,112 @@ def _small_cells(arrays: Arrays, n: int) -> Ints:
     return small
 
 
-def _lattice(every: _Cells, task: Task, records: Ints, weight: Floats) -> tuple[dict[At, int], Arrays]:
-    """Return the sizes and arrays of the lattice."""
-    found = [every.ids(mover) for mover in task.movers]
-    level, levels = np.stack([ids for ids, _ in found]), [size for _, size in found]
-    klass, classes = every.ids(task.same)
-    tables = [_Table(every, view, task.movers, level, max(levels)) for view in task.views]
-    offset = np.cumsum([0, *(table.cells for table in tables)])
-    cell = np.stack([table.cell + first for table, first in zip(tables, offset[:-1], strict=True)])
-    cells = int(offset[-1])
-    arrays: Arrays = {
-        At.CELL_OF: cell,
-        At.BEFORE: np.bincount(cell.ravel(), weights=np.tile(records, len(tables)), minlength=cells).astype(np.int64),
-        At.LEVEL: _joined(tables, "level", 0 * offset),
-        At.GROUP: _joined(tables, "group", offset),
-        At.SIZE: _joined(tables, "size", 0 * offset),
-        At.MEMBERS: _joined(tables, "members", offset),
-        At.AS_LEVEL: np.stack([table.as_level for table in tables]),
-        At.OF_TABLE: np.repeat(np.arange(len(tables)), np.diff(offset)),
-        At.PROTECTED: np.array([view.protected for view in task.views], dtype=np.int64),
-        At.LOSS: np.array([view.loss for view in task.views]),
-        At.FIRST_BASE: np.concatenate(([0], np.cumsum(np.bincount(cell.ravel(), minlength=cells)))),
-        At.BASES_OF: np.argsort(cell, axis=1, kind="stable"),
-        At.BASE_LEVEL: level,
-        At.CLASS_OF: klass,
-        At.UNLIKE: np.array([every.ids([name])[0] for name in task.different], dtype=np.int64),
-        At.WEIGHT_BEFORE: np.bincount(cell.ravel(), weights=np.tile(weight, len(tables)), minlength=cells),
-        At.MEAN: weight / records,
-        At.IMPORTANCE: np.array([view.importance for view in task.views], dtype=np.float64),
-        At.TOTAL: np.full(len(tables), weight.sum()),
-        At.SPREAD: np.array([task.spread]),
-    }
-    blocks = _add_blocks(arrays, level, levels, klass, classes)
-    sizes = {
-        At.SMALL: task.small,
-        At.TABLES: len(tables),
-        At.CELLS: cells,
-        At.BASES: every.count,
-        At.MOVERS: len(task.movers),
-        At.LEVELS: max(levels),
-        At.CLASSES: classes,
-        At.UNLIKES: len(task.different),
-        At.BLOCKS: blocks,
-        At.BUCKETS: int(arrays[At.BUCKET_FROM][-1]),
-    }
-    return sizes, arrays
+def _lattice(bases: _Bases, task: Task, rules: tuple[Ints, Ints, NDArray[np.bool_]]) -> tuple[Lattice, Ints]:
+    """Return the lattice with nothing moved, and the base cells of each cell, table after table."""
+    tables: list[_Table] = []
+    for view in task.views:
+        tables.append(_Table(bases, view, task.movers, sum(table.cells for table in tables)))
+    cell_of = np.stack([table.cell_of for table in tables])
+    sizes = [table.cells for table in tables]
+    count = sum(sizes)
+
+    ends = np.cumsum(np.bincount(cell_of.ravel(), minlength=count))
+    records, weight = (
+        np.bincount(cell_of.ravel(), weights=np.tile(values, len(tables)), minlength=count)
+        for values in (bases.records, bases.weight)
+    )
+    pattern, level_pattern, forbidden = rules
+    lattice = Lattice(
+        n=task.small,
+        tables=rows(
+            Table,
+            len(tables),
+            protected=[view.protected for view in task.views],
+            loss=[view.loss for view in task.views],
+            importance=[view.importance for view in task.views],
+            total=bases.weight.sum(),
+        ),
+        cells=rows(
+            Cell,
+            count,
+            table=np.repeat(np.arange(len(tables)), sizes),
+            before=records,
+            weight_before=weight,
+            count=records,
+            weight=weight,
+            bases_from=np.append(0, ends[:-1]),
+            bases_to=ends,
+        ),
+        bases=rows(
+            BaseCell,
+            bases.cells.count,
+            class_=bases.class_,
+            mean_weight=bases.weight / bases.records,
+            free=bases.records,
+        ),
+        cell_of=cell_of.astype(np.int32),
+        seen_level=np.stack([table.seen_level for table in tables]).astype(np.int32),
+        base_levels=rows(BaseLevel, bases.level.shape, level=bases.level, pattern=pattern),
+        places=np.concatenate([table.places for table in tables], axis=1),
+        neighbours=np.concatenate([table.neighbours for table in tables], axis=1),
+        level_pattern=level_pattern.astype(np.int32),
+        forbidden=forbidden,
+        totals=row(Totals),
+    )
+    return lattice, np.argsort(cell_of, axis=1, kind="stable").ravel()
 
 
-def _joined(tables: Sequence[_Table], name: str, offset: Ints) -> Ints:
-    parts = [getattr(table, name) + first for table, first in zip(tables, offset, strict=False)]
-    return np.concatenate(parts, axis=1)
+def _blocks(bases: _Bases) -> tuple[Rows, Ints]:
+    """Sort the base cells by class and level for each mover, and number the buckets; return also the base cells."""
+    by_block: list[Ints] = []
+    blocks: list[Rows] = []
+    for m, level in enumerate(bases.level):
+        key = (m * bases.classes + bases.class_) * max(bases.levels) + level
+        by_block.append(np.argsort(key, kind="stable"))
+        distinct, first = np.unique(key[by_block[-1]], return_index=True)
+        end = np.append(first[1:], len(level))
+        blocks.append(rows(Block, len(distinct), key=distinct, first=first, end=end, buckets_to=bases.levels[m]))
+    made = np.concatenate(blocks)
+    buckets = made["buckets_to"].copy()  # so far the number of each block's own
+    made["buckets_to"] = np.cumsum(buckets)
+    made["buckets_from"] = made["buckets_to"] - buckets
+    return made, np.stack(by_block)
 
 
-def _add_blocks(arrays: Arrays, level: Ints, levels: list[int], klass: Ints, classes: int) -> int:
-    """Sort the base cells by class and level for each mover, and number the buckets; return the number of blocks."""
-    order: list[Ints] = []
-    keys: list[Ints] = []
-    first: list[Ints] = []
-    buckets: list[Ints] = []
-    for m, own in enumerate(level):
-        key = (m * classes + klass) * max(levels) + own
-        order.append(np.argsort(key, kind="stable"))
-        distinct, begin = np.unique(key[order[-1]], return_index=True)
-        keys.append(distinct)
-        first.append(begin)
-        buckets.append(np.full(len(distinct), levels[m]))
-    each = np.concatenate(buckets)
-    if int(each.sum()) > _MOST_BUCKETS:
+def _fillers(bases: _Bases, different: Ints, slots: int) -> Fillers:
+    """Return the moves there are to choose from, with none in use, and room for `slots` of them."""
+    blocks, by_block = _blocks(bases)
+    buckets = int(blocks["buckets_to"][-1])
+    if buckets > _MOST_BUCKETS:
         raise ParameterError(
             "The variables of DesignedSwap have too many levels for so many classes of 'same'. "
             "Name fewer columns in 'same', or leave out the swap variable with the most levels."
         )
-    arrays[At.ORDER] = np.stack(order)
-    arrays[At.BLOCK_KEY] = np.concatenate(keys)
-    arrays[At.BLOCK_FROM] = np.concatenate(first)
-    arrays[At.BLOCK_TO] = np.concatenate([np.append(begin[1:], level.shape[1]) for begin in first])
-    arrays[At.BUCKET_FROM] = np.concatenate(([0], np.cumsum(each)))
-    return len(each)
+    widest = int(kernels.room_for(int((blocks["end"] - blocks["first"]).max()), _ROOM))
+    return Fillers(
+        classes=bases.classes,
+        levels=max(bases.levels),
+        room=_ROOM,
+        blocks=blocks,
+        by_block=by_block.astype(np.int32),
+        different=different.astype(np.int32),
+        buckets=rows(Bucket, buckets, length=CLOSED, newest=-1, limit=inf),
+        heap=rows(Entry, max(min(_HEAPS, widest * buckets), widest)),
+        slots=rows(Filler, slots, older=np.arange(1, slots + 1)),
+        stock=row(Stock),
+    )
 
 
-def _add_start(sizes: dict[At, int], arrays: Arrays, small: Ints, task: Task) -> None:
-    """Add the state in which nothing has moved, and room for fillers, options and steps."""
-    buckets, tables = sizes[At.BUCKETS], sizes[At.TABLES]
-    widest = int((arrays[At.BLOCK_TO] - arrays[At.BLOCK_FROM]).max())
-    widest = int(kernels.room_for(widest, _ROOM))
-    heaps = max(min(_HEAPS, widest * buckets), widest)
-    slots = 2 * task.small * (len(small) + 2)
-    sizes |= {At.PATIENTS: len(small), At.HEAP_SIZE: heaps, At.ROOM: _ROOM, At.OPTIONS: _OPTIONS}
-    nothing = np.zeros(1, dtype=np.int64)
-    arrays |= {
-        At.CELL: small,
-        At.COUNT: arrays[At.BEFORE],
-        At.EXPOSED: arrays[At.BEFORE][small].sum(keepdims=True),
-        At.MOVED: nothing,
-        At.MARK_EXPOSED: nothing,
-        At.HEAP_USED: nothing,
-        At.UNUSED_SLOT: nothing,
-        At.LOGGED: nothing,
-        At.DEATHS: nothing,
-        At.DIED: np.zeros(kernels.DEATHS_KEPT, dtype=np.int64),
-        At.LENGTH: np.full(buckets, -1),
-        At.HEAP_AT: np.zeros(buckets, dtype=np.int64),
-        At.HEAD: np.full(buckets, -1),
-        At.HEAP: np.zeros(heaps, dtype=np.int64),
-        At.UNDER: np.arange(1, slots + 1),
-        At.BASE: np.zeros(slots, dtype=np.int64),
-        At.STATUS: np.zeros(len(small), dtype=np.int64),
-        At.MADE: np.zeros(len(small), dtype=np.int64),
-        At.MOVES: np.zeros((len(small), task.small, 4), dtype=np.int64),
-        At.MAY_MOVE: np.zeros((_OPTIONS, 3), dtype=np.int64),
-        At.LOG: np.zeros((16 * task.small + 64, _STEP_WIDTH), dtype=np.int64),
-        At.WEIGHT: arrays[At.WEIGHT_BEFORE],
-        At.SUM: np.zeros(tables),
-        At.SLOPE: np.zeros(tables),
-        At.MARK_SUM: np.zeros(tables),
-        At.LIMIT: np.full(buckets, inf),
-        At.PRICE: np.zeros(heaps),
-        At.MAY_COST: np.zeros(_OPTIONS),
-    }
+def _treatments(task: Task, small: Ints, bases_of: Ints) -> Treatments:
+    return Treatments(
+        spread=float(task.spread),
+        bases_of=bases_of.astype(np.int32),
+        small_cells=rows(SmallCell, len(small), cell=small),
+        moves=rows(NeededMove, (len(small), task.small)),
+        options=rows(Option, _OPTIONS),
+        log=rows(Step, 16 * task.small + 64),
+        progress=row(Progress),
+    )
 
 
 LOSSES = {
@@ -352,8 +385,8 @@ def problem_of(recipe: DesignedSwap, data: Data) -> tuple[DesignedProblem, NDArr
     views = _views(recipe, data, protected)
     task = Task(views, movers, columns, tuple(recipe.same), tuple(recipe.different), recipe.n, recipe.spread)
     never = flags_of(data, recipe.never, "never", "DesignedSwap")
-    limits = Limits.of(Rules.of(data, recipe.rules, "DesignedSwap"), movers, columns)
-    return build(data, task, never, limits), never
+    rule_filter = RuleFilter.of(Rules.of(data, recipe.rules, "DesignedSwap"), movers, columns)
+    return build(data, task, never, rule_filter), never
 
 
 def _tables(recipe: DesignedSwap, data: Data) -> list[tuple[str, ...]]:
