@@ -109,8 +109,11 @@ def test_standard_errors_are_those_of_the_design_and_grow_with_the_change(seed: 
     data = school(seed, 200)
     found = before_after(data, swap(data, pairs=20), stratum="h", psu="p")
     for e in found.estimates:
+        if e.se_before is None or e.after is None:  # too few records of a rare category have a value
+            assert e.reason and e.n < 10 and e.se_ratio is None
+            continue
         assert e.se_before == pytest.approx(oracle_se(data, e.variable, e.category, e.outcome), rel=1e-6)
-        assert e.before is not None and e.after is not None and e.se_after is not None and e.se_before is not None
+        assert e.before is not None and e.se_after is not None and e.se_ratio is not None
         assert e.se_after == pytest.approx(np.sqrt(e.se_before**2 + (e.after - e.before) ** 2), rel=1e-12)
         assert e.se_ratio == pytest.approx(e.se_after / e.se_before, rel=1e-12)
         assert e.se_ratio >= 1
@@ -122,7 +125,9 @@ def test_flags_follow_their_limits(seed: int, min_cell: int, relative: float, ra
     data = school(seed, 150)
     found = before_after(data, swap(data), min_cell=min_cell, relative=relative, se_ratio=ratio)
     for e in found.estimates:
-        assert e.before is not None and e.after is not None
+        if e.before is None or e.after is None:
+            assert e.reason and e.n < 10 and not e.flagged
+            continue
         gap = abs(e.after - e.before) / abs(e.before)
         assert e.differs == (gap > relative and e.n > min_cell)
         assert e.se_high == (None if e.se_ratio is None else e.se_ratio > ratio)
