@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -280,3 +281,13 @@ def test_the_class_that_the_guide_for_contributors_shows_is_a_method(
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["account"]["asked"] == 9
     sys.modules.pop("shown")
+
+
+@pytest.mark.usefixtures("outside")  # which forgets the class afterwards
+def test_a_parameter_that_is_not_declared_is_an_option_all_the_same(run: Run) -> None:
+    @dataclass(frozen=True)
+    class PlainSwap(qd.RandomSwap):
+        number: int = 3
+
+    shown = run("swap --method PlainSwap --help")
+    assert shown.exit_code == 0 and "--number VALUE" in shown.stdout and "The parameter number." in shown.stdout

@@ -220,7 +220,7 @@ def _type_of(param: Param) -> Any:
 def _help(param: Param) -> str:
     """Return in one line what a parameter means, and what holds without it."""
     default: object = "" if param.required or param.switch is not None else param.otherwise or param.default
-    text = ("do not " if param.switch is False else "") + _first_clause(param.help)
+    text = ("do not " if param.switch is False else "") + _first_clause(param.help or f"the parameter {param.name}")
     shown = f" [default: {default}]" if default not in ("", None, (), {}) else ""
     listed = text.replace(",", " ").split()[0] in getattr(param, "words", ())  # words are typed as they stand
     return f"{text if listed else text[:1].upper() + text[1:]}.{shown}"
