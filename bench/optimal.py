@@ -30,7 +30,7 @@ def main() -> None:
                 plan = ControlledSwap(swap, targets=targets, matching="optimal", seed=seed).plan(data)
                 assert plan.details is not None
                 facts, greedy = plan.details.facts, plan.details.facts["greedy"]
-                for side, found, known in ((0, plan, facts), (1, plan.details.rivals["greedy"], greedy)):
+                for side, found, known in ((0, plan, facts), (1, plan.details.alternatives["greedy"], greedy)):
                     sums[side] += [known["cost"], known["bias"], *evaluator.score(found).values()]
             ratios = " | ".join(f"{ratio:.2f}" for ratio in sums[0] / sums[1])
             sys.stdout.write(f"| {', '.join(swap)} | {targets:g} | {ratios} |\n")

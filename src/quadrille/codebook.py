@@ -353,7 +353,14 @@ def _variable(name: str, table: object, where: str) -> Variable:
         if key not in known:
             raise unknown_name("setting", key, known, where=place)
         listed[key] = _setting(key, value, place)
+        if key in (*_LISTS, *_PAIRS) and _holds_nan(listed[key]):
+            raise InputError(f"{place}: '{key}' holds nan, which is no value. Leave it out: an empty field is missing.")
     return Variable(name, **listed)
+
+
+def _holds_nan(value: object) -> bool:
+    """Whether a value, or one in lists of values, is not a number though its type is."""
+    return any(map(_holds_nan, cast("tuple[object, ...]", value))) if isinstance(value, tuple) else value != value
 
 
 def _setting(key: str, value: object, place: str) -> object:

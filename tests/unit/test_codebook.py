@@ -139,3 +139,9 @@ def test_a_codebook_file_is_read_and_errors_name_the_file(tmp_path: Path) -> Non
         Codebook.read(tmp_path / "gone.toml")
     with pytest.raises(InputError, match="Is a directory"):
         Codebook.read(tmp_path)
+
+
+@pytest.mark.parametrize("setting", ["categories = [nan]", "missing = [1.5, nan]", 'labelled = [[nan, "half"]]'])
+def test_nan_is_no_value_of_a_codebook(setting: str) -> None:
+    with pytest.raises(qd.QuadrilleError, match="holds nan, which is no value. Leave it out"):
+        qd.Codebook.from_toml(f'[columns.Age]\nkind = "ordinal"\n{setting}\n')

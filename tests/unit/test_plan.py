@@ -102,7 +102,7 @@ def brute_account(case: Case) -> dict[str, int]:
     return {
         "n": case.data.n,
         "asked": case.recipe.count(case.data.n),
-        "pairs": sum(len(move.pairs) for move in case.plan.moves),
+        "pairs": sum(len(move.pairs) for move in case.plan.moves) if case.plan.pairs is None else len(case.plan.pairs),
         "records": len({row for move in case.plan.moves for row in move.pairs.ravel().tolist()}),
         "changed": sum(a != b for a, b in zip(was, now, strict=True)),
         "false_swaps": false,
