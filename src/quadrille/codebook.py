@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
@@ -25,6 +26,7 @@ Value = str | int | float | bool
 KINDS: tuple[str, ...] = get_args(Kind)
 ROLES: tuple[str, ...] = get_args(Role)
 PROGRAMS = ("spss", "stata", "sas")
+_LARGEST = 10**300
 _LISTS = ("categories", "labels", "missing", "missing_labels")
 _PAIRS = ("missing_ranges", "labelled")
 _NOT_KEYS = frozenset({"id", "weight", "stratum", "unit", "outcome"})
@@ -353,14 +355,16 @@ def _variable(name: str, table: object, where: str) -> Variable:
         if key not in known:
             raise unknown_name("setting", key, known, where=place)
         listed[key] = _setting(key, value, place)
-        if key in (*_LISTS, *_PAIRS) and _holds_nan(listed[key]):
-            raise InputError(f"{place}: '{key}' holds nan, which is no value. Leave it out: an empty field is missing.")
+        if key in (*_LISTS, *_PAIRS) and _unusable(listed[key]):
+            raise InputError(f"{place}: '{key}' holds nan, or a number beyond 10^300, which is no value. Leave it out.")
     return Variable(name, **listed)
 
 
-def _holds_nan(value: object) -> bool:
-    """Whether a value, or one in lists of values, is not a number though its type is."""
-    return any(map(_holds_nan, cast("tuple[object, ...]", value))) if isinstance(value, tuple) else value != value
+def _unusable(value: object) -> bool:
+    """Whether a value, or one in lists of values, is a number that no column of numbers holds."""
+    if isinstance(value, tuple):
+        return any(map(_unusable, cast("tuple[object, ...]", value)))
+    return isnan(value) if isinstance(value, float) else isinstance(value, int) and abs(value) > _LARGEST
 
 
 def _setting(key: str, value: object, place: str) -> object:
