@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from quadrille.codebook import KINDS, ROLES, Codebook, Value, Variable
-from quadrille.errors import InputError, QuadrilleError
+from quadrille.errors import InputError, ParameterError, QuadrilleError
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=6)
 VALUES: st.SearchStrategy[list[Value]] = st.one_of(
