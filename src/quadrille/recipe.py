@@ -13,9 +13,9 @@ from typing import Any, ClassVar, NamedTuple, Self, cast
 import numpy as np
 
 from quadrille import kernels
-from quadrille.data import Data, Rows, require_data
+from quadrille.data import Data, Rows, require_columns, require_data
 from quadrille.errors import InputError, ParameterError, infeasible, unknown_name
-from quadrille.params import Param, declared, object_schema
+from quadrille.params import Param, RuleList, declared, object_schema
 from quadrille.plan import Plan
 from quadrille.randomness import Stream, Words, draw_until_enough
 
@@ -124,6 +124,13 @@ class Recipe(ABC):
     def check(self) -> None:  # noqa: B027  # most methods have nothing to add
         """Refuse parameters that do not go together; each by itself has been checked."""
 
+    def check_columns(self, data: Data) -> None:
+        """Refuse columns that the data lack, and to swap what must stay with its record."""
+        for name, columns in self.columns().items():
+            if self.params()[name].kind != RuleList.kind:  # a rule says itself where its fault is
+                require_columns(data, columns, f"'{name}' of {type(self).__name__}")
+        refuse_fixed(data, sorted(self.moved(self.parameters())))
+
     @abstractmethod
     def prepare(self, data: Data) -> Prepared:
         """Check the parameters against the data and do all work that does not depend on the seed."""
@@ -170,6 +177,7 @@ class Recipe(ABC):
         kept, design = require_data(data, type(self).__name__).prepared, self.design_json()
         prepared = kept.get(design)
         if not isinstance(prepared, Prepared):
+            self.check_columns(data)
             prepared = self.prepare(data)
             while len(kept) >= _KEPT:
                 kept.pop(next(iter(kept)), None)

@@ -50,6 +50,9 @@ def check_recipe(recipe: Recipe, data: Data) -> Plan:
     _law(recipe.prepare(data).draw(recipe.stream()) == plan, "a fresh preparation draws another plan")
     _law(recipe.plan(data) == plan, "a second draw gives another plan")
     _law(len(set(plan.columns)) == len(plan.columns), "a column is in two moves")
+    fixed = [name for name in plan.columns if data.codebook[name].role == "id"]
+    _law(not fixed, "an identifier moves")
+    _law(data.weight not in plan.columns or "weight" in recipe.params(), "the weight moves, and no parameter says so")
     after = plan.apply(data)
     for move in plan.moves:
         _check_move(move, data)

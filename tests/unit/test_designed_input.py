@@ -128,7 +128,7 @@ def test_a_column_that_is_not_there_is_named_with_the_parameter(parameter: str, 
 
 
 def test_columns_that_must_move_together_must_be_swapped_and_stand_in_one_set() -> None:
-    assert "'nosuch', which is not a swap variable" in message(ParameterError, together=[["A", "nosuch"]])
+    assert "no column 'nosuch' in 'together' of DesignedSwap" in message(InputError, together=[["A", "nosuch"]])
     assert "'B', which is not a swap variable" in message(ParameterError, swap="A", together=[["A", "B"]])
     assert "two sets" in message(ParameterError, together=[["A", "B"], ["B"]])
     three = file_with({(a, b, c): 1 + a + 5 * b + 3 * c for a in range(3) for b in range(2) for c in range(2)})

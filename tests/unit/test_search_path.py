@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 import quadrille as qd
+from quadrille import recipe
 from quadrille.measure import base
 from quadrille.recipe import Recipe
 from quadrille.score.evaluator import Evaluator
 from quadrille.study import candidates
 from quadrille.study.job import Job
-from quadrille.swap import random
 
 HEAD = """
 [data]
@@ -48,7 +48,7 @@ def count(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
     counting(Evaluator, "__init__", "evaluators")
     counting(Recipe, "__post_init__", "recipes")
-    for module, what in ((candidates, "columns of designs"), (base, "columns of measures"), (random, "by the method")):
+    for module, what in ((candidates, "columns of designs"), (base, "columns of measures"), (recipe, "by the recipe")):
         counting(module, "require_columns", what)
     return counted
 
@@ -72,7 +72,7 @@ def test_a_search_makes_one_evaluator_and_each_recipe_twice(
     assert count["evaluators"] == 1
     assert count["recipes"] == 2 * DESIGNS + tried
     assert (count["columns of designs"], count["columns of measures"]) == (8, 1), "each list once"
-    assert count["by the method"] == DESIGNS, "a method looks at its columns when a design is prepared"
+    assert count["by the recipe"] == DESIGNS, "a recipe looks for its columns when its design is prepared"
 
 
 def test_costly_measures_share_the_evaluator(tmp_path: Path, cps8d: qd.Data, count: Counter[str]) -> None:

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quadrille import kernels
-from quadrille.data import Column, Data, require_columns
+from quadrille.data import Column, Data
 from quadrille.errors import InputError, OverlapError, ParameterError, bad_parameter, infeasible
 from quadrille.params import SEED, ColumnName, Columns, Count, RuleList, Share, Word
 from quadrille.plan import Details, Move, Plan
 from quadrille.randomness import Seed, Stream, Words, draw_until_enough
-from quadrille.recipe import Prepared, Recipe, carried, carried_fact, refuse_fixed, refuse_one_area
+from quadrille.recipe import Prepared, Recipe, carried, carried_fact, refuse_one_area
 from quadrille.swap.controlled.frame import Floats, constant_within, numbers_of
 from quadrille.swap.groups import Ints, codes_of, group_ids
 
@@ -118,7 +118,6 @@ def records_of(kind: Kind, rate: Floats, n: Ints) -> Ints:
 
 def class_rates(data: Data, name: str, of: Ints, count: int, owner: str) -> Floats:
     """Return the rate of each class from the column that holds it."""
-    require_columns(data, [name], f"'rate' of {owner}")
     place = f"Column {name!r}, given as 'rate' of {owner},"
     values = numbers_of(data[name])
     if values is None:
@@ -149,7 +148,6 @@ def _labels(column: Column, rows: Ints) -> list[str]:
 
 def two_groups(data: Data, name: str, owner: str) -> Ints:
     """Return the group of every record, 0 or 1."""
-    require_columns(data, [name], f"'groups' of {owner}")
     column = data.coded(name, purpose=f"'groups' of {owner}")
     place = f"Column {name!r}, given as 'groups' of {owner},"
     missing = int((column.values >= column.valid).sum())
@@ -300,7 +298,6 @@ class PermutationSwap(Recipe):
         >>> classes.n.tolist(), classes.rate.tolist(), classes.k.tolist()
         ([32650, 16192], [0.05, 0.05], [1632, 810])
         """
-        require_columns(data, self.within, f"'within' of {_OWNER}")
         of, count = group_ids([codes_of(data, name) for name in self.within], data.n)
         n = np.bincount(of, minlength=count)
         if self.records is not None:
@@ -315,15 +312,17 @@ class PermutationSwap(Recipe):
             raise self._nothing(n, k)
         return Classes(data, self.within, of, n, rate, np.where(k > 1, k, 0))
 
-    def _columns(self, data: Data) -> tuple[str, ...]:
-        """Return the columns that move; refuse what cannot."""
-        require_columns(data, self.swap, f"'swap' of {_OWNER}")
+    def check_columns(self, data: Data) -> None:
+        """Refuse columns that the data lack, and to swap what must stay with its record."""
         if data.weight in self.swap:
             raise InputError(
                 f"Column {data.weight!r} is the weight and is not swapped by itself. "
                 "Leave it out of 'swap', and set weight=\"moves\" if it shall travel with the swap variables."
             )
-        refuse_fixed(data, self.swap)
+        super().check_columns(data)
+
+    def _columns(self, data: Data) -> tuple[str, ...]:
+        """Return the columns that move; refuse what cannot."""
         moved = (*self.swap, *carried(data, self.swap, self.within))
         refuse_one_area(data, moved)
         if self.weight == "stays":

@@ -7,13 +7,13 @@ from dataclasses import KW_ONLY, dataclass, field
 from math import floor
 from typing import Annotated, Literal
 
-from quadrille.data import Data, require_columns
+from quadrille.data import Data
 from quadrille.errors import OverlapError, ParameterError, infeasible
 from quadrille.expressions import Rules
 from quadrille.params import SEED, Columns, Count, RuleList, Share, Word
 from quadrille.plan import Details, Move, Plan
 from quadrille.randomness import Seed, Stream
-from quadrille.recipe import Prepared, Recipe, carried, carried_fact, one_area, refuse_fixed, refuse_one_area
+from quadrille.recipe import Prepared, Recipe, carried, carried_fact, one_area, refuse_one_area
 from quadrille.swap.pairing import Differ, Pairing, Rule, Sampler
 from quadrille.swap.rules import rules_facts
 
@@ -104,7 +104,7 @@ class RandomSwap(Recipe):
 
     def prepare(self, data: Data) -> Prepared:
         """Sort the records by what decides whether two of them may be paired."""
-        self._check(data)
+        refuse_one_area(data, (*self.swap, *carried(data, self.swap, self.same)))
         count, groups = self.count(data.n), self.groups(data)
         rules = Rules.of(data, self.rules, "RandomSwap")
         along = [carried(data, group, self.same) for group in groups]
@@ -149,13 +149,6 @@ class RandomSwap(Recipe):
             return [swap]
         together = tuple(name for name in swap if name in levels)
         return list(dict.fromkeys(together if name in together else (name,) for name in swap))
-
-    def _check(self, data: Data) -> None:
-        for name in ("swap", "same", "different"):
-            if getattr(self, name):
-                require_columns(data, getattr(self, name), f"'{name}' of RandomSwap")
-        refuse_fixed(data, self.swap)
-        refuse_one_area(data, (*self.swap, *carried(data, self.swap, self.same)))
 
 
 def _waits(rules: Rules, columns: list[tuple[str, ...]], i: int) -> bool:

@@ -10,9 +10,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from quadrille.data import Data, require_columns
+from quadrille.data import Data
 from quadrille.errors import InfeasibleError, QuadrilleError
-from quadrille.recipe import Recipe, carried, refuse_fixed
+from quadrille.recipe import Recipe, carried
 from quadrille.swap.groups import Ints, codes_of, group_ids
 from quadrille.swap.permutation import PermutationSwap, refuse_small_groups, two_groups
 from quadrille.swap.random import RandomSwap
@@ -68,8 +68,7 @@ def _paired(data: Data, recipe: RandomSwap) -> Levels:
         raise NotPredicted("a swap under plausibility rules has no closed form")
     if len(recipe.groups(data)) > 1:
         raise NotPredicted("several variables swapped one by one have no closed form")
-    require_columns(data, (*recipe.swap, *recipe.same, *recipe.different), "RandomSwap")
-    refuse_fixed(data, recipe.swap)
+    recipe.check_columns(data)
     moved = (*recipe.swap, *carried(data, recipe.swap, recipe.same))
     of, counts, codes = _levels(data, (*moved, *recipe.same, *recipe.different))
     pairs = recipe.count(data.n)
@@ -81,8 +80,7 @@ def _paired(data: Data, recipe: RandomSwap) -> Levels:
 
 
 def _permuted(data: Data, recipe: PermutationSwap) -> Levels:
-    require_columns(data, recipe.swap, "'swap' of PermutationSwap")
-    refuse_fixed(data, recipe.swap)
+    recipe.check_columns(data)
     classes = recipe.classes(data)
     extra = () if recipe.groups is None else (recipe.groups,)
     moved = (*recipe.swap, *carried(data, recipe.swap, recipe.within))

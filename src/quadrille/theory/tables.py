@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from quadrille.data import Data, require_columns, require_data, tidy
+from quadrille.data import Data, require_data, tidy
 from quadrille.delta import Delta
 from quadrille.errors import InputError, ParameterError, bad_parameter, unknown_name
 from quadrille.params import as_float, share, whole
 from quadrille.plan import Plan
-from quadrille.recipe import Recipe, carried, refuse_fixed
+from quadrille.recipe import Recipe, carried
 from quadrille.swap.permutation import PermutationSwap, records_of, refuse_small_groups
 from quadrille.swap.random import RandomSwap
 from quadrille.theory.equivalent import checked_base, equivalent_table, rounding_error
@@ -100,8 +100,7 @@ def moments_of(
         return _of_counts(labelled(table, where), recipe, where, no_totals=no_totals)
     data = require_data(table, where)
     if isinstance(recipe, PermutationSwap | RandomSwap):
-        require_columns(data, recipe.swap, f"'swap' of {type(recipe).__name__}")
-        refuse_fixed(data, recipe.swap)
+        recipe.check_columns(data)
         if recipe.rules:
             raise ParameterError(f"{where} has no closed form for a swap under plausibility rules. Draw plans instead.")
     if isinstance(recipe, PermutationSwap):

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from quadrille import kernels
-from quadrille.data import Codes, Column, Data, require_columns, unequal
+from quadrille.data import Codes, Column, Data, unequal
 from quadrille.errors import InputError, OverlapError, ParameterError, infeasible
 from quadrille.expressions import Rules
 from quadrille.plan import Details, Move, Pairs, Plan
 from quadrille.randomness import Chooser, Stream
-from quadrille.recipe import carried, carried_fact, random_order, refuse_fixed, refuse_one_area
+from quadrille.recipe import carried, carried_fact, random_order, refuse_one_area
 from quadrille.swap.controlled.frame import (
     Cells,
     Floats,
@@ -294,19 +294,6 @@ class ControlledDraw:
 
 
 def _check(recipe: ControlledSwap, data: Data) -> None:
-    named = {
-        "swap": recipe.swap,
-        "boundary": recipe.boundary,
-        "stratum": recipe.stratum,
-        "sort": recipe.sort,
-        "linked": _linked(recipe),
-    }
-    for parameter in ("targets", "size", "must", "never", "bias"):
-        value = getattr(recipe, parameter)
-        named[parameter] = [value] if isinstance(value, str) else []
-    for parameter, columns in named.items():
-        require_columns(data, columns, f"'{parameter}' of ControlledSwap")
-    refuse_fixed(data, [*recipe.swap, *named["linked"]])
     _refuse_parted(recipe, data)
     if data.weight in recipe.steering_columns:
         raise InputError(f"Column {data.weight!r} is the weight: it cannot say who is a target, or how many are.")

@@ -377,9 +377,7 @@ Movers = tuple[tuple[str, ...], ...]
 
 def problem_of(recipe: DesignedSwap, data: Data) -> tuple[DesignedProblem, NDArray[np.bool_]]:
     """Tabulate a file for a recipe; return also which records take no part."""
-    for parameter in ("swap", "same", "different"):
-        require_columns(data, getattr(recipe, parameter), f"'{parameter}' of DesignedSwap")
-    require_columns(data, recipe.steering_columns, "'never' of DesignedSwap")
+    recipe.check_columns(data)
     protected = _tables(recipe, data)
     movers, columns = _movers(recipe, data, protected)
     views = _views(recipe, data, protected)
@@ -392,8 +390,6 @@ def problem_of(recipe: DesignedSwap, data: Data) -> tuple[DesignedProblem, NDArr
 def _tables(recipe: DesignedSwap, data: Data) -> list[tuple[str, ...]]:
     """Return the protected tables."""
     tables = [tuple(table) for table in recipe.tables]
-    for table in tables:
-        require_columns(data, table, "'tables' of DesignedSwap")
     keys = tuple(name for name in data.keys if name not in recipe.steering_columns)
     found = tables or [keys]
     if not found[0]:
