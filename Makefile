@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 # Without bytecode on disk every process compiles what it imports, and the tests start many.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test nightly bench lint types imports unit browser docs pins wheelhouse airgap fuzz clean
+.PHONY: demo test nightly bench lint types imports unit browser docs pages pins wheelhouse airgap fuzz clean
 
 demo: $(READY)
 	@$(BIN)/quadrille demo --out demo
@@ -59,6 +59,12 @@ $(READY): pyproject.toml constraints.txt
 docs: $(READY)
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "Built site/. Open site/index.html in a browser."
+
+# The pages that are made from the code: options, parameters, the map of the code.
+pages: $(READY)
+	@$(BIN)/python tools/command_line_page.py
+	@$(BIN)/python tools/parameter_tables.py
+	@$(BIN)/python tools/architecture.py
 
 # Write the pins anew: the newest versions that fit pyproject.toml.
 pins: $(READY)

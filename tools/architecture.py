@@ -415,7 +415,19 @@ def page(house: House) -> str:
         lines.append("| " + " | ".join(cells) + " |")
     pairs = " and ".join(f"`{a}` to `{b}`" for a, b in sorted(house.excepted))
     upwards = UPWARDS.format(pairs=pairs) if pairs else ""
-    return TEXT.format(rooms=ROOMS, way=WAY, table="\n".join(lines), upwards=upwards)
+    return TEXT.format(rooms=ROOMS, way=WAY, table="\n".join(lines), upwards=upwards, files=_files(house))
+
+
+def _files(house: House) -> str:
+    """List the files of the rooms that have several, each with the first sentence of its docstring."""
+    lines: list[str] = []
+    for room in (room for room in house.rooms if room != NOUNS and len(house.files(room)) > 1):
+        lines.append(f"- `{room}`")
+        for path in house.files(room):
+            text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+            if path.name != "__init__.py" and text:
+                lines.append(f"    - `{path.relative_to(SOURCE / room)}`: {text.splitlines()[0]}")
+    return "\n".join(lines)
 
 
 TEXT = """# The map of the code
@@ -438,6 +450,10 @@ An arrow is an import that does not follow from other arrows; the table lists al
 ## Who lives where
 
 {table}
+
+## File by file
+
+{files}
 """
 UPWARDS = (
     " Dashed is what the contract excepts, {pairs}:\nwork that is done there, and loaded only when it is called for."

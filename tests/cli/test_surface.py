@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterator
 from math import ceil
@@ -161,3 +162,20 @@ def test_without_a_method_swap_shows_the_options_of_random_swapping() -> None:
     text = help_of("swap")
     assert "Options of --method random:" in text and "--pairs" in text and "--targets" not in text
     assert "with --help its options" in " ".join(text.split())
+
+
+def test_the_help_of_method_names_every_method_of_the_package() -> None:
+    (option,) = [param for param in COMMANDS["swap"].params if param.name == "method"]
+    ours = [method for method in known_methods().values() if method.__module__.startswith("quadrille.")]
+    assert all(re.search(rf"\b{method.word()}\b", option.help) for method in ours)
+
+
+@pytest.mark.parametrize("command", ["swap", "release"])
+def test_the_help_of_a_method_that_does_not_exist_is_refused(command: str) -> None:
+    done = CliRunner().invoke(app, [command, "--method", "magic", "--help"])
+    assert done.exit_code == 2 and "There is no method 'magic'" in done.output
+
+
+def test_the_help_of_a_method_ends_with_an_example_of_its_own() -> None:
+    shown = CliRunner().invoke(app, ["swap", "--method", "controlled", "--help"]).output
+    assert shown.endswith("  quadrille swap FILE --method controlled --swap COLUMNS --targets SHARE\n")

@@ -50,9 +50,13 @@ class Sections(TyperCommand):
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Show the example as it stands: a command is copied, not folded."""
-        if self.epilog:
+        if example := self.example():
             with formatter.section("Example"):
-                formatter.write("".join(f"  {line}\n" for line in self.epilog.splitlines()))
+                formatter.write("".join(f"  {line}\n" for line in example.splitlines()))
+
+    def example(self) -> str:
+        """Return the example that the help ends with."""
+        return self.epilog or ""
 
 
 class DesignCommand(Sections):
@@ -71,9 +75,16 @@ class DesignCommand(Sections):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Add the options of the method, and put aside what they were given."""
+        from quadrille.recipe import find_method
+
         self._own = self.params if self._own is None else self._own
         self._asked = _asked_method(args)
         options = _command_options(_method(self._asked or DEFAULT))
+        if self._asked is not None and {"-h", "--help"} & set(args):
+            try:
+                find_method(self._asked)
+            except QuadrilleError as error:
+                ctx.fail(str(error))
         self.params = [*self._own[:1], *options, *self._own[1:]]
         rest = super().parse_args(ctx, args)
         words = {option.opts[0].removeprefix("--"): ctx.params.pop(option.name, None) for option in options}
@@ -81,6 +92,15 @@ class DesignCommand(Sections):
             name: value for name, value in words.items() if value is not None and value is not False and value != ()
         }
         return rest
+
+    def example(self) -> str:
+        """Return the examples of the command, or one of the method that is named."""
+        if self._asked is None:
+            return super().example()
+        method = _method(self._asked)
+        needed = [f" --{option} {param.metavar}" for option, param in options_of(method).items() if param.required]
+        name = self._asked if ":" in self._asked else method.word()
+        return f"quadrille {self.name} FILE --method {name}{''.join(needed)}"
 
 
 def design_words(ctx: typer.Context) -> dict[str, Any]:
@@ -98,7 +118,7 @@ def recipe_of(ctx: typer.Context, method: str | None, file: Path | None) -> Reci
         if stray:
             raise ParameterError(f"Give --recipe or --{stray[0]}, not both: the recipe says it all.")
         return read_recipe(file)
-    made = find_method(method or DEFAULT)
+    made = find_method(DEFAULT if method is None else method)
     params = options_of(made)
     for option in words:
         if option not in params:
