@@ -215,6 +215,9 @@ def test_the_ranking_has_the_most_affected_first_and_the_smaller_of_equals() -> 
     chosen = scores.ranking("effective_swap_rate(race)", top=40, min_records=150)
     assert chosen["area"].to_list() == large.sort(["value", "before"], descending=[True, False])["area"].to_list()
     assert chosen["of"].unique().to_list() == [large.height]
+    middle = sorted(values["before"].to_list())[20]  # an area of exactly so many records is ranked
+    least = scores.ranking("effective_swap_rate(race)", top=40, min_records=middle)
+    assert least["of"].unique().to_list() == [values.filter(pl.col("before") >= middle).height]
 
 
 def test_measures_of_who_was_swapped_need_to_know_it() -> None:
