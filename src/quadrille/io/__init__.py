@@ -11,7 +11,7 @@ from quadrille.data import Data
 from quadrille.errors import InputError, OutputError
 from quadrille.io.atomic import new_file
 from quadrille.io.csv import csv_bytes, read_csv
-from quadrille.io.losses import csv_losses, moments_as_text, numbers_of_moments, orders_left, remarked, words_left
+from quadrille.io.not_held import moments_left, not_in_text, numbers_of_moments, orders_left, remarked, words_left
 from quadrille.io.parquet import parquet_bytes, read_parquet
 
 __all__ = ["SUFFIXES", "WRITABLE", "file_bytes", "left_to_codebook", "read", "write"]
@@ -80,10 +80,10 @@ def write(data: Data, path: str | Path, *, private: bool = False) -> tuple[str, 
     Data(48,842 records, 8 columns)
     """
     file = Path(path)
-    contents, losses = file_bytes(data, file.name)
+    contents, not_held = file_bytes(data, file.name)
     with new_file(file, contents, private=private):
         pass
-    return (*losses, *left_to_codebook(data, file.name))
+    return (*not_held, *left_to_codebook(data, file.name))
 
 
 def left_to_codebook(data: Data, name: str) -> tuple[str, ...]:
@@ -91,7 +91,7 @@ def left_to_codebook(data: Data, name: str) -> tuple[str, ...]:
     suffix = _suffix(Path(name))
     if suffix == ".parquet":
         return words_left(data)
-    return (*orders_left(data), *(() if suffix in _STAT else (*moments_as_text(data), *words_left(data))))
+    return (*orders_left(data), *(() if suffix in _STAT else (*moments_left(data), *words_left(data))))
 
 
 def file_bytes(data: Data, name: str) -> tuple[bytes | memoryview, tuple[str, ...]]:
@@ -103,13 +103,13 @@ def file_bytes(data: Data, name: str) -> tuple[bytes | memoryview, tuple[str, ..
     if suffix in _STAT:
         from quadrille.io.stat.write import stat_bytes
 
-        contents, losses = stat_bytes(data, suffix)
-        return contents, (*remarked(data), *losses)
+        contents, not_held = stat_bytes(data, suffix)
+        return contents, (*remarked(data), *not_held)
     contents = parquet_bytes(data) if suffix == ".parquet" else csv_bytes(data, _separator(suffix))
     if suffix.endswith(".gz"):
         contents = gzip.compress(contents, mtime=0)  # no time stamp, so that equal data make equal files
-    losses = csv_losses(data) if suffix != ".parquet" else ()
-    return contents, (*remarked(data), *numbers_of_moments(data), *losses)
+    not_held = not_in_text(data) if suffix != ".parquet" else ()
+    return contents, (*remarked(data), *numbers_of_moments(data), *not_held)
 
 
 def _suffix(path: Path) -> str | None:

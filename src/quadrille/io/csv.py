@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from quadrille.codebook import Codebook, Variable
 from quadrille.data import Data
 from quadrille.errors import InputError
-from quadrille.io.files import Buffer, contents
 from quadrille.io.frames import build, to_frame
 from quadrille.io.frames.columns import no_patterns, wants
 from quadrille.io.frames.values import moments_as_text, parse_numbers, too_large
+from quadrille.io.raw import Buffer, contents
 
 Bytes = NDArray[np.uint8]
 

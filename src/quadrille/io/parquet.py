@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Iterator, Mapping
+import os
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
@@ -16,12 +18,12 @@ from numpy.typing import NDArray
 from quadrille.codebook import Codebook, Variable
 from quadrille.data import Column, Data, code_dtype
 from quadrille.errors import InputError
-from quadrille.io.files import contents, no_panic_shown
 from quadrille.io.frames import build, has_nan, nan_remarks, scale, to_frame, with_nan
 from quadrille.io.frames.columns import Source, code, complete_text, encode_text, given_by, go_on, no_patterns, wants
 from quadrille.io.frames.identifiers import MOST_ORDINAL, Run, names_identifier
 from quadrille.io.frames.values import is_text, too_large, type_name
-from quadrille.io.losses import NEEDS_ARROW, NO_ORDER
+from quadrille.io.not_held import NEEDS_ARROW, NO_ORDER
+from quadrille.io.raw import contents
 
 Reader = Callable[[str], Iterator[pl.Series]]
 """Returns the batches of a column, from the first again at each call."""
@@ -180,7 +182,7 @@ def _orders(file: Any, empty: pl.DataFrame, told: list[str]) -> Orders:
 def _ordered_by_pandas(path: Path) -> list[str]:
     """Name the columns that pandas calls ordered in the words that it adds to a file."""
     try:
-        with no_panic_shown(), path.open("rb") as file:
+        with _no_panic_shown(), path.open("rb") as file:
             words: Any = json.loads(pl.read_parquet_metadata(file)["pandas"])
         facts = {str(column["name"]): column["metadata"] for column in words["columns"]}
         return [name for name, fact in facts.items() if fact and "ordered" in fact and fact["ordered"]]
@@ -208,6 +210,24 @@ def _has_dictionary(group: Any, name: str) -> bool:
 
 BATCH = 1 << 18
 """Files with more rows than this are read in batches of as many, so that they are never whole in memory."""
+
+
+@contextmanager
+def _no_panic_shown() -> Generator[None]:
+    """Keep stderr quiet: a library written in Rust prints its panics, data values and all, before they are caught."""
+    try:
+        kept = os.dup(2)
+    except OSError:  # there is no stderr
+        yield
+        return
+    try:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, 2)
+        os.close(nowhere)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
 
 
 def read_parquet(path: Path, *, codebook: Codebook | None, weight: str | None) -> Data:
@@ -251,7 +271,7 @@ def _with_scales(codebook: Codebook | None, orders: Orders, rows: int, weight: s
 def _collected(scan: pl.LazyFrame, path: Path) -> pl.DataFrame:
     """Let polars read; its error texts hold data values and must not get out."""
     try:
-        with no_panic_shown():
+        with _no_panic_shown():
             return scan.collect()
     except (Exception, pl.exceptions.PanicException):
         raise InputError(f"The file {str(path)!r} is not intact Parquet. Copy it again or check its name.") from None

@@ -18,12 +18,12 @@ import polars as pl
 from quadrille.codebook import Codebook, Kind, Stored, Value, Variable
 from quadrille.data import Data
 from quadrille.errors import InputError
-from quadrille.io.files import contents
 from quadrille.io.frames import build
 from quadrille.io.frames.columns import guess, is_running
 from quadrille.io.frames.identifiers import MOST_ORDINAL, identifies, name_kind, tells_apart
 from quadrille.io.frames.values import EXACT, moments_as_text
-from quadrille.io.losses import Losses
+from quadrille.io.not_held import NotHeld
+from quadrille.io.raw import contents
 from quadrille.io.stat import library
 from quadrille.io.stat.dates import Moment, from_moments, from_texts, moment_of, to_moments
 from quadrille.io.stat.library import TAG, Facts
@@ -191,11 +191,11 @@ def _remarks(facts: Facts) -> tuple[str, ...]:
         "The name of the table inside the file is not copied." if facts["table"] else "",
         f"Sets of multiple responses are not copied ({facts['sets']:,})." if facts["sets"] else "",
     ]
-    losses = Losses()
+    not_held = NotHeld()
     for fact, reason in _OF_COLUMNS.items():
         for name in facts[fact]:
-            losses.add(name, reason)
-    return (*filter(None, found), *losses.lines())
+            not_held.add(name, reason)
+    return (*filter(None, found), *not_held.lines())
 
 
 _OF_COLUMNS = {
