@@ -22,7 +22,7 @@ from quadrille.io.frames import build, has_nan, nan_remarks, scale, to_frame, wi
 from quadrille.io.frames.columns import Source, code, complete_text, encode_text, given_by, go_on, no_patterns, wants
 from quadrille.io.frames.identifiers import MOST_ORDINAL, Run, names_identifier
 from quadrille.io.frames.values import is_text, too_large, type_name
-from quadrille.io.not_held import NEEDS_ARROW, NO_ORDER
+from quadrille.io.not_held import NEEDS_ARROW, NO_ORDER, numbers_of_moments, words_left
 from quadrille.io.raw import contents
 
 Reader = Callable[[str], Iterator[pl.Series]]
@@ -230,7 +230,7 @@ def _no_panic_shown() -> Generator[None]:
         os.close(kept)
 
 
-def read_parquet(path: Path, *, codebook: Codebook | None, weight: str | None) -> Data:
+def read_file(path: Path, _ending: str, *, codebook: Codebook | None, weight: str | None) -> Data:
     """Read a Parquet file; a large one batch by batch."""
     contents(path)  # a file that is missing or not readable is refused here
     where = f"the file {str(path)!r}"
@@ -277,8 +277,13 @@ def _collected(scan: pl.LazyFrame, path: Path) -> pl.DataFrame:
         raise InputError(f"The file {str(path)!r} is not intact Parquet. Copy it again or check its name.") from None
 
 
-def parquet_bytes(data: Data) -> memoryview:
-    """Return the records as a Parquet file."""
+def file_bytes(data: Data, _ending: str) -> tuple[memoryview, tuple[str, ...]]:
+    """Return the records as a Parquet file, and what it does not hold."""
     buffer = io.BytesIO()
     to_frame(data).write_parquet(buffer)
-    return buffer.getbuffer()
+    return buffer.getbuffer(), numbers_of_moments(data)
+
+
+def left_to_codebook(data: Data) -> tuple[str, ...]:
+    """Say what the codebook has to tell about a Parquet file."""
+    return words_left(data)

@@ -12,6 +12,7 @@ from quadrille.cli import options as opt
 from quadrille.cli import show
 from quadrille.cli.guard import tell
 from quadrille.cli.inputs import BUNDLED, check_new, load
+from quadrille.io.formats import FORMATS
 
 if TYPE_CHECKING:
     from quadrille.data import Data
@@ -32,7 +33,8 @@ def load_with(
 def convert(
     file: opt.File,
     out: Annotated[
-        Path, typer.Argument(metavar="OUT", help="The file to write: .csv, .csv.gz, .tsv, .parquet, .sav, .dta, .xpt.")
+        Path,
+        typer.Argument(metavar="OUT", help=f"The file to write: {', '.join(f.ending for f in FORMATS if f.writer)}."),
     ],
     codebook: opt.Codebook = None,
     catalog: opt.Catalog = None,

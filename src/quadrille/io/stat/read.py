@@ -18,6 +18,7 @@ import polars as pl
 from quadrille.codebook import Codebook, Kind, Stored, Value, Variable
 from quadrille.data import Data
 from quadrille.errors import InputError
+from quadrille.io.formats import FORMATS
 from quadrille.io.frames import build
 from quadrille.io.frames.columns import guess, is_running
 from quadrille.io.frames.identifiers import MOST_ORDINAL, identifies, name_kind, tells_apart
@@ -31,15 +32,15 @@ from quadrille.io.stat.library import TAG, Facts
 ISOLATED = True
 """Whether files are read by a process of its own, which may crash over a damaged one."""
 
-FORMATS = {
-    ".sav": ("SPSS", "spss", "sav/zsav"),
-    ".zsav": ("SPSS", "spss", "sav/zsav"),
-    ".por": ("SPSS portable", "spss", "por"),
-    ".dta": ("Stata", "stata", "dta"),
-    ".sas7bdat": ("SAS", "sas", "sas7bdat"),
-    ".xpt": ("SAS transport", "sas", "xport"),
+_PROGRAMS = {
+    ".sav": ("spss", "sav/zsav"),
+    ".zsav": ("spss", "sav/zsav"),
+    ".por": ("spss", "por"),
+    ".dta": ("stata", "dta"),
+    ".sas7bdat": ("sas", "sas7bdat"),
+    ".xpt": ("sas", "xport"),
 }
-"""By ending: what to call the format, the program, and pyreadstat's word for it."""
+"""By ending: the program, and pyreadstat's word for the format."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +78,8 @@ def parse(path: Path, suffix: str, *, catalog: Path | None = None, own: bool = F
 
     An `own` file was written by this process a moment ago and is read in it.
     """
-    named, program, word = FORMATS[suffix]
+    program, word = _PROGRAMS[suffix]
+    named = next(form.name for form in FORMATS if form.ending == suffix)
     _check_end(path, suffix, f"The file {str(path)!r}")
     source = _isolated if ISOLATED and not own else library.batches
     tables: list[pl.DataFrame] = []
@@ -279,7 +281,7 @@ MOST_DECLARED = 100_000
 """A column that its program calls nominal or ordinal is coded when it has at most this many different values."""
 
 
-def read_stat(
+def read_file(
     path: Path, suffix: str, *, codebook: Codebook | None, weight: str | None, catalog: Path | None = None
 ) -> Data:
     """Read a file of a statistics program. What the codebook leaves open is taken from the file, or guessed."""

@@ -20,7 +20,7 @@ from quadrille.data import Column, Data
 from quadrille.errors import OutputError
 from quadrille.io.frames import restore, split
 from quadrille.io.frames.values import EXACT, is_text, too_large
-from quadrille.io.not_held import NotHeld
+from quadrille.io.not_held import NotHeld, orders_left
 from quadrille.io.stat.dates import DEFAULT, counted_in, from_moments, is_coarse, kind_of_moment, moment_of
 from quadrille.io.stat.library import no_pyreadstat
 from quadrille.io.stat.read import Raw, is_tag, moments_in, number_of, parse, was_moment, within
@@ -416,7 +416,7 @@ def _unfit(variable: Variable, target: Target, what: str) -> OutputError:
     )
 
 
-def stat_bytes(data: Data, suffix: str) -> tuple[bytes, tuple[str, ...]]:
+def file_bytes(data: Data, suffix: str) -> tuple[bytes, tuple[str, ...]]:
     """Return the file, and line by line what its format cannot hold."""
     target, not_held = TARGETS[suffix], NotHeld()
     check_names(data.columns, target)
@@ -427,6 +427,11 @@ def stat_bytes(data: Data, suffix: str) -> tuple[bytes, tuple[str, ...]]:
         _write(columns, suffix, path)
         _verify(columns, parse(path, suffix, own=True).columns, target)
         return path.read_bytes(), not_held.lines()
+
+
+def left_to_codebook(data: Data) -> tuple[str, ...]:
+    """Say what the codebook has to tell about a file of a statistics program."""
+    return orders_left(data)
 
 
 _VERSION_8 = (
