@@ -100,12 +100,7 @@ def looks(
 
 def number_format(measure: str) -> str:
     """Return the axis format of a measure: per cent for a share of records, else plain."""
-    return "%" if is_share(measure) else ""
-
-
-def is_share(measure: str) -> bool:
-    """Whether the measure, options aside, is a share of records."""
-    return measure.split("(", maxsplit=1)[0].strip() in _SHARES
+    return "%" if measure.split("(", maxsplit=1)[0].strip() in _SHARES else ""
 
 
 def is_diversity(measure: str) -> bool:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 from quadrille.errors import InputError, OutputError
-from quadrille.io.formats import SUFFIXES, WRITABLE, format_of
+from quadrille.io.formats import FORMATS, SUFFIXES, WRITABLE, format_of
 
 if TYPE_CHECKING:
     from quadrille.codebook import Codebook
@@ -52,7 +53,8 @@ def read(
     if catalog is not None and form.ending != ".sas7bdat":
         raise InputError("A catalog belongs to a file of SAS (.sas7bdat). Leave the catalog out.")
     more = {} if catalog is None else {"catalog": Path(catalog)}
-    return _module(form.reader).read_file(file, form.ending, codebook=book, weight=weight, **more)
+    reader = import_module(f"quadrille.io.{form.reader}")  # only now: formats are known without loading polars
+    return reader.read_file(file, form.ending, codebook=book, weight=weight, **more)
 
 
 def write(data: Data, path: str | Path, *, private: bool = False) -> tuple[str, ...]:
@@ -92,16 +94,11 @@ def file_bytes(data: Data, name: str) -> tuple[bytes | memoryview, tuple[str, ..
     return contents, (*remarked(data), *not_held)
 
 
-def _writer(name: str) -> tuple[Any, str]:
+def _writer(name: str) -> tuple[ModuleType, str]:
     """Return the module that writes a file of that name, and the ending that the module knows it by."""
     form = format_of(name)
     if form is None or form.writer is None:
-        only_sas = form is not None and form.ending == ".sas7bdat"
+        only_sas = form is FORMATS[".sas7bdat"]
         what = "Only SAS writes .sas7bdat." if only_sas else f"Cannot write {name!r} in that format."
         raise OutputError(f"{what} Supported are {', '.join(WRITABLE)}.")
-    return _module(form.writer), form.ending
-
-
-def _module(name: str) -> Any:
-    """Import a module of a format when a file needs it: the formats themselves are known without loading polars."""
-    return import_module(f"quadrille.io.{name}")
+    return import_module(f"quadrille.io.{form.writer}"), form.ending

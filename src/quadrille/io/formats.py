@@ -20,13 +20,10 @@ class Format:
     writer: str | None = None
     released: bool = False
     """Whether the public file of a release can have it."""
+    program: str = ""
+    """The statistics program that it belongs to."""
     also: tuple[str, ...] = ()
     """Other endings for the same."""
-
-    @property
-    def word(self) -> str:
-        """The format as an option names it."""
-        return self.ending.removeprefix(".")
 
     @property
     def endings(self) -> tuple[str, ...]:
@@ -34,29 +31,31 @@ class Format:
         return (*self.also, self.ending)
 
 
-FORMATS = (
+_ALL = (
     Format(".csv", "CSV", "csv", "csv", released=True),
     Format(".csv.gz", "CSV, packed", "csv", "csv"),
     Format(".tsv", "text with tabs", "csv", "csv"),
     Format(".parquet", "Parquet", "parquet", "parquet", released=True),
-    Format(".sav", "SPSS", "stat.read", "stat.write", released=True),
-    Format(".zsav", "SPSS", "stat.read"),
-    Format(".por", "SPSS portable", "stat.read"),
-    Format(".dta", "Stata", "stat.read", "stat.write", released=True),
-    Format(".sas7bdat", "SAS", "stat.read"),
-    Format(".xpt", "SAS transport", "stat.read", "stat.write", released=True, also=(".xport",)),
+    Format(".sav", "SPSS", "stat.read", "stat.write", released=True, program="spss"),
+    Format(".zsav", "SPSS", "stat.read", program="spss"),
+    Format(".por", "SPSS portable", "stat.read", program="spss"),
+    Format(".dta", "Stata", "stat.read", "stat.write", released=True, program="stata"),
+    Format(".sas7bdat", "SAS", "stat.read", program="sas"),
+    Format(".xpt", "SAS transport", "stat.read", "stat.write", released=True, program="sas", also=(".xport",)),
 )
+FORMATS = {form.ending: form for form in _ALL}
+"""By ending, in the order in which they are listed to users."""
 
-SUFFIXES = tuple(ending for form in FORMATS for ending in form.endings)
+SUFFIXES = tuple(ending for form in _ALL for ending in form.endings)
 """File names that `read` understands, by their ending."""
 
-WRITABLE = tuple(ending for form in FORMATS if form.writer for ending in form.endings)
+WRITABLE = tuple(ending for form in _ALL if form.writer for ending in form.endings)
 """File names that `write` understands, by their ending."""
 
-RELEASED = tuple(form.word for form in FORMATS if form.released)
-"""What the public file of a release can be written as."""
+RELEASED = tuple(form.ending[1:] for form in _ALL if form.released)
+"""What the public file of a release can be written as, in the words of the option."""
 
 
 def format_of(name: str) -> Format | None:
     """Return the format that the ending of a file name tells."""
-    return next((form for form in FORMATS if name.lower().endswith(form.endings)), None)
+    return next((form for form in _ALL if name.lower().endswith(form.endings)), None)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from quadrille.codebook import Codebook, Variable
 from quadrille.data import Column, Data, code_dtype
 from quadrille.errors import InputError
-from quadrille.io.frames import build, has_nan, nan_remarks, scale, to_frame, with_nan
+from quadrille.io.frames import build, has_nan, nan_remarks, to_frame, with_nan, with_scales
 from quadrille.io.frames.columns import Source, code, complete_text, encode_text, given_by, go_on, no_patterns, wants
 from quadrille.io.frames.identifiers import MOST_ORDINAL, Run, names_identifier
 from quadrille.io.frames.values import is_text, too_large, type_name
@@ -241,7 +241,7 @@ def read_file(path: Path, _ending: str, *, codebook: Codebook | None, weight: st
     no_patterns(orders.known, where)
     enums: dict[Any, pl.Enum] = {name: pl.Enum(categories) for name, categories in orders.known.items()}
     scan, empty = scan.cast(dict(enums)), empty.cast(dict(enums))
-    book = _with_scales(codebook, orders, rows, weight)
+    book = with_scales(codebook, orders.known, rows, weight)
     nans: dict[str, None] = {}
 
     def batches(name: str) -> Iterator[pl.Series]:
@@ -259,13 +259,6 @@ def read_file(path: Path, _ending: str, *, codebook: Codebook | None, weight: st
         data = build_streamed(Batches(empty, rows, batches), codebook=book, weight=weight, where=where)
     data.remarks = (*orders.remarks, *nan_remarks(nans))
     return data
-
-
-def _with_scales(codebook: Codebook | None, orders: Orders, rows: int, weight: str | None) -> Codebook | None:
-    """Add the ordered categories of the file to the codebook, which comes first."""
-    known = [weight, *([] if codebook is None else codebook.names)]
-    scales = [scale(name, values, rows) for name, values in orders.known.items() if name not in known]
-    return Codebook((*(codebook or ()), *scales)) if scales else codebook
 
 
 def _collected(scan: pl.LazyFrame, path: Path) -> pl.DataFrame:

@@ -17,6 +17,8 @@ from quadrille.io.formats import FORMATS
 if TYPE_CHECKING:
     from quadrille.data import Data
 
+_WRITTEN = [ending for ending, form in FORMATS.items() if form.writer]
+
 
 def load_with(
     file: str, codebook: Path | None, weight: str | None, geography: Sequence[str] | None, catalog: Path | None
@@ -32,10 +34,7 @@ def load_with(
 
 def convert(
     file: opt.File,
-    out: Annotated[
-        Path,
-        typer.Argument(metavar="OUT", help=f"The file to write: {', '.join(f.ending for f in FORMATS if f.writer)}."),
-    ],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help=f"The file to write: {', '.join(_WRITTEN)}.")],
     codebook: opt.Codebook = None,
     catalog: opt.Catalog = None,
     write_codebook: opt.WriteCodebook = None,

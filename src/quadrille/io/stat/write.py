@@ -471,37 +471,12 @@ def _write(columns: list[Outgoing], suffix: str, path: Path) -> None:
     except ImportError:
         raise OutputError(str(no_pyreadstat())) from None
     table = pl.DataFrame([_with_tags(column) for column in columns])
-    common: dict[str, Any] = {
-        "column_labels": {column.name: column.label for column in columns if column.label},
-        "variable_format": {column.name: column.format for column in columns if column.format},
-    }
-    labels = {column.name: dict(_bare(column)) for column in columns if column.labels}
     functions = cast("Any", pyreadstat)
+    write = {".sav": functions.write_sav, ".dta": functions.write_dta, ".xpt": functions.write_xport}[suffix]
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            if suffix == ".sav":
-                functions.write_sav(
-                    table,
-                    str(path),
-                    variable_value_labels=labels,
-                    missing_ranges={column.name: _ranges(column) for column in columns if column.codes},
-                    variable_measure={column.name: column.measure for column in columns if column.measure},
-                    variable_display_width={column.name: column.display for column in columns if column.display},
-                    **common,
-                )
-            elif suffix == ".dta":
-                used = {column.name: _letters(column, labels) for column in columns}
-                functions.write_dta(
-                    table,
-                    str(path),
-                    version=14,  # what every Stata since then reads; the next format is for its largest edition only
-                    variable_value_labels=labels,
-                    missing_user_values={name: letters for name, letters in used.items() if letters},
-                    **common,
-                )
-            else:
-                functions.write_xport(table, str(path), file_format_version=8 if _too_long(columns) else 5, **common)
+            write(table, str(path), **_options(columns, suffix))
     except OSError as error:
         raise OutputError(f"Cannot write the file: {error.strerror or type(error).__name__}.") from None
     except Exception:  # its text can hold data values
@@ -509,12 +484,33 @@ def _write(columns: list[Outgoing], suffix: str, path: Path) -> None:
         raise OutputError(f"The data cannot be written as a file of {name}. Write CSV or Parquet.") from None
 
 
-def _letters(column: Outgoing, labels: Mapping[str, Mapping[Value, str]]) -> list[str]:
+def _options(columns: list[Outgoing], suffix: str) -> dict[str, Any]:
+    """Return what pyreadstat is told about the columns, by the names of its parameters."""
+    common: dict[str, Any] = {
+        "column_labels": {column.name: column.label for column in columns if column.label},
+        "variable_format": {column.name: column.format for column in columns if column.format},
+    }
+    if suffix == ".xpt":
+        return {**common, "file_format_version": 8 if _too_long(columns) else 5}
+    common["variable_value_labels"] = {column.name: dict(_bare(column)) for column in columns if column.labels}
+    if suffix == ".sav":
+        return {
+            **common,
+            "missing_ranges": {column.name: _ranges(column) for column in columns if column.codes},
+            "variable_measure": {column.name: column.measure for column in columns if column.measure},
+            "variable_display_width": {column.name: column.display for column in columns if column.display},
+        }
+    used = {column.name: letters for column in columns if (letters := _letters(column))}
+    # Version 14 is what every Stata since then reads; the next format is for its largest edition only.
+    return {**common, "version": 14, "missing_user_values": used}
+
+
+def _letters(column: Outgoing) -> list[str]:
     """Return the letters of Stata's missing values that a column of numbers holds or labels."""
     if is_text(column.series):
         return []
     held: list[str] = [] if column.tags is None else [tag[1:] for tag in column.tags.drop_nulls().unique().to_list()]
-    return sorted({*held, *(value for value in labels.get(column.name, {}) if isinstance(value, str))})
+    return sorted({*held, *(value for value, _ in _bare(column) if isinstance(value, str))})
 
 
 def _bare(column: Outgoing) -> list[tuple[Value, str]]:
