@@ -15,7 +15,7 @@ from typer.testing import CliRunner, Result
 
 import quadrille as qd
 from quadrille.cli import app
-from quadrille.release.release import FORMATS
+from quadrille.io.formats import RELEASED
 
 ORDER = 5.0  # standard errors by which a row order may be like another
 
@@ -60,7 +60,7 @@ def check_nothing_is_told(made: Path, data: qd.Data, method: str, result: Result
 
 
 @pytest.mark.filterwarnings("ignore::quadrille.release.warnings.ReleaseWarning")
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("format", RELEASED)
 @pytest.mark.parametrize("method", METHODS)
 def test_a_release_tells_no_seed_plan_pair_rate_identifier_or_policy(
     method: str, format: str, home: Path, data: qd.Data

@@ -7,6 +7,7 @@ import gzip
 import io
 import os
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pandas as pd
@@ -25,6 +26,7 @@ from quadrille.codebook import Codebook, Variable
 from quadrille.data import Data
 from quadrille.errors import InputError, OutputError
 from quadrille.io import read, write
+from quadrille.io.formats import FORMATS, Format
 from quadrille.io.frames import from_frame, to_frame
 
 SECRET = "Zebedee"
@@ -324,6 +326,18 @@ def test_a_path_that_cannot_be_read_is_refused(tmp_path: Path, name: str, monkey
     monkeypatch.setattr(Path, "open", forbid)
     with pytest.raises(InputError, match=rf"{name}': Permission denied"):
         read(tmp_path / name)
+
+
+@pytest.mark.parametrize("form", FORMATS.values(), ids=lambda form: form.ending)
+def test_a_declared_format_has_its_functions_and_is_named_where_formats_are_explained(form: Format) -> None:
+    assert callable(import_module(f"quadrille.io.{form.reader}").read_file)
+    if form.writer is not None:
+        writer = import_module(f"quadrille.io.{form.writer}")
+        assert callable(writer.file_bytes) and callable(writer.left_to_codebook)
+    assert form.writer is not None or not form.released
+    page = Path(__file__).parents[2] / "docs" / "file-formats.md"
+    assert all(f"`{ending}`" in page.read_text(encoding="utf-8") for ending in form.endings)
+    assert not form.released or f'"{form.ending[1:]}"' in str(quadrille.release.__doc__)
 
 
 @pytest.mark.parametrize("name", ["file.xlsx", "file", "file.gz", "file.sas", "file.csv.bz2", "csv"])

@@ -18,8 +18,6 @@ from release_case import N, make_data, make_recipe, tree
 
 import quadrille as qd
 from quadrille.errors import InputError, ParameterError
-from quadrille.release import policy as policy_file
-from quadrille.release import release
 from quadrille.release.judge import Line, PolicyError
 from quadrille.release.policy import Limit, Policy, Required
 from quadrille.release.release import ReleaseWarning
@@ -114,10 +112,6 @@ def test_a_policy_that_cannot_be_read_says_so(tmp_path: Path) -> None:
     (tmp_path / "latin.toml").write_bytes(b"[policy]\nname = '\xe9'")
     with pytest.raises(InputError, match="not UTF-8 text"):
         qd.Policy.read(tmp_path / "latin.toml")
-
-
-def test_the_formats_of_a_policy_are_those_of_a_release() -> None:
-    assert policy_file.FORMATS == release.FORMATS
 
 
 def test_the_example_is_a_policy_that_an_ordinary_release_keeps(cps8d: qd.Data) -> None:

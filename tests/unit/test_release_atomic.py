@@ -15,6 +15,7 @@ import quadrille as qd
 from quadrille.errors import InputError, OutputError, ParameterError
 from quadrille.io import atomic
 from quadrille.io import atomic as hidden
+from quadrille.io.formats import RELEASED
 from quadrille.release import release
 from quadrille.report import readers
 
@@ -232,7 +233,7 @@ def test_a_link_or_a_folder_in_place_of_a_file_is_no_part_of_a_release(
         qd.release(data, recipe, out, overwrite=True)
 
 
-@pytest.mark.parametrize("format", release.FORMATS)
+@pytest.mark.parametrize("format", RELEASED)
 def test_everything_that_a_release_writes_is_known_when_it_is_replaced(
     data: qd.Data, tmp_path: Path, format: str
 ) -> None:

@@ -10,7 +10,6 @@ if any(find_spec(name) is None for name in ("altair", "vl_convert")):
     raise QuadrilleError("Charts need altair and vl-convert-python. Install them: pip install 'quadrille[report]'.")
 
 from quadrille.chart.cell_sizes import small_cells, treatment_costs, who_was_swapped
-from quadrille.chart.changes import after_before, predicted_realised
 from quadrille.chart.effects import factor_distributions, factor_effects, metrics_by_rate, parameter_effects
 from quadrille.chart.error_by_size import error_by_size
 from quadrille.chart.frontier import frontier, seed_cloud
@@ -18,6 +17,7 @@ from quadrille.chart.matrices import correlation_matrix, distortion_heatmap, flo
 from quadrille.chart.ranking import ranking
 from quadrille.chart.runs import runs
 from quadrille.chart.save import inline_html, place, runtime, save, script
+from quadrille.chart.scatter import after_before, predicted_realised
 from quadrille.chart.theme import Figure
 
 __all__ = [

@@ -138,20 +138,9 @@ def save(chart: Figure, path: str | Path) -> Path:
     return path
 
 
-def _png(chart: Figure) -> bytes:
-    return vl_convert.vegalite_to_png(chart.to_dict(), scale=_SCALE)
-
-
-def _svg(chart: Figure) -> bytes:
-    return vl_convert.vegalite_to_svg(chart.to_dict()).encode()
-
-
-def _html(chart: Figure) -> bytes:
-    return page(chart).encode()
-
-
-def _spec(chart: Figure) -> bytes:
-    return (json.dumps(chart.to_dict(), indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
-
-
-_WRITERS: dict[str, Callable[[Figure], bytes]] = {".png": _png, ".svg": _svg, ".html": _html, ".json": _spec}
+_WRITERS: dict[str, Callable[[Figure], bytes]] = {
+    ".png": lambda chart: vl_convert.vegalite_to_png(chart.to_dict(), scale=_SCALE),
+    ".svg": lambda chart: vl_convert.vegalite_to_svg(chart.to_dict()).encode(),
+    ".html": lambda chart: page(chart).encode(),
+    ".json": lambda chart: json.dumps(chart.to_dict(), indent=1, ensure_ascii=False, allow_nan=False).encode() + b"\n",
+}

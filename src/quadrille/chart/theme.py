@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import altair as alt
 
+from quadrille.measure.difference import DIVERSITIES
 from quadrille.present.numbers import counted
 
 WIDTH, HEIGHT = 600, 400
@@ -28,7 +29,6 @@ Range = tuple[float, float]
 
 _FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
 _SHARES = frozenset({"small_cells", "exposed", "confidence"})
-_DIVERSITIES = frozenset({"gini_difference", "shannon_difference", "renyi_difference"})
 _LINE = 104
 
 
@@ -100,17 +100,12 @@ def looks(
 
 def number_format(measure: str) -> str:
     """Return the axis format of a measure: per cent for a share of records, else plain."""
-    return "%" if is_share(measure) else ""
-
-
-def is_share(measure: str) -> bool:
-    """Whether the measure, options aside, is a share of records."""
-    return measure.split("(", maxsplit=1)[0].strip() in _SHARES
+    return "%" if measure.split("(", maxsplit=1)[0].strip() in _SHARES else ""
 
 
 def is_diversity(measure: str) -> bool:
     """Whether the measure is a difference of diversities, whose larger values do not mean more perturbation."""
-    return measure.split("(", maxsplit=1)[0].strip() in _DIVERSITIES
+    return measure.split("(", maxsplit=1)[0].strip() in DIVERSITIES
 
 
 def extent(values: Iterable[float], margin: float = 0.05) -> Range:

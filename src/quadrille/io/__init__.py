@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
 
-from quadrille.codebook import Codebook
-from quadrille.data import Data
 from quadrille.errors import InputError, OutputError
-from quadrille.io.atomic import new_file
-from quadrille.io.csv import csv_bytes, read_csv
-from quadrille.io.losses import csv_losses, moments_as_text, numbers_of_moments, orders_left, remarked, words_left
-from quadrille.io.parquet import parquet_bytes, read_parquet
+from quadrille.io.formats import FORMATS, SUFFIXES, WRITABLE, format_of
+
+if TYPE_CHECKING:
+    from quadrille.codebook import Codebook
+    from quadrille.data import Data
 
 __all__ = ["SUFFIXES", "WRITABLE", "file_bytes", "left_to_codebook", "read", "write"]
-
-_STAT = (".sav", ".zsav", ".por", ".dta", ".sas7bdat", ".xport", ".xpt")
-SUFFIXES = (".csv", ".csv.gz", ".tsv", ".parquet", *_STAT)
-"""File names that `read` understands, by their ending."""
-
-WRITABLE = (".csv", ".csv.gz", ".tsv", ".parquet", ".sav", ".dta", ".xport", ".xpt")
-"""File names that `write` understands, by their ending."""
 
 
 def read(
@@ -47,22 +41,20 @@ def read(
     >>> qd.read("people.csv", weight="w")
     Data(2 records, 3 columns, weight='w')
     """
+    from quadrille.codebook import Codebook
+
     file = Path(path)
-    suffix = _suffix(file)
-    if suffix is None:
+    form = format_of(file.name)
+    if form is None:
         raise InputError(f"Cannot tell the format of {str(file)!r}. Supported are {', '.join(SUFFIXES)}.")
     book = codebook if isinstance(codebook, Codebook | None) else Codebook.read(codebook)
     if geography:
         book = (book or Codebook()).with_geography(geography)
-    if catalog is not None and suffix != ".sas7bdat":
+    if catalog is not None and form.ending != ".sas7bdat":
         raise InputError("A catalog belongs to a file of SAS (.sas7bdat). Leave the catalog out.")
-    if suffix in _STAT:
-        from quadrille.io.stat.read import read_stat
-
-        return read_stat(file, suffix, codebook=book, weight=weight, catalog=None if catalog is None else Path(catalog))
-    if suffix == ".parquet":
-        return read_parquet(file, codebook=book, weight=weight)
-    return read_csv(file, _separator(suffix), codebook=book, weight=weight)
+    more = {} if catalog is None else {"catalog": Path(catalog)}
+    reader = import_module(f"quadrille.io.{form.reader}")  # only now: formats are known without loading polars
+    return reader.read_file(file, form.ending, codebook=book, weight=weight, **more)
 
 
 def write(data: Data, path: str | Path, *, private: bool = False) -> tuple[str, ...]:
@@ -79,43 +71,34 @@ def write(data: Data, path: str | Path, *, private: bool = False) -> tuple[str, 
     >>> qd.read("people.parquet")
     Data(48,842 records, 8 columns)
     """
+    from quadrille.io.atomic import new_file
+
     file = Path(path)
-    contents, losses = file_bytes(data, file.name)
+    contents, not_held = file_bytes(data, file.name)
     with new_file(file, contents, private=private):
         pass
-    return (*losses, *left_to_codebook(data, file.name))
+    return (*not_held, *left_to_codebook(data, file.name))
 
 
 def left_to_codebook(data: Data, name: str) -> tuple[str, ...]:
     """Say which words, orders and formats a file leaves to the codebook."""
-    suffix = _suffix(Path(name))
-    if suffix == ".parquet":
-        return words_left(data)
-    return (*orders_left(data), *(() if suffix in _STAT else (*moments_as_text(data), *words_left(data))))
+    return _writer(name)[0].left_to_codebook(data)
 
 
 def file_bytes(data: Data, name: str) -> tuple[bytes | memoryview, tuple[str, ...]]:
     """Return the file of that name, and line by line what its format cannot hold."""
-    suffix = _suffix(Path(name))
-    if suffix not in WRITABLE:
-        what = f"Only SAS writes {suffix}." if suffix == ".sas7bdat" else f"Cannot write {name!r} in that format."
+    from quadrille.io.not_held import remarked
+
+    writer, ending = _writer(name)
+    contents, not_held = writer.file_bytes(data, ending)
+    return contents, (*remarked(data), *not_held)
+
+
+def _writer(name: str) -> tuple[ModuleType, str]:
+    """Return the module that writes a file of that name, and the ending that the module knows it by."""
+    form = format_of(name)
+    if form is None or form.writer is None:
+        only_sas = form is FORMATS[".sas7bdat"]
+        what = "Only SAS writes .sas7bdat." if only_sas else f"Cannot write {name!r} in that format."
         raise OutputError(f"{what} Supported are {', '.join(WRITABLE)}.")
-    if suffix in _STAT:
-        from quadrille.io.stat.write import stat_bytes
-
-        contents, losses = stat_bytes(data, suffix)
-        return contents, (*remarked(data), *losses)
-    contents = parquet_bytes(data) if suffix == ".parquet" else csv_bytes(data, _separator(suffix))
-    if suffix.endswith(".gz"):
-        contents = gzip.compress(contents, mtime=0)  # no time stamp, so that equal data make equal files
-    losses = csv_losses(data) if suffix != ".parquet" else ()
-    return contents, (*remarked(data), *numbers_of_moments(data), *losses)
-
-
-def _suffix(path: Path) -> str | None:
-    found = next((suffix for suffix in SUFFIXES if path.name.lower().endswith(suffix)), None)
-    return ".xpt" if found == ".xport" else found
-
-
-def _separator(suffix: str) -> str:
-    return "\t" if suffix == ".tsv" else ","
+    return import_module(f"quadrille.io.{form.writer}"), form.ending

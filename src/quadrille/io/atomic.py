@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 
 from quadrille.errors import OutputError
+from quadrille.io.formats import RELEASED
 
 PREFIX = ".quadrille-"
 OLD = "old"
@@ -82,7 +83,7 @@ PRIVATE_FOLDER = 0o700
 PRIVATE_FILE = 0o600
 
 CONTENTS = {
-    "public": ("data.csv", "data.parquet", "data.sav", "data.dta", "data.xpt", "codebook.toml", "methods.md"),
+    "public": (*(f"data.{word}" for word in RELEASED), "codebook.toml", "methods.md"),
     "confidential": (
         *("recipe.json", "account.json", "scores.json", "hashes.json", "policy.json"),
         *("plan.parquet", "targets.parquet", "dossier.md", "readers"),

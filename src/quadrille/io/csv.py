@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,10 +17,11 @@ from numpy.typing import NDArray
 from quadrille.codebook import Codebook, Variable
 from quadrille.data import Data
 from quadrille.errors import InputError
-from quadrille.io.files import Buffer, contents
 from quadrille.io.frames import build, to_frame
 from quadrille.io.frames.columns import no_patterns, wants
 from quadrille.io.frames.values import moments_as_text, parse_numbers, too_large
+from quadrille.io.not_held import moments_left, not_in_text, numbers_of_moments, orders_left, words_left
+from quadrille.io.raw import Buffer, contents
 
 Bytes = NDArray[np.uint8]
 
@@ -138,12 +140,12 @@ class _Text(NamedTuple):
     where: str
 
 
-def read_csv(path: Path, separator: str, *, codebook: Codebook | None, weight: str | None) -> Data:
+def read_file(path: Path, ending: str, *, codebook: Codebook | None, weight: str | None) -> Data:
     """Read delimited UTF-8 text with a header line; an empty field is missing.
 
     A quoted empty field is missing too, unless the codebook lists the empty text among the categories.
     """
-    where = f"File {str(path)!r}"
+    where, separator = f"File {str(path)!r}", _separator(ending)
     raw = contents(path)
     start = len(_BOM) if raw[: len(_BOM)] == _BOM else 0
     check_quotes(raw, start, separator, where)
@@ -170,13 +172,27 @@ def read_csv(path: Path, separator: str, *, codebook: Codebook | None, weight: s
     )
 
 
-def csv_bytes(data: Data, separator: str) -> memoryview:
-    """Return the records as delimited text; what is missing is written as nothing, an empty text as two quotes."""
+def file_bytes(data: Data, ending: str) -> tuple[bytes | memoryview, tuple[str, ...]]:
+    """Return the records as delimited text, and what it does not hold.
+
+    What is missing is written as nothing, an empty text as two quotes.
+    """
     buffer = io.BytesIO()
     table = to_frame(data)
     # Dates and times are written as the codebook lists them, so that the two can be read together.
-    table.with_columns(map(moments_as_text, table.get_columns())).write_csv(buffer, separator=separator)
-    return buffer.getbuffer()
+    table.with_columns(map(moments_as_text, table.get_columns())).write_csv(buffer, separator=_separator(ending))
+    text = buffer.getbuffer()
+    packed = gzip.compress(text, mtime=0) if ending.endswith(".gz") else text  # no time stamp: equal data, equal files
+    return packed, (*numbers_of_moments(data), *not_in_text(data))
+
+
+def left_to_codebook(data: Data) -> tuple[str, ...]:
+    """Say what the codebook has to tell about delimited text."""
+    return (*orders_left(data), *moments_left(data), *words_left(data))
+
+
+def _separator(ending: str) -> str:
+    return "\t" if ending == ".tsv" else ","
 
 
 def _without_blank_end(raw: Buffer) -> Buffer:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Iterator, Mapping
+import os
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
@@ -16,12 +18,12 @@ from numpy.typing import NDArray
 from quadrille.codebook import Codebook, Variable
 from quadrille.data import Column, Data, code_dtype
 from quadrille.errors import InputError
-from quadrille.io.files import contents, no_panic_shown
-from quadrille.io.frames import build, has_nan, nan_remarks, scale, to_frame, with_nan
+from quadrille.io.frames import build, has_nan, nan_remarks, to_frame, with_nan, with_scales
 from quadrille.io.frames.columns import Source, code, complete_text, encode_text, given_by, go_on, no_patterns, wants
 from quadrille.io.frames.identifiers import MOST_ORDINAL, Run, names_identifier
 from quadrille.io.frames.values import is_text, too_large, type_name
-from quadrille.io.losses import NEEDS_ARROW, NO_ORDER
+from quadrille.io.not_held import NEEDS_ARROW, NO_ORDER, numbers_of_moments, words_left
+from quadrille.io.raw import contents
 
 Reader = Callable[[str], Iterator[pl.Series]]
 """Returns the batches of a column, from the first again at each call."""
@@ -180,7 +182,7 @@ def _orders(file: Any, empty: pl.DataFrame, told: list[str]) -> Orders:
 def _ordered_by_pandas(path: Path) -> list[str]:
     """Name the columns that pandas calls ordered in the words that it adds to a file."""
     try:
-        with no_panic_shown(), path.open("rb") as file:
+        with _no_panic_shown(), path.open("rb") as file:
             words: Any = json.loads(pl.read_parquet_metadata(file)["pandas"])
         facts = {str(column["name"]): column["metadata"] for column in words["columns"]}
         return [name for name, fact in facts.items() if fact and "ordered" in fact and fact["ordered"]]
@@ -210,7 +212,25 @@ BATCH = 1 << 18
 """Files with more rows than this are read in batches of as many, so that they are never whole in memory."""
 
 
-def read_parquet(path: Path, *, codebook: Codebook | None, weight: str | None) -> Data:
+@contextmanager
+def _no_panic_shown() -> Generator[None]:
+    """Keep stderr quiet: a library written in Rust prints its panics, data values and all, before they are caught."""
+    try:
+        kept = os.dup(2)
+    except OSError:  # there is no stderr
+        yield
+        return
+    try:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, 2)
+        os.close(nowhere)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+
+
+def read_file(path: Path, _ending: str, *, codebook: Codebook | None, weight: str | None) -> Data:
     """Read a Parquet file; a large one batch by batch."""
     contents(path)  # a file that is missing or not readable is refused here
     where = f"the file {str(path)!r}"
@@ -221,7 +241,7 @@ def read_parquet(path: Path, *, codebook: Codebook | None, weight: str | None) -
     no_patterns(orders.known, where)
     enums: dict[Any, pl.Enum] = {name: pl.Enum(categories) for name, categories in orders.known.items()}
     scan, empty = scan.cast(dict(enums)), empty.cast(dict(enums))
-    book = _with_scales(codebook, orders, rows, weight)
+    book = with_scales(codebook, orders.known, rows, weight)
     nans: dict[str, None] = {}
 
     def batches(name: str) -> Iterator[pl.Series]:
@@ -241,24 +261,22 @@ def read_parquet(path: Path, *, codebook: Codebook | None, weight: str | None) -
     return data
 
 
-def _with_scales(codebook: Codebook | None, orders: Orders, rows: int, weight: str | None) -> Codebook | None:
-    """Add the ordered categories of the file to the codebook, which comes first."""
-    known = [weight, *([] if codebook is None else codebook.names)]
-    scales = [scale(name, values, rows) for name, values in orders.known.items() if name not in known]
-    return Codebook((*(codebook or ()), *scales)) if scales else codebook
-
-
 def _collected(scan: pl.LazyFrame, path: Path) -> pl.DataFrame:
     """Let polars read; its error texts hold data values and must not get out."""
     try:
-        with no_panic_shown():
+        with _no_panic_shown():
             return scan.collect()
     except (Exception, pl.exceptions.PanicException):
         raise InputError(f"The file {str(path)!r} is not intact Parquet. Copy it again or check its name.") from None
 
 
-def parquet_bytes(data: Data) -> memoryview:
-    """Return the records as a Parquet file."""
+def file_bytes(data: Data, _ending: str) -> tuple[memoryview, tuple[str, ...]]:
+    """Return the records as a Parquet file, and what it does not hold."""
     buffer = io.BytesIO()
     to_frame(data).write_parquet(buffer)
-    return buffer.getbuffer()
+    return buffer.getbuffer(), numbers_of_moments(data)
+
+
+def left_to_codebook(data: Data) -> tuple[str, ...]:
+    """Say what the codebook has to tell about a Parquet file."""
+    return words_left(data)

@@ -56,9 +56,7 @@ def write_table(frame: pl.DataFrame, path: Path) -> None:
     """Write a table of results, readable by its owner only; it appears whole or not at all."""
     check_table(path)
     buffer = io.BytesIO()
-    if path.suffix.lower() == ".csv":
-        frame.write_csv(buffer)
-    else:
-        frame.write_parquet(buffer)
+    write = frame.write_csv if path.suffix.lower() == ".csv" else frame.write_parquet
+    write(buffer)
     with new_file(path, buffer.getvalue(), private=True):
         pass

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
 from quadrille.errors import InputError, QuadrilleError, bad_parameter
+from quadrille.io.formats import RELEASED
 from quadrille.measure import measure_of
 from quadrille.measure.base import Address, Measure
 from quadrille.params import (
@@ -87,8 +88,6 @@ class Required:
         return f"[{self.section}] {self.address}"
 
 
-FORMATS = ("csv", "parquet", "sav", "dta", "xpt")
-"""What a release can be written as; a test keeps this equal to what it is written as."""
 _LARGEST = 1e300
 _ONLY_VARIABLES = 'must be variables and nothing else, like "Age*Sex*Region". Write other options under [measures].'
 _WHAT = "the policy"
@@ -151,7 +150,7 @@ def _methods() -> tuple[str, ...]:
 
 
 def _formats() -> tuple[str, ...]:
-    return FORMATS
+    return RELEASED
 
 
 _MARGIN = Number(

@@ -20,6 +20,7 @@ from quadrille.delta import PlanReport
 from quadrille.errors import InputError, ParameterError
 from quadrille.io import file_bytes
 from quadrille.io.atomic import check_free, new_folder, private_folder, write_file
+from quadrille.io.formats import RELEASED
 from quadrille.io.results import as_json
 from quadrille.measure import beside_the_n_rule
 from quadrille.params import one_of
@@ -34,7 +35,6 @@ from quadrille.score.evaluator import Scores, score
 
 __all__ = [
     "DEFAULT",
-    "FORMATS",
     "GuessableSeedWarning",
     "PolicyError",
     "Release",
@@ -55,7 +55,6 @@ DEFAULT = (
 )
 """The measures of a release unless others are named; those that the data cannot have are left out."""
 
-FORMATS = ("csv", "parquet", "sav", "dta", "xpt")
 _FOLDERS = ("public", "confidential")
 _WEIGHTED = ("hd1", "hd2", "r_ased", "c_ard", "v_ard", "ased_reg")
 """For weighted files also what swapping does to weighted estimates."""
@@ -152,7 +151,7 @@ def release(
     >>> sorted(file.name for file in made.public.iterdir())
     ['codebook.toml', 'data.csv', 'methods.md']
     """
-    one_of("release", "format", format, FORMATS)
+    one_of("release", "format", format, RELEASED)
     folder = Path(out)
     check_free(folder, overwrite=overwrite, holds=_FOLDERS)
     asked = asked_policies("release", policy)
@@ -202,7 +201,7 @@ def check_policy(
     >>> verdict.outcome, verdict.lines[0].rule, verdict.lines[0].asked
     ('fail', '[measures] hellinger', 'at most 0.01')
     """
-    one_of("check_policy", "format", format, FORMATS)
+    one_of("check_policy", "format", format, RELEASED)
     asked = asked_policies("check_policy", policy)
     if not asked:
         raise ParameterError(f"Name a policy: check_policy(data, recipe, policy), or by the variable {VARIABLE}.")

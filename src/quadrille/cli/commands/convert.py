@@ -12,9 +12,12 @@ from quadrille.cli import options as opt
 from quadrille.cli import show
 from quadrille.cli.guard import tell
 from quadrille.cli.inputs import BUNDLED, check_new, load
+from quadrille.io.formats import FORMATS
 
 if TYPE_CHECKING:
     from quadrille.data import Data
+
+_WRITTEN = [ending for ending, form in FORMATS.items() if form.writer]
 
 
 def load_with(
@@ -31,9 +34,7 @@ def load_with(
 
 def convert(
     file: opt.File,
-    out: Annotated[
-        Path, typer.Argument(metavar="OUT", help="The file to write: .csv, .csv.gz, .tsv, .parquet, .sav, .dta, .xpt.")
-    ],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help=f"The file to write: {', '.join(_WRITTEN)}.")],
     codebook: opt.Codebook = None,
     catalog: opt.Catalog = None,
     write_codebook: opt.WriteCodebook = None,

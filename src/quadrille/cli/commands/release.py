@@ -16,6 +16,7 @@ from quadrille.cli.guard import BAD_INPUT, tell, warnings_told
 from quadrille.cli.inputs import load, names, open_study, require_data
 from quadrille.cli.show import measured
 from quadrille.errors import InputError, ParameterError
+from quadrille.io.formats import RELEASED
 
 if TYPE_CHECKING:
     from quadrille.data import Data
@@ -56,7 +57,7 @@ def release(
     out: Annotated[Path, opt.value("FOLDER", "The folder to make.")] = Path("release"),
     format: Annotated[
         str,
-        opt.value("WORD", "Public file: csv, parquet, sav, dta or xpt."),
+        opt.value("WORD", f"Public file: {', '.join(RELEASED[:-1])} or {RELEASED[-1]}."),
     ] = "csv",
     keep_order: Annotated[bool, opt.flag("--keep-order", "Do not shuffle the public rows.", panel=opt.RARELY)] = False,
     publish_f: Annotated[

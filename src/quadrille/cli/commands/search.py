@@ -102,10 +102,9 @@ def _absolute(file: str) -> str:
 
 
 def _foretell(job: Job, data: Data, grids: Candidates, path: Path, workers: int | None, *, as_json: bool) -> None:
-    import os
-
     import quadrille as qd
     from quadrille.study.candidates import with_exposed
+    from quadrille.study.workers import cores
 
     known = open_study(path) if path.exists() else None
     if known is not None:
@@ -114,8 +113,7 @@ def _foretell(job: Job, data: Data, grids: Candidates, path: Path, workers: int 
             listed = ", ".join(known.measures)
             raise MismatchError(f"The study {str(path)!r} has other measures: {listed}. Use these, or another name.")
     with show.working("Trying designs"):
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        found = qd.forecast(data, grids, job.measures, workers=workers or cores)
+        found = qd.forecast(data, grids, job.measures, workers=workers or cores())
     results = 0 if known is None else len(known) - known.counts()["pending"]
     document = {"study": str(path), "results": results, "measures": [*job.measures], "then": [*job.then]}
     document |= {"data": job.file, "records": data.n, **found.as_dict()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, cast
 
@@ -54,11 +54,7 @@ def from_frame(
     """
     book = codebook if isinstance(codebook, Codebook | None) else Codebook.read(codebook)
     table = to_polars(frame)
-    known: list[str] = [] if book is None else book.names
-    orders = _pandas_orders(table, frame).items()
-    scales = [scale(name, categories, table.height) for name, categories in orders if name not in known]
-    if scales:
-        book = Codebook((*(book or ()), *scales))
+    book = with_scales(book, _pandas_orders(table, frame), table.height)
     if geography:
         book = (book or Codebook()).with_geography(geography)
     data = build(table, codebook=book, weight=weight, where="the frame")
@@ -148,7 +144,16 @@ def _pandas_orders(table: pl.DataFrame, frame: object) -> dict[str, list[str]]:
     return {name: found for name, found in ordered.items() if all(isinstance(value, str) for value in found)}
 
 
-def scale(name: str, categories: Sequence[str], rows: int) -> Variable:
+def with_scales(
+    codebook: Codebook | None, orders: Mapping[str, Sequence[str]], rows: int, weight: str | None = None
+) -> Codebook | None:
+    """Add the ordered categories that came with the data to the codebook, which comes first."""
+    known = [weight, *(() if codebook is None else codebook.names)]
+    scales = [_scale(name, categories, rows) for name, categories in orders.items() if name not in known]
+    return Codebook((*(codebook or ()), *scales)) if scales else codebook
+
+
+def _scale(name: str, categories: Sequence[str], rows: int) -> Variable:
     """Return a column of ordered categories as an ordinal variable; keys of records are one by mistake only."""
     key = identifies(name, len(categories), rows) or tells_apart(len(categories), rows)
     return Variable(name, "ordinal", tuple(categories), role="id" if key else None)

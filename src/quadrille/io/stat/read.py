@@ -18,12 +18,13 @@ import polars as pl
 from quadrille.codebook import Codebook, Kind, Stored, Value, Variable
 from quadrille.data import Data
 from quadrille.errors import InputError
-from quadrille.io.files import contents
+from quadrille.io.formats import FORMATS
 from quadrille.io.frames import build
 from quadrille.io.frames.columns import guess, is_running
 from quadrille.io.frames.identifiers import MOST_ORDINAL, identifies, name_kind, tells_apart
 from quadrille.io.frames.values import EXACT, moments_as_text
-from quadrille.io.losses import Losses
+from quadrille.io.not_held import lines_of
+from quadrille.io.raw import contents
 from quadrille.io.stat import library
 from quadrille.io.stat.dates import Moment, from_moments, from_texts, moment_of, to_moments
 from quadrille.io.stat.library import TAG, Facts
@@ -31,15 +32,8 @@ from quadrille.io.stat.library import TAG, Facts
 ISOLATED = True
 """Whether files are read by a process of its own, which may crash over a damaged one."""
 
-FORMATS = {
-    ".sav": ("SPSS", "spss", "sav/zsav"),
-    ".zsav": ("SPSS", "spss", "sav/zsav"),
-    ".por": ("SPSS portable", "spss", "por"),
-    ".dta": ("Stata", "stata", "dta"),
-    ".sas7bdat": ("SAS", "sas", "sas7bdat"),
-    ".xpt": ("SAS transport", "sas", "xport"),
-}
-"""By ending: what to call the format, the program, and pyreadstat's word for it."""
+_WORDS = {".sav": "sav/zsav", ".zsav": "sav/zsav", ".xpt": "xport"}
+"""How pyreadstat calls a format, where not by its ending."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,18 +71,18 @@ def parse(path: Path, suffix: str, *, catalog: Path | None = None, own: bool = F
 
     An `own` file was written by this process a moment ago and is read in it.
     """
-    named, program, word = FORMATS[suffix]
+    form = FORMATS[suffix]
     _check_end(path, suffix, f"The file {str(path)!r}")
     source = _isolated if ISOLATED and not own else library.batches
     tables: list[pl.DataFrame] = []
     facts: Facts = {}
-    for part in source(path, word, named, catalog):
+    for part in source(path, _WORDS.get(suffix, suffix[1:]), form.name, catalog):
         if isinstance(part, pl.DataFrame):
             tables.append(part)
         else:
             facts = part
     table = pl.concat(tables, how="vertical_relaxed") if len(tables) > 1 else tables[0]
-    return Contents(tuple(_raw(table, name, facts, program) for name in facts["names"]), _remarks(facts))
+    return Contents(tuple(_raw(table, name, facts, form.program) for name in facts["names"]), _remarks(facts))
 
 
 def _isolated(path: Path, word: str, named: str, catalog: Path | None) -> Iterator[pl.DataFrame | Facts]:
@@ -191,11 +185,8 @@ def _remarks(facts: Facts) -> tuple[str, ...]:
         "The name of the table inside the file is not copied." if facts["table"] else "",
         f"Sets of multiple responses are not copied ({facts['sets']:,})." if facts["sets"] else "",
     ]
-    losses = Losses()
-    for fact, reason in _OF_COLUMNS.items():
-        for name in facts[fact]:
-            losses.add(name, reason)
-    return (*filter(None, found), *losses.lines())
+    columns = ((name, reason) for fact, reason in _OF_COLUMNS.items() for name in facts[fact])
+    return (*filter(None, found), *lines_of(columns))
 
 
 _OF_COLUMNS = {
@@ -279,7 +270,7 @@ MOST_DECLARED = 100_000
 """A column that its program calls nominal or ordinal is coded when it has at most this many different values."""
 
 
-def read_stat(
+def read_file(
     path: Path, suffix: str, *, codebook: Codebook | None, weight: str | None, catalog: Path | None = None
 ) -> Data:
     """Read a file of a statistics program. What the codebook leaves open is taken from the file, or guessed."""
@@ -289,22 +280,18 @@ def read_stat(
     if not len(found.columns[0].series):
         raise InputError(f"The file {str(path)!r} holds columns but no records.")
     given = {variable.name: variable for variable in codebook or ()}
-    series: list[pl.Series] = []
-    variables: list[Variable] = []
-    for raw in found.columns:
-        one, variable = _column(raw, given.pop(raw.name, None))
-        series.append(one)
-        variables.append(variable)
-    book = Codebook((*variables, *given.values()))  # a column that only the codebook has is refused by `build`
-    data = build(pl.DataFrame(series), codebook=book, weight=weight, where=f"the file {str(path)!r}")
+    columns = [_column(raw, given.pop(raw.name, None)) for raw in found.columns]
+    # A column that only the codebook has is refused by `build`.
+    book = Codebook((*(variable for _, variable in columns), *given.values()))
+    table = pl.DataFrame([series for series, _ in columns])
+    data = build(table, codebook=book, weight=weight, where=f"the file {str(path)!r}")
     data.remarks = found.remarks
     return data
 
 
 def _column(raw: Raw, given: Variable | None) -> tuple[pl.Series, Variable]:
     """Return a column and its variable: what the codebook says comes first, then the file, then the guess."""
-    described = _text(raw, given) if raw.text else _moments(raw, given) or _numbers(raw, given)
-    series, variable = described
+    series, variable = _text(raw, given) if raw.text else _moments(raw, given) or _numbers(raw, given)
     label = given.label if given is not None and given.label else raw.label
     stored = given.stored if given is not None and given.stored else raw.stored
     return series, replace(variable, label=label, stored=stored)

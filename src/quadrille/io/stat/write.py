@@ -20,7 +20,7 @@ from quadrille.data import Column, Data
 from quadrille.errors import OutputError
 from quadrille.io.frames import restore, split
 from quadrille.io.frames.values import EXACT, is_text, too_large
-from quadrille.io.losses import Losses
+from quadrille.io.not_held import NotHeld, orders_left
 from quadrille.io.stat.dates import DEFAULT, counted_in, from_moments, is_coarse, kind_of_moment, moment_of
 from quadrille.io.stat.library import no_pyreadstat
 from quadrille.io.stat.read import Raw, is_tag, moments_in, number_of, parse, was_moment, within
@@ -187,24 +187,24 @@ class Outgoing:
         return self.series.name
 
 
-def outgoing(column: Column, target: Target, losses: Losses) -> Outgoing:
+def outgoing(column: Column, target: Target, not_held: NotHeld) -> Outgoing:
     """Fit one column to a format: refuse values that it cannot hold, note everything else that it cannot."""
     variable = column.variable
     values, tags = (restore(column), None) if _only_texts(variable) else split(column)
     if is_text(values):
-        values, tags = _moments_in(values.cast(pl.String), variable, losses)
-    format = _format(variable, values, target, losses)
+        values, tags = _moments_in(values.cast(pl.String), variable, not_held)
+    format = _format(variable, values, target, not_held)
     if is_text(values):
-        series, tags = _text(values, variable, target, losses), None
+        series, tags = _text(values, variable, target, not_held), None
     else:
-        series = _numbers(values, variable, target, losses)
-        tags = _tags(tags, variable, target, losses)
+        series = _numbers(values, variable, target, not_held)
+        tags = _tags(tags, variable, target, not_held)
     label = cut(variable.label, target, target.label)
     if label != variable.label:
-        losses.add(variable.name, f"the label is cut to what {target.name} holds")
-    labels = _labels(variable, values, target, losses)
-    codes = _codes(variable, values, target, losses)
-    measure, display = _on_screen(variable, target, losses)
+        not_held.add(variable.name, f"the label is cut to what {target.name} holds")
+    labels = _labels(variable, values, target, not_held)
+    codes = _codes(variable, values, target, not_held)
+    measure, display = _on_screen(variable, target, not_held)
     return Outgoing(series.alias(variable.name), tags, label, labels, codes, format, measure, display)
 
 
@@ -215,17 +215,17 @@ def _only_texts(variable: Variable) -> bool:
     return variable.coded and not variable.categories and (was_text or texts)
 
 
-def _moments_in(text: pl.Series, variable: Variable, losses: Losses) -> tuple[pl.Series, pl.Series | None]:
+def _moments_in(text: pl.Series, variable: Variable, not_held: NotHeld) -> tuple[pl.Series, pl.Series | None]:
     """Return text that was dates or times in a statistics program as such; other text as it is."""
     found = moments_in(text, variable)
     if found is None and was_moment(variable):
-        losses.add(
+        not_held.add(
             variable.name, "dates or times are written as text, since some of them are not in the form of ISO 8601"
         )
     return (text, None) if found is None else found
 
 
-def _format(variable: Variable, values: pl.Series, target: Target, losses: Losses) -> str:
+def _format(variable: Variable, values: pl.Series, target: Target, not_held: NotHeld) -> str:
     """Return the display format of a column; what a program shows differently is noted."""
     stored, moment = variable.stored, kind_of_moment(values.dtype)
     same = stored is not None and stored.program == target.program
@@ -237,57 +237,57 @@ def _format(variable: Variable, values: pl.Series, target: Target, losses: Losse
         found = format_for(stored, target.program)
         unit = "" if same else counted_in(stored.program, stored.format)
         if unit:
-            losses.add(variable.name, f"dates or times are written as numbers: {unit}")
+            not_held.add(variable.name, f"dates or times are written as numbers: {unit}")
     elif same and moment_of(stored.program, stored.format) == moment:
         found = stored.format
     else:
         found = DEFAULT[target.program][moment]
         shown = "in full, where the original shows months, quarters or weeks" if is_coarse(stored.format) else ""
         shown = shown or f"in the usual form of {target.name}, not in that of the original"
-        losses.add(variable.name, f"dates or times are shown {shown}")
+        not_held.add(variable.name, f"dates or times are shown {shown}")
     if found is None:
-        losses.add(variable.name, f"the display format has no counterpart in {target.name}")
+        not_held.add(variable.name, f"the display format has no counterpart in {target.name}")
     if not found and target.program == "spss" and values.dtype.is_integer():
         return "F8.0"
     return found or ""
 
 
-def _on_screen(variable: Variable, target: Target, losses: Losses) -> tuple[str, int]:
+def _on_screen(variable: Variable, target: Target, not_held: NotHeld) -> tuple[str, int]:
     """Return the level of measurement and the width on the screen, which SPSS alone has."""
     stored = variable.stored if variable.stored and variable.stored.program == "spss" else None
     if target.program == "spss":
         guessed = {"nominal": "nominal", "ordinal": "ordinal"}.get(variable.kind, "scale")
         return (guessed, 0) if stored is None else (stored.measure, stored.display)
     if stored and stored.measure:
-        losses.add(variable.name, f"{target.name} holds no level of measurement")
+        not_held.add(variable.name, f"{target.name} holds no level of measurement")
     if stored and stored.display not in (0, _USUAL_WIDTH):
-        losses.add(variable.name, f"{target.name} holds no width of a column on the screen")
+        not_held.add(variable.name, f"{target.name} holds no width of a column on the screen")
     return "", 0
 
 
-def _text(text: pl.Series, variable: Variable, target: Target, losses: Losses) -> pl.Series:
+def _text(text: pl.Series, variable: Variable, target: Target, not_held: NotHeld) -> pl.Series:
     present = text.drop_nulls().unique()
     if present.str.contains("\0", literal=True).any():
         raise _unfit(variable, target, "text with zero bytes")
     if (present.str.len_bytes() > target.text).any():
         raise _unfit(variable, target, f"texts of more than {target.text:,} bytes")
     if (present == "").any():
-        losses.add(variable.name, "an empty text and a missing value look alike")
+        not_held.add(variable.name, "an empty text and a missing value look alike")
     if not target.keeps_blanks and (present != present.str.strip_chars_end(" ")).any():
         raise _unfit(variable, target, "texts that end in blanks,")
     stored, longest = variable.stored, int(cast("int | None", present.str.len_bytes().max()) or 0)
     spare = 1 if target.program == "stata" else 0  # its widths count the byte that ends a text
     if stored is not None and stored.width > max(longest, 1) + spare and stored.program == target.program:
-        losses.add(variable.name, "the column is as wide as its longest text, narrower than in the original")
+        not_held.add(variable.name, "the column is as wide as its longest text, narrower than in the original")
     return text.fill_null("")
 
 
-def _numbers(values: pl.Series, variable: Variable, target: Target, losses: Losses) -> pl.Series:
+def _numbers(values: pl.Series, variable: Variable, target: Target, not_held: NotHeld) -> pl.Series:
     """Return numbers as a format stores them; what it cannot hold exactly is refused."""
     if kind_of_moment(values.dtype) is not None:
-        return _moments(values, variable, target, losses)
+        return _moments(values, variable, target, not_held)
     if values.dtype == pl.Boolean:
-        losses.add(variable.name, "true and false are written as 1 and 0")
+        not_held.add(variable.name, "true and false are written as 1 and 0")
         values = values.cast(pl.Int32)
     if values.dtype.is_integer() and too_large(values):
         raise _unfit(variable, target, f"whole numbers beyond {EXACT:,} (2^53)")
@@ -297,38 +297,38 @@ def _numbers(values: pl.Series, variable: Variable, target: Target, losses: Loss
     size = floats.drop_nulls().abs()
     if not (size <= target.largest).all() or not ((size >= target.smallest) | (size == 0)).all():
         raise _unfit(variable, target, "numbers that are too large or too small, or infinite,")
-    return _stata_storage(values, floats, variable, losses) if target.program == "stata" else floats
+    return _stata_storage(values, floats, variable, not_held) if target.program == "stata" else floats
 
 
-def _stata_storage(values: pl.Series, floats: pl.Series, variable: Variable, losses: Losses) -> pl.Series:
+def _stata_storage(values: pl.Series, floats: pl.Series, variable: Variable, not_held: NotHeld) -> pl.Series:
     """Write whole numbers as long, others as double: the two types of number that the writer knows."""
     stored = variable.stored.type if variable.stored and variable.stored.program == "stata" else ""
     low, high = floats.min(), floats.max()
     fits = low is None or (cast("float", low) >= _LONG[0] and cast("float", high) <= _LONG[1])
     whole = values.dtype.is_integer() or stored.startswith("int")
     if stored in ("int8", "int16"):
-        losses.add(
+        not_held.add(
             variable.name, f"stored as long instead of {'byte' if stored == 'int8' else 'int'}, which takes room"
         )
     if stored == "float":
-        losses.add(variable.name, "stored as double instead of float, which takes room")
+        not_held.add(variable.name, "stored as double instead of float, which takes room")
     return floats.cast(pl.Int32) if whole and fits and stored not in ("float", "double") else floats
 
 
-def _moments(values: pl.Series, variable: Variable, target: Target, losses: Losses) -> pl.Series:
+def _moments(values: pl.Series, variable: Variable, target: Target, not_held: NotHeld) -> pl.Series:
     if isinstance(values.dtype, pl.Datetime) and values.dtype.time_zone:
-        losses.add(variable.name, "the time zone is not kept; the moments are in UTC")
+        not_held.add(variable.name, "the time zone is not kept; the moments are in UTC")
         values = values.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
     numbers = from_moments(values, target.program)
     if not isinstance(values.dtype, pl.Date) and not _whole_units(
         values, 1_000_000 if target.program == "sas" else 1000
     ):
         kept = {"spss": "two microseconds", "stata": "milliseconds", "sas": "microseconds"}[target.program]
-        losses.add(variable.name, f"fractions of a second are kept to {kept}")
+        not_held.add(variable.name, f"fractions of a second are kept to {kept}")
         numbers = numbers.round() if target.program == "stata" else numbers
     if target.program == "spss" and (numbers.drop_nulls() < 0).any():
         raise _unfit(variable, target, "dates before 1582")
-    return _stata_storage(numbers, numbers, variable, losses) if target.program == "stata" else numbers
+    return _stata_storage(numbers, numbers, variable, not_held) if target.program == "stata" else numbers
 
 
 def _whole_units(moments: pl.Series, per_second: int) -> bool:
@@ -338,7 +338,7 @@ def _whole_units(moments: pl.Series, per_second: int) -> bool:
     return bool((counts % ((10**9 if fine else 10**6) // per_second) == 0).all())
 
 
-def _tags(tags: pl.Series | None, variable: Variable, target: Target, losses: Losses) -> pl.Series | None:
+def _tags(tags: pl.Series | None, variable: Variable, target: Target, not_held: NotHeld) -> pl.Series | None:
     """Return Stata's missing values; texts among numbers that a format cannot hold become empty."""
     if tags is None:
         return None
@@ -346,27 +346,27 @@ def _tags(tags: pl.Series | None, variable: Variable, target: Target, losses: Lo
         lower = tags.str.to_lowercase()
         kept = lower.set(~lower.str.contains(r"^\.[a-z]$").fill_null(value=False), None)
         if kept.count() < tags.count():
-            losses.add(variable.name, "some missing codes become empty values")
+            not_held.add(variable.name, "some missing codes become empty values")
         return kept
     if tags.count():
-        losses.add(variable.name, "missing codes such as .a become empty values")
+        not_held.add(variable.name, "missing codes such as .a become empty values")
     return None
 
 
-def _labels(variable: Variable, values: pl.Series, target: Target, losses: Losses) -> dict[Value, str]:
+def _labels(variable: Variable, values: pl.Series, target: Target, not_held: NotHeld) -> dict[Value, str]:
     """Return the value labels that a format holds."""
     if not variable.value_labels:
         return {}
     if target.labels == "none" or (target.labels == "whole numbers" and is_text(values)):
-        losses.add(variable.name, f"{target.name} holds no value labels{' for text' if is_text(values) else ''}")
+        not_held.add(variable.name, f"{target.name} holds no value labels{' for text' if is_text(values) else ''}")
         return {}
     given = [(_number(v, values, target), label) for v, label in variable.value_labels.items()]
     kept = {plain_number(v): label for v, label in given if v is not None and _can_be_labelled(v, values, target)}
     if len(kept) < len(given):
-        losses.add(variable.name, "some value labels belong to values that cannot have one")
+        not_held.add(variable.name, "some value labels belong to values that cannot have one")
     short = {value: cut(label, target, target.value_label) for value, label in kept.items()}
     if short != kept:
-        losses.add(variable.name, f"value labels are cut to what {target.name} holds")
+        not_held.add(variable.name, f"value labels are cut to what {target.name} holds")
     return {value: label for value, label in short.items() if label}
 
 
@@ -389,7 +389,7 @@ def plain_number(value: Value) -> Value:
     return int(value) if isinstance(value, bool | float) and float(value).is_integer() else value
 
 
-def _codes(variable: Variable, values: pl.Series, target: Target, losses: Losses) -> tuple[Any, ...]:
+def _codes(variable: Variable, values: pl.Series, target: Target, not_held: NotHeld) -> tuple[Any, ...]:
     """Return the missing codes that SPSS can declare: three codes, or a range and a code."""
     given = [_number(code, values, target) for code in variable.missing]
     single = [code for code in given if code is not None and isinstance(code, str) == is_text(values)]
@@ -397,13 +397,13 @@ def _codes(variable: Variable, values: pl.Series, target: Target, losses: Losses
     if not single and not variable.missing_ranges:
         return ()
     if target.codes != "declared":
-        losses.add(variable.name, f"{target.name} declares no missing codes; they are written as plain values")
+        not_held.add(variable.name, f"{target.name} declares no missing codes; they are written as plain values")
         return ()
     ranges = () if is_text(values) else variable.missing_ranges[:1]
     fit = [code for code in single if not isinstance(code, str) or len(code.encode()) <= 8]
     kept = fit[: 1 if ranges else 3]
     if len(kept) < len(single) or len(ranges) < len(variable.missing_ranges):
-        losses.add(
+        not_held.add(
             variable.name, "SPSS declares three missing codes or a range and a code; the others are plain values"
         )
     return (*ranges, *map(plain_number, kept))
@@ -416,17 +416,22 @@ def _unfit(variable: Variable, target: Target, what: str) -> OutputError:
     )
 
 
-def stat_bytes(data: Data, suffix: str) -> tuple[bytes, tuple[str, ...]]:
+def file_bytes(data: Data, suffix: str) -> tuple[bytes, tuple[str, ...]]:
     """Return the file, and line by line what its format cannot hold."""
-    target, losses = TARGETS[suffix], Losses()
+    target, not_held = TARGETS[suffix], NotHeld()
     check_names(data.columns, target)
-    columns = [outgoing(data[name], target, losses) for name in data.columns]
+    columns = [outgoing(data[name], target, not_held) for name in data.columns]
     if long := _too_long(columns) if suffix == ".xpt" else []:
-        losses.whole(_VERSION_8.format(columns=", ".join(long)))
+        not_held.whole(_VERSION_8.format(columns=", ".join(long)))
     with _place(suffix) as path:
         _write(columns, suffix, path)
         _verify(columns, parse(path, suffix, own=True).columns, target)
-        return path.read_bytes(), losses.lines()
+        return path.read_bytes(), not_held.lines()
+
+
+def left_to_codebook(data: Data) -> tuple[str, ...]:
+    """Say what the codebook has to tell about a file of a statistics program."""
+    return orders_left(data)
 
 
 _VERSION_8 = (
@@ -466,37 +471,12 @@ def _write(columns: list[Outgoing], suffix: str, path: Path) -> None:
     except ImportError:
         raise OutputError(str(no_pyreadstat())) from None
     table = pl.DataFrame([_with_tags(column) for column in columns])
-    common: dict[str, Any] = {
-        "column_labels": {column.name: column.label for column in columns if column.label},
-        "variable_format": {column.name: column.format for column in columns if column.format},
-    }
-    labels = {column.name: dict(_bare(column)) for column in columns if column.labels}
     functions = cast("Any", pyreadstat)
+    write = {".sav": functions.write_sav, ".dta": functions.write_dta, ".xpt": functions.write_xport}[suffix]
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            if suffix == ".sav":
-                functions.write_sav(
-                    table,
-                    str(path),
-                    variable_value_labels=labels,
-                    missing_ranges={column.name: _ranges(column) for column in columns if column.codes},
-                    variable_measure={column.name: column.measure for column in columns if column.measure},
-                    variable_display_width={column.name: column.display for column in columns if column.display},
-                    **common,
-                )
-            elif suffix == ".dta":
-                used = {column.name: _letters(column, labels) for column in columns}
-                functions.write_dta(
-                    table,
-                    str(path),
-                    version=14,  # what every Stata since then reads; the next format is for its largest edition only
-                    variable_value_labels=labels,
-                    missing_user_values={name: letters for name, letters in used.items() if letters},
-                    **common,
-                )
-            else:
-                functions.write_xport(table, str(path), file_format_version=8 if _too_long(columns) else 5, **common)
+            write(table, str(path), **_options(columns, suffix))
     except OSError as error:
         raise OutputError(f"Cannot write the file: {error.strerror or type(error).__name__}.") from None
     except Exception:  # its text can hold data values
@@ -504,12 +484,33 @@ def _write(columns: list[Outgoing], suffix: str, path: Path) -> None:
         raise OutputError(f"The data cannot be written as a file of {name}. Write CSV or Parquet.") from None
 
 
-def _letters(column: Outgoing, labels: Mapping[str, Mapping[Value, str]]) -> list[str]:
+def _options(columns: list[Outgoing], suffix: str) -> dict[str, Any]:
+    """Return what pyreadstat is told about the columns, by the names of its parameters."""
+    common: dict[str, Any] = {
+        "column_labels": {column.name: column.label for column in columns if column.label},
+        "variable_format": {column.name: column.format for column in columns if column.format},
+    }
+    if suffix == ".xpt":
+        return {**common, "file_format_version": 8 if _too_long(columns) else 5}
+    common["variable_value_labels"] = {column.name: dict(_bare(column)) for column in columns if column.labels}
+    if suffix == ".sav":
+        return {
+            **common,
+            "missing_ranges": {column.name: _ranges(column) for column in columns if column.codes},
+            "variable_measure": {column.name: column.measure for column in columns if column.measure},
+            "variable_display_width": {column.name: column.display for column in columns if column.display},
+        }
+    used = {column.name: letters for column in columns if (letters := _letters(column))}
+    # Version 14 is what every Stata since then reads; the next format is for its largest edition only.
+    return {**common, "version": 14, "missing_user_values": used}
+
+
+def _letters(column: Outgoing) -> list[str]:
     """Return the letters of Stata's missing values that a column of numbers holds or labels."""
     if is_text(column.series):
         return []
     held: list[str] = [] if column.tags is None else [tag[1:] for tag in column.tags.drop_nulls().unique().to_list()]
-    return sorted({*held, *(value for value in labels.get(column.name, {}) if isinstance(value, str))})
+    return sorted({*held, *(value for value, _ in _bare(column) if isinstance(value, str))})
 
 
 def _bare(column: Outgoing) -> list[tuple[Value, str]]:

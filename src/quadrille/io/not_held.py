@@ -34,14 +34,14 @@ _OF_COLUMNS = (NOT_A_NUMBER, NO_ORDER, NEEDS_ARROW)
 
 
 @dataclass
-class Losses:
+class NotHeld:
     """What a file does not hold, by reason, with the columns that it concerns."""
 
     found: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     general: list[str] = field(default_factory=list[str])
 
     def add(self, column: str, reason: str) -> None:
-        """Note one loss of one column."""
+        """Note what is not held of one column."""
         names = self.found.setdefault(reason, [])
         if column not in names:
             names.append(column)
@@ -57,31 +57,31 @@ class Losses:
 
 def remarked(data: Data) -> tuple[str, ...]:
     """Say what was left behind at reading: about the file as a whole, and about the columns that are still there."""
-    losses = Losses()
+    not_held = NotHeld()
     for line in data.remarks:
         reason = next((reason for reason in _OF_COLUMNS if line.endswith(f": {reason}.")), None)
         name = line.removesuffix(f": {reason}.")
         if reason is None:
-            losses.whole(line)
+            not_held.whole(line)
         elif name in data.columns:
-            losses.add(name, reason)
-    return losses.lines()
+            not_held.add(name, reason)
+    return not_held.lines()
 
 
-def lines_of(losses: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+def lines_of(reasons: Iterable[tuple[str, str]]) -> tuple[str, ...]:
     """Return one line per reason from pairs of a column and a reason."""
-    found = Losses()
-    for name, reason in losses:
-        found.add(name, reason)
-    return found.lines()
+    not_held = NotHeld()
+    for name, reason in reasons:
+        not_held.add(name, reason)
+    return not_held.lines()
 
 
-def csv_losses(data: Data) -> tuple[str, ...]:
+def not_in_text(data: Data) -> tuple[str, ...]:
     """Say what delimited text does not keep, also with the codebook."""
-    return lines_of((name, reason) for name in data.columns for reason in _lost(data[name]))
+    return lines_of((name, reason) for name in data.columns for reason in _not_kept(data[name]))
 
 
-def _lost(column: Column) -> Iterator[str]:
+def _not_kept(column: Column) -> Iterator[str]:
     """Yield what delimited text does not keep of one column."""
     variable, kind = column.variable, column.dtype.partition("[")[0]
     numbers = [value for value in variable.values if isinstance(value, float)] if variable.coded else column.values
@@ -101,7 +101,7 @@ def _lost(column: Column) -> Iterator[str]:
         yield _DECIMALS
 
 
-def moments_as_text(data: Data) -> tuple[str, ...]:
+def moments_left(data: Data) -> tuple[str, ...]:
     """Name the dates and times of a statistics program that delimited text leaves to the codebook."""
     reason = f"{_MOMENTS}; write the codebook too"
     stored = (name for name in data.columns if data[name].variable.stored is not None)

@@ -6,8 +6,6 @@ import gzip
 import mmap
 import os
 import zlib
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 
 from quadrille.errors import InputError
@@ -33,21 +31,3 @@ def contents(path: Path) -> Buffer:
         raise InputError(
             f"Cannot read the file {str(path)!r}: {error.strerror or type(error).__name__}. Check the path."
         ) from None
-
-
-@contextmanager
-def no_panic_shown() -> Generator[None]:
-    """Keep stderr quiet: a library written in Rust prints its panics, data values and all, before they are caught."""
-    try:
-        kept = os.dup(2)
-    except OSError:  # there is no stderr
-        yield
-        return
-    try:
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, 2)
-        os.close(nowhere)
-        yield
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)
