@@ -30,6 +30,7 @@ NOWHERE = {"http_proxy": "http://127.0.0.1:9", "https_proxy": "http://127.0.0.1:
 PLUMBING = {
     "Recipe.prepare": "for the author of a recipe, who writes it: CONTRIBUTING.md says how",
     "Recipe.check": "for the author of a recipe, who may write it: parameters that do not go together",
+    "Recipe.check_columns": "what every recipe does before it is prepared; an author may add to it",
     "Recipe.moved": "how a search knows which columns its candidates move",
     "Recipe.steering_columns": "for the author of a recipe, who may write it; a release asks for it",
     "Recipe.prepared": "how a plan and a search share the work of one design",
