@@ -94,6 +94,13 @@ def check_new(*paths: Path | None, overwrite: bool, source: str) -> None:
             raise OutputError(f"Cannot write {str(path)!r}: its folder is not writable. Choose another place.")
 
 
+def check_readers(readers: bool, var_stratum: Sequence[str] | None, var_unit: str | None) -> None:
+    """Refuse a sampling design without the reports that it is for."""
+    if not readers and (var_stratum or var_unit is not None):
+        option = "--var-stratum" if var_stratum else "--var-unit"
+        raise ParameterError(f"{option} is for the standard errors of the readers' reports: add --readers.")
+
+
 def check_folder(path: Path) -> None:
     """Refuse a folder to write into that is a file, or lies below one."""
     with writing(path):

@@ -13,7 +13,7 @@ from quadrille.cli import options as opt
 from quadrille.cli import show
 from quadrille.cli.designs import design_words, recipe_of
 from quadrille.cli.guard import BAD_INPUT, tell, warnings_told
-from quadrille.cli.inputs import load, names, open_study, require_data
+from quadrille.cli.inputs import check_readers, load, names, open_study, require_data
 from quadrille.cli.show import measured
 from quadrille.errors import InputError, ParameterError
 
@@ -53,7 +53,7 @@ def release(
         bool,
         opt.flag("--check", "Write nothing, only judge; of a study: its frontier."),
     ] = False,
-    out: Annotated[Path, opt.value("FOLDER", "The folder to make.")] = Path("release"),
+    out: Annotated[Path | None, opt.value("FOLDER", "The folder to make. [default: release]")] = None,
     format: Annotated[
         str,
         opt.value("WORD", "Public file: csv, parquet, sav, dta or xpt."),
@@ -74,7 +74,11 @@ def release(
 ) -> None:
     """Swap a file and write what to publish and to keep."""
     import quadrille as qd
+    from quadrille.report.readers import reader_pages, write_pages
 
+    check_readers(readers, var_stratum, var_unit)
+    if check:
+        _check_alone({"--out": out, "--readers": readers, "--overwrite": overwrite, "--measures": measures})
     public: PublicFile = {"format": format, "shuffle": not keep_order, "publish_f": publish_f}
     stray = ["recipe"] * (recipe is not None) + ["method"] * (method is not None) + list(design_words(ctx))
     if study is not None and stray:
@@ -96,13 +100,22 @@ def release(
         wanted = measured(made, measures, data)
         if known is not None and not measures:
             wanted = list(dict.fromkeys((*known.measures, *wanted)))
-        done = qd.release(data, made, out, measures=wanted, overwrite=overwrite, policy=policy, **public)
+        pages = reader_pages(data, made, stratum=names(var_stratum), psu=var_unit) if readers else {}
+        done = qd.release(data, made, out or "release", measures=wanted, overwrite=overwrite, policy=policy, **public)
         if readers:
-            qd.report.write_readers(data, made, done.confidential / "readers", stratum=names(var_stratum), psu=var_unit)
+            write_pages(pages, done.confidential / "readers")
     if as_json:
         show.emit(done.as_dict())
     else:
         _show_release(done)
+
+
+def _check_alone(options: Mapping[str, object]) -> None:
+    """Refuse what --check would ignore."""
+    for option, value in options.items():
+        if value:
+            why = "judges by what the policy measures" if option == "--measures" else "writes nothing"
+            raise ParameterError(f"--check {why}: leave {option} out.")
 
 
 def _candidate(study: Study, candidate: int | None, *, pick: bool) -> Recipe:

@@ -9,7 +9,7 @@ import typer
 
 from quadrille.cli import options as opt
 from quadrille.cli import show
-from quadrille.cli.inputs import check_new, load, names, open_study, refuse_sources, source_of
+from quadrille.cli.inputs import check_new, check_readers, load, names, open_study, refuse_sources, source_of
 
 
 def report(
@@ -33,6 +33,7 @@ def report(
     """Write the report for the review board, as one HTML file."""
     from quadrille.report import write_readers, write_report
 
+    check_readers(readers, var_stratum, var_unit)
     known, folder = open_study(study), out.with_name(f"{out.stem}-readers") if readers else None
     source = source_of(known, file, codebook, weight)
     check_new(out, overwrite=overwrite, source=source[0])
