@@ -167,15 +167,26 @@ class Study:
         return len(found)
 
     def axis(self, side: Side, given: str | None) -> str:
-        """Return the measure of an axis: the one named, or the first of that side."""
+        """Return the measure of an axis: the one named, or the first of that side.
+
+        One of the other side can be named only where the study has none of this side.
+        """
+        own = [address for address in self.measures if measure_of(address).side == side]
         if given is not None:
-            if given not in self.measures:
-                raise unknown_name("measure", given, self.measures, where=f"the study {str(self.path)!r}")
-            return given
-        for address in self.measures:
-            if measure_of(address).side == side:
-                return address
+            if own and self._measure(given) not in own:
+                raise InputError(
+                    f"{given!r} is a measure of {measure_of(given).side}, not of {side}. "
+                    f"The study {str(self.path)!r} has for {side}: {', '.join(own)}."
+                )
+            return self._measure(given)
+        if own:
+            return own[0]
         raise InputError(f"The study {str(self.path)!r} has no {side} measure. Search with one, or name the axes.")
+
+    def _measure(self, given: str) -> str:
+        if given not in self.measures:
+            raise unknown_name("measure", given, self.measures, where=f"the study {str(self.path)!r}")
+        return given
 
     def objectives(self, addresses: Sequence[str]) -> tuple[Floats, NDArray[np.int64]]:
         """Return the oriented scores of the candidates that have all of them, and their rows; others are left out."""
@@ -201,7 +212,7 @@ class Study:
         >>> study.frontier("exposed", "hellinger").select("id", "swap", "pairs").rows()
         [(8, 'MS', 488), (6, 'MS', 244), (5, 'MS', 244), (1, 'Edu', 244), (2, 'Edu', 244)]
         """
-        addresses = [self.axis("risk", risk), self.axis("loss", loss), *(self.axis("loss", each) for each in more)]
+        addresses = [self.axis("risk", risk), self.axis("loss", loss), *map(self._measure, more)]
         points, rows = self.objectives(addresses)
         kept = rows[non_dominated(points)] if len(rows) else rows
         frame = self.frame(kept.tolist())
