@@ -93,6 +93,13 @@ def constraints(row: dict[str, Any]) -> list[str]:
     return [*parts, *(row["other"].split(", ") if row["other"] else [])]
 
 
+def designs_in_words(study: Study) -> dict[int, str]:
+    """Return the numbers of the designs of a study, each with what it asks for."""
+    from quadrille.present.words import design
+
+    return {number: design(study.design(number)) for number in study.designs}
+
+
 def choice_document(choice: Choice) -> dict[str, object]:
     """Return a choice as plain values, its design opened up; the seed stays out."""
     return {**choice.as_dict(), "design": json.loads(choice.recipe.design_json())}

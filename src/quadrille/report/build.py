@@ -92,8 +92,9 @@ def write_report(
     """
     out = Path(out)
     if out.exists() and (out.is_dir() or not overwrite):
-        raise OutputError(f"{str(out)!r} exists. Choose another name, or ask to overwrite it.")
+        raise OutputError(f"{str(out)!r} exists. Choose another name, or overwrite it with overwrite=True.")
     _keep_apart(out, study)
+    check_suffix(out)
     if data.fingerprint != study.header.fingerprint:
         raise MismatchError(
             f"The study {str(study.path)!r} was made for other data. "
@@ -103,6 +104,12 @@ def write_report(
     with new_file(out, page.encode(), private=True):
         pass
     return out
+
+
+def check_suffix(out: Path) -> None:
+    """Refuse a name that promises another kind of file."""
+    if out.suffix.lower() not in (".html", ".htm"):
+        raise OutputError(f"The report is a page of HTML, and {str(out)!r} is no name for one. End it with .html.")
 
 
 def _keep_apart(out: Path, study: Study) -> None:

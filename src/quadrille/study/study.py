@@ -161,6 +161,11 @@ class Study:
         shown["other"] = ", ".join(f"{name} {written(value)}" for name, value in sorted(parameters.items()))
         return shown
 
+    @property
+    def designs(self) -> list[int]:
+        """The numbers of the designs that have candidates."""
+        return sorted({row[1] for row in self._rows})
+
     def designs_of(self, rows: NDArray[np.int64]) -> int:
         """Return how many designs the candidates at these rows have."""
         found: set[int] = {self._rows[row][1] for row in rows}
@@ -421,7 +426,7 @@ class Study:
         >>> study.runs().columns
         ['family', 'measure', 'better', 'run 1', 'run 2', 'run 3']
         """
-        known = sorted({row[1] for row in self._rows})
+        known = self.designs
         if design is None and len(known) > 1:
             raise InputError(
                 f"The study {str(self.path)!r} has {len(known):,} designs, and runs differ by seed only. "

@@ -120,7 +120,9 @@ def _check_alone(options: Mapping[str, object]) -> None:
 
 def _candidate(study: Study, candidate: int | None, *, pick: bool) -> Recipe:
     """Return the recipe of the candidate to release."""
-    if (candidate is None) == (not pick):
+    if candidate is not None and pick:
+        raise ParameterError("Give --candidate or --pick, not both.")
+    if candidate is None and not pick:
         raise ParameterError("Say which candidate of the study to release: --candidate ID, or --pick for the knee.")
     if candidate is None:
         return study.pick("knee").recipe

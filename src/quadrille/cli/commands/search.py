@@ -13,7 +13,7 @@ from quadrille.cli import show
 from quadrille.cli.guard import refuse, tell
 from quadrille.cli.inputs import load, open_study, require_data, written_names
 from quadrille.cli.study_show import DOMINATED, FRONTIER, evenly, scatter, show_reasons
-from quadrille.errors import InputError, MismatchError, ParameterError, QuadrilleError
+from quadrille.errors import InputError, MismatchError, OutputError, ParameterError, QuadrilleError
 
 if TYPE_CHECKING:
     from quadrille.data import Data
@@ -47,6 +47,8 @@ def search(
     path = asked.out if out is None else out
     for source, what in ((asked.path, "job"), (asked.file, "original file"), (asked.codebook, "codebook of the job")):
         refuse([path], source, what)
+    if path.is_dir():
+        raise OutputError(f"Cannot write the study {str(path)!r}: it is a folder. Name a file.")
     if dry_run:
         _foretell(asked, data, grids, path, workers, as_json=as_json)
         return
