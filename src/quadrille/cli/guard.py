@@ -115,10 +115,9 @@ def guarded(command: Callable[P, None]) -> Callable[P, None]:
 
 def _in_options(error: QuadrilleError, options: Mapping[str, object]) -> str:
     """Return the message in the words of the command line: a parameter that is an option is named as one."""
-    text = str(error).replace("with overwrite=True", "with --overwrite")
-    if isinstance(error, ParameterError) and error.parameter in options:
+    if isinstance(error, ParameterError) and error.parameter is not None and error.parameter in options:
         return f"--{error.parameter.replace('_', '-')} must be {error.must}. Got {error.value!r}."
-    return text
+    return str(error).replace("with overwrite=True", "with --overwrite")
 
 
 def tell(message: str) -> None:

@@ -14,6 +14,7 @@ from quadrille.cli.guard import refuse, tell
 from quadrille.cli.inputs import load, open_study, require_data, written_names
 from quadrille.cli.study_show import DOMINATED, FRONTIER, evenly, scatter, show_reasons
 from quadrille.errors import InputError, MismatchError, OutputError, ParameterError, QuadrilleError
+from quadrille.present.numbers import counted
 
 if TYPE_CHECKING:
     from quadrille.data import Data
@@ -139,7 +140,8 @@ def _show_forecast(found: Forecast, document: Mapping[str, Any]) -> None:
     show.title("Dry run: nothing is written")
     exists = f"exists with {document['results']:,} results, which are kept" if document["results"] else "new"
     then = f"; then {', '.join(document['then'])} near the frontier" if document["then"] else ""
-    seeds = f"{found.candidates / found.designs:.3g} seeds" if found.candidates != found.designs else "1 seed"
+    least, most = found.seeds
+    seeds = counted(most, "seed") if least == most else f"{least:,} to {most:,} seeds"
     show.facts(
         [
             ("data", f"{document['data']}, {document['records']:,} records"),
@@ -159,8 +161,15 @@ def _time(found: Forecast) -> str:
         return "unknown: no design could be drawn"
     return (
         f"about {_duration(found.seconds)} with {found.workers} worker{'s' * (found.workers > 1)}, an estimate from "
-        f"{found.timed:,} candidates of {1000 * found.seconds_each:.2g} ms each"
+        f"{found.timed:,} candidates of {pace(found.seconds_each)} each"
     )
+
+
+def pace(seconds: float) -> str:
+    """Write the time of a candidate, never with a power of ten."""
+    if seconds < 0.01:
+        return f"{max(1000 * seconds, 0.001):.2g} ms"
+    return f"{1000 * seconds:,.0f} ms" if seconds < 1 else f"{seconds:,.1f} s"
 
 
 def _refused(found: Forecast) -> str:
