@@ -13,8 +13,8 @@ from quadrille import __version__, chart
 from quadrille.data import Data
 from quadrille.errors import MismatchError, OutputError
 from quadrille.io.atomic import new_file
-from quadrille.present import html
-from quadrille.present.blocks import Block, facts
+from quadrille.present import html, words
+from quadrille.present.blocks import Block, Items, facts
 from quadrille.report import sections, tables
 from quadrille.report.input import ReportInput, Row, look
 from quadrille.study.study import Study
@@ -52,7 +52,7 @@ _SECTIONS: dict[str, tuple[str, Callable[[ReportInput], Row]]] = {
     "designed": ("Designed swap", sections.designed),
     "seeds": ("How much the seed matters", sections.seeds),
     "measures": ("The measures", sections.measures),
-    "limits": ("What the swap does not protect against", lambda _: Row()),
+    "limits": (words.NOT_PROTECTED, lambda _: {"blocks": [Items(words.LIMITS)]}),
 }
 
 

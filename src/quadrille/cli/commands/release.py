@@ -107,7 +107,7 @@ def release(
     if as_json:
         show.emit(done.as_dict())
     else:
-        _show_release(done)
+        _show_release(done, made.steering_columns)
 
 
 def _check_alone(options: Mapping[str, object]) -> None:
@@ -133,7 +133,9 @@ def _candidate(study: Study, candidate: int | None, *, pick: bool) -> Recipe:
     return study.recipe(candidate)
 
 
-def _show_release(done: Release) -> None:
+def _show_release(done: Release, steering: Sequence[str]) -> None:
+    from quadrille.present.words import left_out
+
     show.show_account(done.account)
     show.show_scores(done.scores)
     if done.verdict is not None:
@@ -145,11 +147,8 @@ def _show_release(done: Release) -> None:
             ("to lock away", f"{done.confidential}/ (it can undo the release)"),
         ]
     )
-    if done.left_out:
-        show.note(
-            f"\nLeft out as identifiers: {', '.join(done.left_out)}. "
-            "To release one on purpose, give it another role in the codebook."
-        )
+    for text in left_out(done.left_out, steering):
+        show.note(f"\n{text}")
     show.not_held(done.not_held)
 
 
