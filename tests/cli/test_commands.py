@@ -282,6 +282,7 @@ def test_records_are_counted_the_same_in_every_format(run: Run) -> None:
 
 
 def test_a_recipe_is_scored_as_it_is_swapped_unless_several_draws_are_asked_for(run: Run) -> None:
+    assert "(on the command line: --recipe)" in run("score good.csv good.csv --measures small_cells --json").stdout
     swapped = json.loads(run("swap good.csv --recipe good.json --json").stdout)["scores"]
     drawn = json.loads(run("score good.csv --recipe good.json --json").stdout)
     means = {row["measure"]: row["mean"] for row in drawn["measures"]}

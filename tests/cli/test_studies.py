@@ -408,6 +408,12 @@ def test_a_forecast_does_not_count_what_is_compiled_at_first(folder: Path, monke
     assert (ahead.seconds_each or 1) < 0.1
 
 
+def test_the_designs_of_a_study_are_listed_with_their_numbers(run: Run) -> None:
+    designs = json.loads(run("frontier small.study --json").stdout)["designs"]
+    assert designs[13] == {"design": 14, "words": "Sex, 5 pairs, same Age"}
+    assert run("frontier small.study --runs --design 14").exit_code == 0
+
+
 def test_times_have_no_powers_of_ten() -> None:
     from quadrille.cli.commands.search import pace
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quadrille.cli.guard import refuse
-from quadrille.errors import InputError, MismatchError, OutputError, ParameterError, unknown_name
+from quadrille.errors import InputError, OutputError, ParameterError, unknown_name
 
 if TYPE_CHECKING:
     from quadrille.codebook import Codebook
@@ -157,12 +157,3 @@ def refuse_sources(study: Study, *outputs: Path | None, replaces: bool = False) 
 def written_names(names: Sequence[str]) -> list[str]:
     """Write the names of columns as the command line has them, quoted where they hold a comma or a blank."""
     return [name if name.isidentifier() else f"`{name}`" for name in names]
-
-
-def require_data(study: Study, data: Data) -> None:
-    """Refuse data other than those of the study: a candidate would be another release there."""
-    if study.header.fingerprint != data.fingerprint:
-        raise MismatchError(
-            f"The study {str(study.path)!r} was made for other data. "
-            "Use the file, codebook and weight that it was made with."
-        )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any, cast
 
@@ -117,13 +116,6 @@ def search_document(study: Study) -> dict[str, object]:
     knee = None if seen.knee is None else choice_document(seen.knee)
     count = int(seen.front.sum())
     return {**document, "axes": seen.axes, "frontier": count, "knee": knee, "warnings": list(seen.warnings)}
-
-
-def open_study(path: Path) -> Study:
-    """Open a study."""
-    import quadrille as qd
-
-    return qd.Study(path)
 
 
 def evenly(count: int, most: int) -> list[int]:

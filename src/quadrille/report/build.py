@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from quadrille import __version__, chart
 from quadrille.data import Data
-from quadrille.errors import MismatchError, OutputError
+from quadrille.errors import OutputError
 from quadrille.io.atomic import new_file
 from quadrille.present import html, words
 from quadrille.present.blocks import Block, Items, facts
@@ -95,11 +95,7 @@ def write_report(
         raise OutputError(f"{str(out)!r} exists. Choose another name, or overwrite it with overwrite=True.")
     _keep_apart(out, study)
     check_suffix(out)
-    if data.fingerprint != study.header.fingerprint:
-        raise MismatchError(
-            f"The study {str(study.path)!r} was made for other data. "
-            "Use the file, codebook and weight that it was made with."
-        )
+    study.require(data)
     page = render(look(study, data, candidate, risk, loss), datetime.now(UTC))
     with new_file(out, page.encode(), private=True):
         pass

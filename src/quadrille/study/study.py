@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from quadrille.data import tidy
-from quadrille.errors import InputError, unknown_name
+from quadrille.data import Data, tidy
+from quadrille.errors import InputError, MismatchError, unknown_name
 from quadrille.measure import measure_of, orient
 from quadrille.measure.base import Address, Side
 from quadrille.recipe import Recipe, find_method
@@ -160,6 +160,14 @@ class Study:
             parameters.pop("rate")
         shown["other"] = ", ".join(f"{name} {written(value)}" for name, value in sorted(parameters.items()))
         return shown
+
+    def require(self, data: Data) -> None:
+        """Refuse data other than those of the study: a candidate would be another release there."""
+        if self.header.fingerprint != data.fingerprint:
+            raise MismatchError(
+                f"The study {str(self.path)!r} was made for other data. "
+                "Use the file, codebook and weight that it was made with."
+            )
 
     @property
     def designs(self) -> list[int]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from quadrille.cli import options as opt
 from quadrille.cli import show
-from quadrille.cli.inputs import check_new, load, open_study, refuse_sources, require_data, source_of
+from quadrille.cli.inputs import check_new, load, open_study, refuse_sources, source_of
 from quadrille.errors import InputError, ParameterError, QuadrilleError
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def _draw(seen: Overview, given: tuple[str | None, Path | None, str | None], pat
     found = scored(study, seen.axes, rows_of(study))
     try:
         data = load(*source_of(study, *given, command="frontier STUDY --chart FILE --data FILE"))
-        require_data(study, data)
+        study.require(data)
         ahead = predictions_of(study, data, seen.axes, found)
     except QuadrilleError as error:
         if given[0] is not None:

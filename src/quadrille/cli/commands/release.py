@@ -13,7 +13,7 @@ from quadrille.cli import options as opt
 from quadrille.cli import show
 from quadrille.cli.designs import design_words, recipe_of
 from quadrille.cli.guard import BAD_INPUT, tell, warnings_told
-from quadrille.cli.inputs import check_readers, load, names, open_study, require_data
+from quadrille.cli.inputs import check_readers, load, names, open_study
 from quadrille.cli.show import measured
 from quadrille.errors import InputError, ParameterError
 
@@ -93,7 +93,7 @@ def release(
         made = recipe_of(ctx, method, recipe) if known is None else _candidate(known, candidate, pick=pick)
         data = load(file, codebook, weight, geography)
         if known is not None:
-            require_data(known, data)
+            known.require(data)
         if check:
             _check(data, made, policy, public, as_json=as_json)
             return
@@ -181,7 +181,7 @@ def _check_frontier(study: Study, data: Data, policy: Path | None, public: Publi
     import quadrille as qd
     from quadrille.cli.study_show import overview
 
-    require_data(study, data)
+    study.require(data)
     policy, seen = _policy(policy), overview(study)
     rows, verdicts = seen.rows(), list[Any]()
     with show.progress_bar("Checking the frontier") as progress:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 from quadrille.cli import options as opt
 from quadrille.cli import show
 from quadrille.cli.guard import refuse, tell
-from quadrille.cli.inputs import load, open_study, require_data, written_names
+from quadrille.cli.inputs import load, open_study, written_names
 from quadrille.cli.study_show import DOMINATED, FRONTIER, evenly, scatter, show_reasons
 from quadrille.errors import InputError, MismatchError, OutputError, ParameterError, QuadrilleError
 from quadrille.present.numbers import counted
@@ -112,7 +112,7 @@ def _foretell(job: Job, data: Data, grids: Candidates, path: Path, workers: int 
 
     known = open_study(path) if path.exists() else None
     if known is not None:
-        require_data(known, data)
+        known.require(data)
         if (known.header.measures, known.header.then) != with_exposed(job.measures, job.then):
             listed = ", ".join(known.measures)
             raise MismatchError(f"The study {str(path)!r} has other measures: {listed}. Use these, or another name.")
