@@ -45,8 +45,8 @@ def checked_seed(seed: object, owner: str) -> int | str:
         return seed
     if isinstance(seed, SupportsIndex) and not isinstance(seed, bool) and index(seed) >= 0:
         return index(seed)
-    must = f"None, a whole number of 0 or more, or {_HEX_DIGITS} hexadecimal digits"
-    raise bad_parameter(owner, "seed", must, type(seed).__name__ if isinstance(seed, str) else seed)
+    must = f"a whole number of 0 or more, or {_HEX_DIGITS} hexadecimal digits"
+    raise bad_parameter(owner, "seed", must, f"a text of {len(seed)} characters" if isinstance(seed, str) else seed)
 
 
 def is_secret(seed: Seed) -> bool:

@@ -238,7 +238,7 @@ class Recipe(ABC):
         0.02
         """
         try:
-            parsed: object = json.loads(text)
+            parsed: object = json.loads(text, object_pairs_hook=_without_repetition)
         except json.JSONDecodeError as error:
             raise InputError(f"The recipe is not valid JSON: {error.msg} in line {error.lineno}.") from None
         except (ValueError, RecursionError):  # what JSON allows and Python does not
@@ -262,6 +262,15 @@ class Recipe(ABC):
             return method(**{known[key]: value for key, value in document.items()})
         except TypeError as error:
             raise ParameterError(f"The recipe does not fit {name}: {error}.") from None
+
+
+def _without_repetition(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """Make an object of JSON; of two values of one key none is taken silently."""
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise InputError(f"The recipe has {next(k for k in keys if keys.count(k) > 1)!r} more than once. Keep one.")
+    return made
 
 
 def known_methods() -> dict[str, type[Recipe]]:

@@ -188,6 +188,8 @@ def _bad_recipes(folder: Path) -> None:
         "method": '{"method":"RandomSwop","version":1,"swap":["Sex"],"pairs":5}',
         "version": '{"method":"RandomSwap","version":99,"swap":["Sex"],"pairs":5}',
         "parameter": '{"method":"RandomSwap","version":1,"swap":["Sex"],"pair":5}',
+        "repeated": '{"method":"RandomSwap","swap":["Sex"],"pairs":5,"pairs":6}',
+        "rate": '{"method":"RandomSwap","swap":["Sex"],"rate":2}',
         "missing": '{"method":"RandomSwap","version":1,"pairs":5}',
         "type": '{"method":"RandomSwap","version":1,"swap":[1],"pairs":5}',
     }

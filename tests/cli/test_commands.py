@@ -279,3 +279,15 @@ def test_names_that_look_like_markup_are_printed_as_they_are(run: Run, folder: P
 def test_records_are_counted_the_same_in_every_format(run: Run) -> None:
     for name in ("good.csv", "good.csv.gz", "good.parquet"):
         assert document(run(f"inspect {name} --json"))["records"] == RECORDS
+
+
+def test_a_recipe_is_scored_as_it_is_swapped_unless_several_draws_are_asked_for(run: Run) -> None:
+    assert "(on the command line: --recipe)" in run("score good.csv good.csv --measures small_cells --json").stdout
+    swapped = json.loads(run("swap good.csv --recipe good.json --json").stdout)["scores"]
+    drawn = json.loads(run("score good.csv --recipe good.json --json").stdout)
+    means = {row["measure"]: row["mean"] for row in drawn["measures"]}
+    assert {name: means[name] for name in swapped} == {name: score["value"] for name, score in swapped.items()}
+    assert drawn["notes"] == {"ordinal_shift": "no ordinal variable was moved"}
+    shown = run("score good.csv --recipe good.json --vary pairs=3,5").stdout
+    assert f"{means['hellinger']:.6g}" in shown
+    assert "ordinal_shift  no ordinal variable was moved" in shown

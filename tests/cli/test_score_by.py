@@ -174,7 +174,7 @@ def test_infinity_is_a_text_in_json(run: Run, census: object) -> None:
         ("census.csv swapped.csv --chart-flows f.png", "--chart-flows is about areas"),
         ("census.csv swapped.csv --chart f.png", "--chart is about areas"),
         ("census.csv swapped.csv --out f.csv", "--out is about areas"),
-        ("census.csv swapped.csv --by tract --top 0", "'top' parameter of ranking"),
+        ("census.csv swapped.csv --by tract --top 0", "--top must be a whole number of 1 or more"),
         ("census.csv swapped.csv --by tract --rank hellinger", "There is no measure 'hellinger'"),
         ("census.csv swapped.csv --by tract --out areas.txt", "must end in .csv or .parquet"),
         ("census.csv swapped.csv --by tract --out swapped.csv --overwrite", "is the original file"),

@@ -7,6 +7,7 @@ import sqlite3
 import stat
 from contextlib import closing
 from pathlib import Path
+from time import sleep
 from typing import Any
 
 import pytest
@@ -383,3 +384,37 @@ def test_no_command_prints_a_number_that_serves_as_seed(run: Run, folder: Path) 
         for result in (run(words), run(words + " --json")):
             assert result.exit_code == 0, result.output
             assert "918273645" not in result.output and "546372819" not in result.output
+
+
+def test_a_dry_run_says_how_many_seeds_designs_have(run: Run, folder: Path) -> None:
+    first, second = (folder / "job.toml").read_text().rsplit("seeds = 3", 1)
+    (folder / "job.toml").write_text(f"{first}seeds = 2{second}")
+    assert "16 designs with 2 to 3 seeds each" in " ".join(run("search job.toml --dry-run").stdout.split())
+
+
+def test_a_forecast_does_not_count_what_is_compiled_at_first(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data, seen, real = qd.read(folder / "good.csv"), set[str](), qd.RandomSwap.prepare
+
+    def slow_at_first(recipe: qd.RandomSwap, data: qd.Data) -> object:
+        if recipe.design_json() not in seen:
+            seen.add(recipe.design_json())
+            sleep(0.2)
+        return real(recipe, data)
+
+    monkeypatch.setattr(qd.RandomSwap, "prepare", slow_at_first)
+    recipes = qd.grid(qd.RandomSwap, swap=[["Sex"], ["Age"]], pairs=[3, 5], seed=1)
+    ahead = qd.forecast(data, recipes, ["hellinger"])
+    assert ahead.timed == 4
+    assert (ahead.seconds_each or 1) < 0.1
+
+
+def test_the_designs_of_a_study_are_listed_with_their_numbers(run: Run) -> None:
+    designs = json.loads(run("frontier small.study --json").stdout)["designs"]
+    assert designs[13] == {"design": 14, "words": "Sex, 5 pairs, same Age"}
+    assert run("frontier small.study --runs --design 14").exit_code == 0
+
+
+def test_times_have_no_powers_of_ten() -> None:
+    from quadrille.cli.commands.search import pace
+
+    assert [pace(each) for each in (0.00019, 0.0996, 2.9, 120.0)] == ["0.19 ms", "100 ms", "2.9 s", "120.0 s"]

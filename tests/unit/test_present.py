@@ -195,3 +195,16 @@ def test_numbers_are_written_by_the_functions_of_numbers_alone() -> None:
     for path in shown:
         for format in own.findall(path.read_text(encoding="utf-8")):
             assert path.name in allowed and (allowed[path.name] or "") in format, (path.name, format)
+
+
+@pytest.mark.parametrize("columns", [4, 9])
+def test_numbers_are_never_broken_over_lines(
+    columns: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    figures = [f"{place + 1},271,786.5" for place in range(columns)]
+    head = ("measure", *(f"the mean of {figure}" for figure in figures))
+    terminal.grid(head, [("effective_swap_rate(region)", *figures)], numbers=range(1, columns + 1))
+    shown = capsys.readouterr().out
+    assert all(f" {figure} " in shown.replace("\n", " ") for figure in figures)
+    assert (max(map(len, shown.splitlines())) <= 80) == (columns == 4)

@@ -14,10 +14,12 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from release_case import PAIRS, N, make_data, make_recipe, table, tree
+from release_case import PAIRS, make_data, make_recipe, table, tree
 
 import quadrille as qd
 from quadrille.errors import InputError
+from quadrille.present.profile import column_table, profile_facts
+from quadrille.present.words import LIMITS
 from quadrille.recipe import random_order
 from quadrille.release import release
 from quadrille.release.release import DEFAULT, GuessableSeedWarning, ReleaseWarning, default_measures
@@ -147,7 +149,7 @@ def test_scores_account_and_hashes_are_those_of_the_plan(
 def test_the_dossier_tells_the_whole_story_but_not_the_seed(
     made: release.Release, data: qd.Data, recipe: qd.RandomSwap
 ) -> None:
-    text = (made.confidential / "dossier.md").read_text()
+    text, found = (made.confidential / "dossier.md").read_text(), qd.inspect(data)
     hashes = json.loads((made.confidential / "hashes.json").read_text())
     for part in (
         *hashes["sha256"].values(),
@@ -155,12 +157,13 @@ def test_the_dossier_tells_the_whole_story_but_not_the_seed(
         f"Quadrille {qd.__version__}",
         "UTC",
         "64 hexadecimal digits",
-        f"Records: {N}",
-        "Weight: Factor, represented exactly",
-        "steers the draw): Serial",
+        *(f"- {name}: {value}" for name, value in profile_facts(found).pairs),
+        *("| " + " | ".join(row) + " |" for row in column_table(found.columns).rows),
+        "Left out as identifiers: Serial. To release one on purpose, give it another role in the codebook.",
         "| swap | Region, Band |",
         f"- pairs: {PAIRS} asked, {PAIRS} drawn",
         "does not protect against",
+        *LIMITS,
         *DEFAULT,
     ):
         assert part in text

@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperCommand
 
 from quadrille.cli.options import RARELY
-from quadrille.errors import ParameterError, QuadrilleError
+from quadrille.errors import InputError, ParameterError, QuadrilleError
 from quadrille.text import read_text
 
 if TYPE_CHECKING:
@@ -150,7 +150,11 @@ def read_recipe(path: Path) -> Recipe:
     """Read a recipe from its JSON file."""
     from quadrille.recipe import Recipe
 
-    return Recipe.from_json(read_text(path, "the recipe"))
+    text = read_text(path, "the recipe")
+    try:
+        return Recipe.from_json(text)
+    except QuadrilleError as error:
+        raise InputError(f"{str(path)!r}: {error}") from None
 
 
 def options_of(method: type[Recipe]) -> dict[str, Param]:

@@ -17,7 +17,7 @@ from typing import NoReturn, ParamSpec, cast
 
 import typer
 
-from quadrille.errors import OutputError, QuadrilleError
+from quadrille.errors import OutputError, ParameterError, QuadrilleError
 from quadrille.text import shown
 
 WRITTEN = frozenset(
@@ -100,7 +100,7 @@ def guarded(command: Callable[P, None]) -> Callable[P, None]:
             check_apart(kwargs)
             command(*args, **kwargs)
         except QuadrilleError as error:
-            tell(str(error))
+            tell(_in_options(error, kwargs))
             raise typer.Exit(BAD_INPUT) from None
         except (typer.Exit, typer.Abort, BrokenPipeError):
             raise
@@ -111,6 +111,13 @@ def guarded(command: Callable[P, None]) -> Callable[P, None]:
             raise typer.Exit(INTERNAL) from None
 
     return run
+
+
+def _in_options(error: QuadrilleError, options: Mapping[str, object]) -> str:
+    """Return the message in the words of the command line: a parameter that is an option is named as one."""
+    if isinstance(error, ParameterError) and error.parameter is not None and error.parameter in options:
+        return f"--{error.parameter.replace('_', '-')} must be {error.must}. Got {error.value!r}."
+    return str(error).replace("with overwrite=True", "with --overwrite")
 
 
 def tell(message: str) -> None:

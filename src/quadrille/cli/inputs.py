@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quadrille.cli.guard import refuse
-from quadrille.errors import InputError, MismatchError, OutputError, ParameterError, unknown_name
+from quadrille.errors import InputError, OutputError, ParameterError, unknown_name
 
 if TYPE_CHECKING:
     from quadrille.codebook import Codebook
@@ -94,6 +94,13 @@ def check_new(*paths: Path | None, overwrite: bool, source: str) -> None:
             raise OutputError(f"Cannot write {str(path)!r}: its folder is not writable. Choose another place.")
 
 
+def check_readers(readers: bool, var_stratum: Sequence[str] | None, var_unit: str | None) -> None:
+    """Refuse a sampling design without the reports that it is for."""
+    if not readers and (var_stratum or var_unit is not None):
+        option = "--var-stratum" if var_stratum else "--var-unit"
+        raise ParameterError(f"{option} is for the standard errors of the readers' reports: add --readers.")
+
+
 def check_folder(path: Path) -> None:
     """Refuse a folder to write into that is a file, or lies below one."""
     with writing(path):
@@ -150,12 +157,3 @@ def refuse_sources(study: Study, *outputs: Path | None, replaces: bool = False) 
 def written_names(names: Sequence[str]) -> list[str]:
     """Write the names of columns as the command line has them, quoted where they hold a comma or a blank."""
     return [name if name.isidentifier() else f"`{name}`" for name in names]
-
-
-def require_data(study: Study, data: Data) -> None:
-    """Refuse data other than those of the study: a candidate would be another release there."""
-    if study.header.fingerprint != data.fingerprint:
-        raise MismatchError(
-            f"The study {str(study.path)!r} was made for other data. "
-            "Use the file, codebook and weight that it was made with."
-        )

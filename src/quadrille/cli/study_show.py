@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any, cast
 
@@ -93,6 +92,13 @@ def constraints(row: dict[str, Any]) -> list[str]:
     return [*parts, *(row["other"].split(", ") if row["other"] else [])]
 
 
+def designs_in_words(study: Study) -> dict[int, str]:
+    """Return the numbers of the designs of a study, each with what it asks for."""
+    from quadrille.present.words import design
+
+    return {number: design(study.design(number)) for number in study.designs}
+
+
 def choice_document(choice: Choice) -> dict[str, object]:
     """Return a choice as plain values, its design opened up; the seed stays out."""
     return {**choice.as_dict(), "design": json.loads(choice.recipe.design_json())}
@@ -110,13 +116,6 @@ def search_document(study: Study) -> dict[str, object]:
     knee = None if seen.knee is None else choice_document(seen.knee)
     count = int(seen.front.sum())
     return {**document, "axes": seen.axes, "frontier": count, "knee": knee, "warnings": list(seen.warnings)}
-
-
-def open_study(path: Path) -> Study:
-    """Open a study."""
-    import quadrille as qd
-
-    return qd.Study(path)
 
 
 def evenly(count: int, most: int) -> list[int]:

@@ -134,7 +134,8 @@ def check_free(path: Path, *, overwrite: bool, holds: Collection[str]) -> None:
             raise OutputError("Cannot write into the current folder itself. Name a folder inside it.")
         if not overwrite and any(path.iterdir()):
             raise OutputError(
-                f"The folder {str(path)!r} exists and is not empty. Choose another one, or ask to overwrite it."
+                f"The folder {str(path)!r} exists and is not empty. Choose another one, or overwrite it with "
+                "overwrite=True."
             )
         other = next(_others(path, holds), None)
     if other is not None:

@@ -75,19 +75,53 @@ def facts(pairs: Iterable[tuple[str, str]]) -> None:
         screen.print(line, soft_wrap=True)
 
 
+_INDENT, _GAP = 2, 3
+_LEAST_TEXT = 10
+"""A column of text is folded to no fewer characters than this."""
+
+
 def grid(
     head: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: Iterable[int] = (), whole: Iterable[int] = ()
 ) -> None:
-    """Print a table; the columns listed in `numbers` are aligned to the right, those in `whole` are never broken."""
+    """Print a table; the columns listed in `numbers` are aligned to the right and never broken.
+
+    Those in `whole` are not broken either, nor are their heads, where there is room.
+    """
     from rich import box
     from rich.padding import Padding
     from rich.table import Table
 
-    right, unbroken = set(numbers), set(whole)
+    right, unbroken, heads = set(numbers), set(whole), [*map(shown, head)]
+    lines, screen = [[*map(shown, row)] for row in rows], console()
+    room = screen.width - _INDENT - _GAP * (len(heads) - 1)
+    widths = _least_widths(heads, lines, right, unbroken, room)
+    if sum(widths.values()) > room:
+        screen.width += sum(widths.values()) - room
     table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False, show_edge=False, padding=(0, 1))
-    for position, name in enumerate(head):
-        justify = "right" if position in right else "left"
-        table.add_column(shown(name), justify=justify, overflow="fold", no_wrap=position in unbroken)
-    for row in rows:
-        table.add_row(*map(shown, row))
-    console().print(Padding(table, (0, 0, 0, 2), expand=False))
+    for place, name in enumerate(heads):
+        width = widths.get(place) if place in right else None
+        justify = "right" if place in right else "left"
+        table.add_column(name, justify=justify, overflow="fold", width=width, no_wrap=not widths and place in unbroken)
+    for line in lines:
+        table.add_row(*line)
+    screen.print(Padding(table, (0, 0, 0, _INDENT), expand=False))
+
+
+def _least_widths(
+    heads: Sequence[str], lines: Sequence[Sequence[str]], right: set[int], unbroken: set[int], room: int
+) -> dict[int, int]:
+    """Return how wide the columns of a table are at least; nothing where it fits as it is."""
+    cells = [max((len(line[place]) for line in lines), default=0) for place in range(len(heads))]
+    natural = [max(cell, len(head)) for cell, head in zip(cells, heads, strict=True)]
+    if sum(natural) <= room:
+        return {}
+    words = [max(map(len, head.split()), default=0) for head in heads]
+    texts = [
+        max((len(word) for line in lines for word in line[place].split()), default=0) for place in range(len(heads))
+    ]
+    least = [cell if place in right else min(texts[place], _LEAST_TEXT) for place, cell in enumerate(cells)]
+    for better in (natural, words):  # heads as they are, or else folded between words, or else anywhere
+        wider = [max(better[p], width) if p in unbroken or p in right else width for p, width in enumerate(least)]
+        if sum(wider) <= room:
+            return dict(enumerate(wider))
+    return dict(enumerate(least))

@@ -2,13 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from quadrille.measure import measure_of
 from quadrille.present.numbers import count, ratio, share
 
+NOT_PROTECTED = "What swapping does not protect against"
+LIMITS = (
+    "Records that are not swapped stand in the release as they were. A variable that identifies a person by itself "
+    "still does.",
+    "Variables that are not key variables do not count in the risks. If an intruder knows one of them, there are more "
+    "small cells than are counted here.",
+    "Rare categories and extreme numbers are known to exist, because every margin is exact; only in which record is "
+    "uncertain.",
+    "Somebody who knows much about a person can notice that a record fits, or that it does not.",
+    "Attributes shared by a group: when all records of a large cell have the same value of a sensitive variable, "
+    "anyone known to be in the cell is known to have it, whatever the size of the cell.",
+    "A second release of the same data by another recipe can be compared with this one. Release once.",
+    "Tables of the original published elsewhere can show, next to the release, where records were swapped.",
+    "The seed, the plan, the study and the confidential reports undo or weaken the protection when they leak. They "
+    "stay confidential after the release.",
+    "No formal guarantee such as differential privacy is given. The risks are measured for the intruder described "
+    "here, not bounded for every intruder.",
+)
 DESIGNED, ALL_KEYS, OF_TABLES = "DesignedSwap", "all key variables", "the variables of its tables"
 _NOTICEABLE = 0.05
 _LITTLE_FALL = 0.1
@@ -46,6 +64,21 @@ def design(parameters: Mapping[str, object]) -> str:
 def swapped_by_default(parameters: Mapping[str, object]) -> str:
     """Name what a designed swap may move when its recipe does not say."""
     return OF_TABLES if "tables " in str(parameters.get("other") or "") else ALL_KEYS
+
+
+def left_out(identifiers: Sequence[str], steering: Sequence[str]) -> list[str]:
+    """Say which columns are not in the public file, and why.
+
+    >>> from quadrille.present.words import left_out
+    >>> left_out(["caseid"], ["caseid", "zone"])[1]
+    'Left out because they steer the draw: zone.'
+    """
+    others = [name for name in steering if name not in identifiers]
+    advice = "To release one on purpose, give it another role in the codebook."
+    return [
+        *([f"Left out as identifiers: {', '.join(identifiers)}. {advice}"] if identifiers else []),
+        *([f"Left out because they steer the draw: {', '.join(others)}."] if others else []),
+    ]
 
 
 def method(name: object) -> str:

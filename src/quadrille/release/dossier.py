@@ -10,12 +10,13 @@ from typing import cast
 from quadrille import __version__
 from quadrille.data import Data
 from quadrille.delta import PlanReport
+from quadrille.inspect import inspect
 from quadrille.plan import Details, Plan
-from quadrille.present import markdown
+from quadrille.present import markdown, words
 from quadrille.present.account import account, alternatives_table, recipe_table, strata_table
 from quadrille.present.blocks import Block, Items, Text, Title, facts, table
 from quadrille.present.designed import diagnosis_of, limits
-from quadrille.present.numbers import count
+from quadrille.present.profile import column_table, profile_facts
 from quadrille.present.scores import definitions, score_table, scores
 from quadrille.present.verdict import verdict
 from quadrille.randomness import is_secret
@@ -163,8 +164,8 @@ def dossier(record: Record) -> str:
         Title("What the measures are"),
         definitions(kind for kind, _ in record.scores.results.values()),
         *_alternatives(record),
-        Title("What swapping does not protect against"),
-        Items(_LIMITS),
+        Title(words.NOT_PROTECTED),
+        Items(words.LIMITS),
     ]
     return (
         "# Release dossier: confidential\n\n"
@@ -185,26 +186,15 @@ def _files(record: Record) -> list[Block]:
 
 
 def _data(record: Record) -> list[Block]:
-    data = record.data
-    dropped = [name for name in data.columns if name not in record.public.codebook]
-    weight = data.weight or "none"
-    if data.ticks is not None:
-        weight += ", " + ("represented exactly" if data.ticks.exact else "rounded to the finest binary tick")
-    known = [
-        ("Records", count(data.n)),
-        ("Weight", weight),
-        ("Key variables", ", ".join(data.keys) or "none"),
-        ("Columns left out of the public file (identifiers; what steers the draw)", ", ".join(dropped) or "none"),
-        *(
-            [("", "To release one of these on purpose, give it another role than id in the codebook.")]
-            if dropped
-            else []
-        ),
-        ("Fingerprint before", f"`{record.plan.before}`"),
-        ("Fingerprint after, rows in their original order", f"`{record.plan.after}`"),
+    found = inspect(record.data)
+    identifiers = [column.name for column in found.columns if column.role == "id"]
+    left_out = words.left_out(identifiers, record.recipe.steering_columns)
+    prints = [
+        ("fingerprint before", f"`{record.plan.before}`"),
+        ("fingerprint after, rows in their original order", f"`{record.plan.after}`"),
     ]
-    rows = [(v.name, v.kind, v.role or "", count(len(v.categories)) if v.coded else "") for v in data.codebook]
-    return [Title("Data"), facts(known), table(("column", "kind", "role", "categories"), rows, numbers=(3,))]
+    known = facts((*profile_facts(found).pairs, *prints))
+    return [Title("Data"), known, column_table(found.columns), *map(Text, left_out)]
 
 
 def _recipe(recipe: Recipe, plan: Plan) -> list[Block]:
@@ -216,14 +206,3 @@ def _recipe(recipe: Recipe, plan: Plan) -> list[Block]:
     moves = [f"Move {place} of `plan.parquet`: {', '.join(move.columns)}" for place, move in enumerate(plan.moves)]
     listed = Items(("The seed itself is in `recipe.json`.", *moves))
     return [Title("Recipe"), recipe_table(recipe, ("seed", seed)), listed]
-
-
-_LIMITS = (
-    "Values that were not swapped stand in the public file as they were. A variable that identifies a person by itself "
-    "still does.",
-    "The margins are exact: a rare category or an extreme number is known to exist, though not in which record.",
-    "Somebody who knows much about a person can notice that a record fits, or that it does not.",
-    "A second release of the same data by another recipe can be compared with this one. Release once.",
-    "Tables of the original published elsewhere can show, next to this file, where records were swapped.",
-    "Swapping gives no formal guarantee such as differential privacy.",
-)

@@ -11,10 +11,10 @@ from markupsafe import Markup
 
 from quadrille import __version__, chart
 from quadrille.data import Data
-from quadrille.errors import MismatchError, OutputError
+from quadrille.errors import OutputError
 from quadrille.io.atomic import new_file
-from quadrille.present import html
-from quadrille.present.blocks import Block, facts
+from quadrille.present import html, words
+from quadrille.present.blocks import Block, Items, facts
 from quadrille.report import sections, tables
 from quadrille.report.input import ReportInput, Row, look
 from quadrille.study.study import Study
@@ -52,7 +52,7 @@ _SECTIONS: dict[str, tuple[str, Callable[[ReportInput], Row]]] = {
     "designed": ("Designed swap", sections.designed),
     "seeds": ("How much the seed matters", sections.seeds),
     "measures": ("The measures", sections.measures),
-    "limits": ("What the swap does not protect against", lambda _: Row()),
+    "limits": (words.NOT_PROTECTED, lambda _: {"blocks": [Items(words.LIMITS)]}),
 }
 
 
@@ -92,17 +92,20 @@ def write_report(
     """
     out = Path(out)
     if out.exists() and (out.is_dir() or not overwrite):
-        raise OutputError(f"{str(out)!r} exists. Choose another name, or ask to overwrite it.")
+        raise OutputError(f"{str(out)!r} exists. Choose another name, or overwrite it with overwrite=True.")
     _keep_apart(out, study)
-    if data.fingerprint != study.header.fingerprint:
-        raise MismatchError(
-            f"The study {str(study.path)!r} was made for other data. "
-            "Use the file, codebook and weight that it was made with."
-        )
+    check_suffix(out)
+    study.require(data)
     page = render(look(study, data, candidate, risk, loss), datetime.now(UTC))
     with new_file(out, page.encode(), private=True):
         pass
     return out
+
+
+def check_suffix(out: Path) -> None:
+    """Refuse a name that promises another kind of file."""
+    if out.suffix.lower() not in (".html", ".htm"):
+        raise OutputError(f"The report is a page of HTML, and {str(out)!r} is no name for one. End it with .html.")
 
 
 def _keep_apart(out: Path, study: Study) -> None:

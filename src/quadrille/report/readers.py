@@ -37,7 +37,7 @@ from quadrille.present.scores import definitions, score_table
 from quadrille.recipe import Recipe
 from quadrille.report.build import render_page
 from quadrille.report.input import Row
-from quadrille.score.estimates import BeforeAfter, Estimate, before_after
+from quadrille.score.estimates import BeforeAfter, Estimate, before_after, design_of
 from quadrille.score.evaluator import Evaluator, Scores, detail_rows
 from quadrille.study.study import PAIRWISE
 
@@ -471,7 +471,26 @@ def write_readers(
     """
     folder = Path(out)
     check_free(folder, overwrite=overwrite, holds=FILES)
+    pages = reader_pages(
+        data, swap, variables=variables, outcomes=outcomes, models=models, stratum=stratum, psu=psu, measures=measures
+    )
+    return write_pages(pages, folder, overwrite=overwrite)
+
+
+def reader_pages(
+    data: Data,
+    swap: Plan | Recipe,
+    *,
+    variables: Sequence[str] | None = None,
+    outcomes: Sequence[str] | None = None,
+    models: Sequence[str] | None = None,
+    stratum: str | Sequence[str] | None = None,
+    psu: str | None = None,
+    measures: Sequence[str | Measure] | None = None,
+) -> dict[str, bytes]:
+    """Return the pages of `write_readers` by their reader, so that they can be written together with other files."""
     require_data(data, _OWNER)
+    design_of(data, stratum, psu)  # a wrong column is told before the draw
     plan = swap.plan(data) if isinstance(swap, Recipe) else swap
     if not isinstance(plan, Plan):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InputError(f"{_OWNER} needs a plan or a recipe, and got {type(plan).__name__!r}.")
@@ -489,7 +508,11 @@ def write_readers(
     )
     written = datetime.now(UTC)
     made: dict[str, Row] = {}
-    pages = {name: render(material, name, written, made).encode() for name in _PAGES}
+    return {name: render(material, name, written, made).encode() for name in _PAGES}
+
+
+def write_pages(pages: Mapping[str, bytes], folder: Path, *, overwrite: bool = False) -> dict[str, Path]:
+    """Write the pages into a folder that only its owner can enter."""
     with new_folder(folder, overwrite=overwrite, holds=FILES) as fresh:
         fresh.chmod(PRIVATE_FOLDER)
         for name, page in pages.items():

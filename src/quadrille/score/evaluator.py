@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 __all__ = ["Evaluator", "Scores", "detail_rows", "measures", "score"]
 
 _MASK = "(where)"
-NOT_KNOWN = "needs to know who was swapped: give the plan, or swapped= with the two files"
+NOT_KNOWN = (
+    "needs to know who was swapped: give the plan, or swapped= with the two files (on the command line: --recipe)"
+)
 NOT_ALIGNED = "needs the plan or aligned rows: no column agrees row by row; give swapped= if the rows are aligned"
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from quadrille.errors import InputError, ParameterError, QuadrilleError
+from quadrille.errors import InputError, ParameterError, QuadrilleError, bad_parameter
 from quadrille.measure import measure_of, orient
 from quadrille.params import one_of
 from quadrille.recipe import Recipe
@@ -194,8 +194,10 @@ def choose(
             f"No candidate of the study has both {axes[0]} and {axes[1]}: none is done yet, or none can be done."
         )
     allowed = np.ones(len(points), dtype=bool)
-    for column, limit in ((0, max_risk), (1, max_loss)):
+    for column, (name, limit) in enumerate({"max_risk": max_risk, "max_loss": max_loss}.items()):
         if limit is not None:
+            if np.isnan(limit) or (limit < 0 <= points[:, column].min()):  # an axis that is turned lies below 0
+                raise bad_parameter("pick", name, "a number of 0 or more", limit)
             allowed &= points[:, column] <= limit
     if not allowed.any():
         least = [f"the least {axis} is {points[:, i].min():.6g}" for i, axis in enumerate(axes)]

@@ -142,6 +142,8 @@ class Forecast:
     workers: int
     predicted: Predictions
     warnings: tuple[Traced, ...] = ()
+    seeds: tuple[int, int] = (1, 1)
+    """The fewest and the most seeds of a design."""
 
     def as_dict(self) -> dict[str, object]:
         """Return plain values, for JSON."""
@@ -217,6 +219,7 @@ def forecast(data: Data, recipes: Recipes | Candidates, measures: Sequence[str],
         workers=workers,
         predicted=_predicted(data, drawn, designs, candidates.measures),
         warnings=tuple(Traced(warning, len(names), names[0]) for warning, names in traced.items()),
+        seeds=(min(map(len, seeds.values()), default=0), max(map(len, seeds.values()), default=0)),
     )
 
 
@@ -241,20 +244,27 @@ def _seeds_of_designs(candidates: Candidates) -> dict[str, set[int | str]]:
 def _timed(recipe: Recipe, data: Data, evaluator: Evaluator | None, clock: _Clock) -> Plan:
     """Draw a candidate and return its plan; with an evaluator also score it, by the clock.
 
-    The first draw of a design is dearer than the others.
+    The first draw of a design is dearer than the others. All is done twice and the shorter times count: the first time
+    kernels may have to be compiled.
     """
-    begin = time.perf_counter()
-    prepared = recipe.prepare(data)
-    plan = prepared.draw(recipe.stream())
+    plan = recipe.plan(data)
     if evaluator is not None:
-        evaluator.values(plan)
-        first = time.perf_counter()
-        evaluator.values(prepared.draw(recipe.stream()))
-        again = time.perf_counter() - first
-        clock.prepared += max(0.0, first - begin - again)
+        trials = [_trial(recipe, data, evaluator) for _ in range(2)]
+        first, again = map(min, zip(*trials, strict=True))
+        clock.prepared += max(0.0, first - again)
         clock.scored += again
         clock.timed += 1
     return plan
+
+
+def _trial(recipe: Recipe, data: Data, evaluator: Evaluator) -> tuple[float, float]:
+    """Return the seconds for a first and for a second candidate of a design."""
+    begin = time.perf_counter()
+    prepared = recipe.prepare(data)
+    evaluator.values(prepared.draw(recipe.stream()))
+    first = time.perf_counter()
+    evaluator.values(prepared.draw(recipe.stream()))
+    return first - begin, time.perf_counter() - first
 
 
 def _spread(designs: Sequence[str]) -> list[str]:

@@ -47,6 +47,11 @@ class RecipeScores:
         means = {key: _mean(rows) for key, rows in cells.items()}
         return tidy([row | _difference(row, means[first, key[1]], key[0] == first) for key, row in means.items()])
 
+    def notes(self) -> list[tuple[str, str]]:
+        """Return what must be said of some measures, such as why one has no value: each with its notes, once."""
+        noted = self.runs.filter(self.runs["note"] != "").select("measure", "note").unique(maintain_order=True)
+        return list(noted.iter_rows())
+
 
 def score_recipes(
     data: Data,

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from quadrille.data import tidy
-from quadrille.errors import InputError, unknown_name
+from quadrille.data import Data, tidy
+from quadrille.errors import InputError, MismatchError, unknown_name
 from quadrille.measure import measure_of, orient
 from quadrille.measure.base import Address, Side
 from quadrille.recipe import Recipe, find_method
@@ -161,21 +161,45 @@ class Study:
         shown["other"] = ", ".join(f"{name} {written(value)}" for name, value in sorted(parameters.items()))
         return shown
 
+    def require(self, data: Data) -> None:
+        """Refuse data other than those of the study: a candidate would be another release there."""
+        if self.header.fingerprint != data.fingerprint:
+            raise MismatchError(
+                f"The study {str(self.path)!r} was made for other data. "
+                "Use the file, codebook and weight that it was made with."
+            )
+
+    @property
+    def designs(self) -> list[int]:
+        """The numbers of the designs that have candidates."""
+        return sorted({row[1] for row in self._rows})
+
     def designs_of(self, rows: NDArray[np.int64]) -> int:
         """Return how many designs the candidates at these rows have."""
         found: set[int] = {self._rows[row][1] for row in rows}
         return len(found)
 
     def axis(self, side: Side, given: str | None) -> str:
-        """Return the measure of an axis: the one named, or the first of that side."""
+        """Return the measure of an axis: the one named, or the first of that side.
+
+        One of the other side can be named only where the study has none of this side.
+        """
+        own = [address for address in self.measures if measure_of(address).side == side]
         if given is not None:
-            if given not in self.measures:
-                raise unknown_name("measure", given, self.measures, where=f"the study {str(self.path)!r}")
-            return given
-        for address in self.measures:
-            if measure_of(address).side == side:
-                return address
+            if own and self._measure(given) not in own:
+                raise InputError(
+                    f"{given!r} is a measure of {measure_of(given).side}, not of {side}. "
+                    f"The study {str(self.path)!r} has for {side}: {', '.join(own)}."
+                )
+            return self._measure(given)
+        if own:
+            return own[0]
         raise InputError(f"The study {str(self.path)!r} has no {side} measure. Search with one, or name the axes.")
+
+    def _measure(self, given: str) -> str:
+        if given not in self.measures:
+            raise unknown_name("measure", given, self.measures, where=f"the study {str(self.path)!r}")
+        return given
 
     def objectives(self, addresses: Sequence[str]) -> tuple[Floats, NDArray[np.int64]]:
         """Return the oriented scores of the candidates that have all of them, and their rows; others are left out."""
@@ -201,7 +225,7 @@ class Study:
         >>> study.frontier("exposed", "hellinger").select("id", "swap", "pairs").rows()
         [(8, 'MS', 488), (6, 'MS', 244), (5, 'MS', 244), (1, 'Edu', 244), (2, 'Edu', 244)]
         """
-        addresses = [self.axis("risk", risk), self.axis("loss", loss), *(self.axis("loss", each) for each in more)]
+        addresses = [self.axis("risk", risk), self.axis("loss", loss), *map(self._measure, more)]
         points, rows = self.objectives(addresses)
         kept = rows[non_dominated(points)] if len(rows) else rows
         frame = self.frame(kept.tolist())
@@ -410,7 +434,7 @@ class Study:
         >>> study.runs().columns
         ['family', 'measure', 'better', 'run 1', 'run 2', 'run 3']
         """
-        known = sorted({row[1] for row in self._rows})
+        known = self.designs
         if design is None and len(known) > 1:
             raise InputError(
                 f"The study {str(self.path)!r} has {len(known):,} designs, and runs differ by seed only. "

@@ -246,8 +246,9 @@ class PermutationSwap(Recipe):
     def check(self) -> None:
         """Refuse parameters that do not go together."""
         if (self.rate is None) == (self.records is None):
+            got = "neither" if self.rate is None else "both"
             raise ParameterError(
-                f"{_OWNER} needs one of 'rate' (share of records) and 'records' (number of records that move)."
+                f"{_OWNER} needs one of 'rate' (share of records) and 'records' (number that move). Got {got}."
             )
         if self.rules:
             raise ParameterError(

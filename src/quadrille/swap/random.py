@@ -75,7 +75,10 @@ class RandomSwap(Recipe):
     def check(self) -> None:
         """Refuse both or neither of rate and pairs, and columns with two parts."""
         if (self.rate is None) == (self.pairs is None):
-            raise ParameterError("RandomSwap needs one of 'rate' (share of records) and 'pairs' (number of pairs).")
+            got = "neither" if self.rate is None else "both"
+            raise ParameterError(
+                f"RandomSwap needs one of 'rate' (share of records) and 'pairs' (number of pairs). Got {got}."
+            )
         for one, other in (("swap", "same"), ("swap", "different"), ("same", "different")):
             both = [name for name in getattr(self, one) if name in getattr(self, other)]
             if both:

@@ -84,7 +84,9 @@ def _show(rows: list[dict[str, Any]], notes: list[str]) -> None:
 
 def _published(f: float | None, note: Path | None, of_class: str | None, class_column: str | None) -> Published | None:
     """Return what the note says, None where f is given by itself."""
-    if (f is None) == (note is None):
+    if f is not None and note is not None:
+        raise ParameterError("Give --f or --methods-note, not both: the note has its own f.")
+    if f is None and note is None:
         raise ParameterError("Give the factor with --f, or the methods note that publishes it with --methods-note.")
     if of_class is not None and class_column is not None:
         raise ParameterError("Give --class for a table of one class, or --class-column for one of all of them.")

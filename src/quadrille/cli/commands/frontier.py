@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from quadrille.cli import options as opt
 from quadrille.cli import show
-from quadrille.cli.inputs import check_new, load, open_study, refuse_sources, require_data, source_of
+from quadrille.cli.inputs import check_new, load, open_study, refuse_sources, source_of
 from quadrille.errors import InputError, ParameterError, QuadrilleError
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 MOST_RUNS = 7
 """So many runs fit a terminal; a table of more shows their spread instead."""
+MOST_DESIGNS = 20
 
 
 def frontier(
@@ -44,7 +45,7 @@ def frontier(
 ) -> None:
     """Show the candidates that no other one dominates."""
     from quadrille.cli import study_show
-    from quadrille.cli.study_show import choice_document, overview
+    from quadrille.cli.study_show import choice_document, designs_in_words, overview
 
     if chart is None and (file or codebook or weight):
         raise ParameterError("--data, --codebook and --weight serve the prediction in a chart: add --chart FILE.")
@@ -72,6 +73,7 @@ def frontier(
             "candidates": len(seen.points),
             "left_out": len(seen.study) - len(seen.points),
             "frontier": rows,
+            "designs": [{"design": number, "words": words} for number, words in designs_in_words(known).items()],
             "knee": None if seen.knee is None else choice_document(seen.knee),
             "warnings": list(seen.warnings),
             "chart": chart and str(chart),
@@ -91,7 +93,7 @@ def _draw(seen: Overview, given: tuple[str | None, Path | None, str | None], pat
     found = scored(study, seen.axes, rows_of(study))
     try:
         data = load(*source_of(study, *given, command="frontier STUDY --chart FILE --data FILE"))
-        require_data(study, data)
+        study.require(data)
         ahead = predictions_of(study, data, seen.axes, found)
     except QuadrilleError as error:
         if given[0] is not None:
@@ -104,8 +106,14 @@ def _draw(seen: Overview, given: tuple[str | None, Path | None, str | None], pat
 
 def _runs(study: Study, design: int | None, chart: Path | None, *, as_json: bool) -> None:
     """Lay the runs of a design side by side: measures down, runs across."""
-    from quadrille.cli.study_show import short_names
+    from quadrille.cli.study_show import designs_in_words, short_names
 
+    designs = designs_in_words(study)
+    if design not in designs and (design is not None or len(designs) > 1):
+        first = "; ".join(f"{number}: {words}" for number, words in [*designs.items()][:MOST_DESIGNS])
+        more = f"; and {len(designs) - MOST_DESIGNS:,} more, see --json" if len(designs) > MOST_DESIGNS else ""
+        has = f"{len(designs):,} designs, and runs differ by seed only" if design is None else f"no design {design}"
+        raise ParameterError(f"The study {str(study.path)!r} has {has}. Name one with --design N. {first}{more}.")
     table = study.runs(design)
     if chart is not None:
         from quadrille import chart as charts

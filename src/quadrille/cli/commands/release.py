@@ -13,7 +13,7 @@ from quadrille.cli import options as opt
 from quadrille.cli import show
 from quadrille.cli.designs import design_words, recipe_of
 from quadrille.cli.guard import BAD_INPUT, tell, warnings_told
-from quadrille.cli.inputs import load, names, open_study, require_data
+from quadrille.cli.inputs import check_readers, load, names, open_study
 from quadrille.cli.show import measured
 from quadrille.errors import InputError, ParameterError
 from quadrille.io.formats import RELEASED
@@ -54,7 +54,7 @@ def release(
         bool,
         opt.flag("--check", "Write nothing, only judge; of a study: its frontier."),
     ] = False,
-    out: Annotated[Path, opt.value("FOLDER", "The folder to make.")] = Path("release"),
+    out: Annotated[Path | None, opt.value("FOLDER", "The folder to make. [default: release]")] = None,
     format: Annotated[
         str,
         opt.value("WORD", f"Public file: {', '.join(RELEASED[:-1])} or {RELEASED[-1]}."),
@@ -75,7 +75,11 @@ def release(
 ) -> None:
     """Swap a file and write what to publish and to keep."""
     import quadrille as qd
+    from quadrille.report.readers import reader_pages, write_pages
 
+    check_readers(readers, var_stratum, var_unit)
+    if check:
+        _check_alone({"--out": out, "--readers": readers, "--overwrite": overwrite, "--measures": measures})
     public: PublicFile = {"format": format, "shuffle": not keep_order, "publish_f": publish_f}
     stray = ["recipe"] * (recipe is not None) + ["method"] * (method is not None) + list(design_words(ctx))
     if study is not None and stray:
@@ -90,25 +94,36 @@ def release(
         made = recipe_of(ctx, method, recipe) if known is None else _candidate(known, candidate, pick=pick)
         data = load(file, codebook, weight, geography)
         if known is not None:
-            require_data(known, data)
+            known.require(data)
         if check:
             _check(data, made, policy, public, as_json=as_json)
             return
         wanted = measured(made, measures, data)
         if known is not None and not measures:
             wanted = list(dict.fromkeys((*known.measures, *wanted)))
-        done = qd.release(data, made, out, measures=wanted, overwrite=overwrite, policy=policy, **public)
+        pages = reader_pages(data, made, stratum=names(var_stratum), psu=var_unit) if readers else {}
+        done = qd.release(data, made, out or "release", measures=wanted, overwrite=overwrite, policy=policy, **public)
         if readers:
-            qd.report.write_readers(data, made, done.confidential / "readers", stratum=names(var_stratum), psu=var_unit)
+            write_pages(pages, done.confidential / "readers")
     if as_json:
         show.emit(done.as_dict())
     else:
-        _show_release(done)
+        _show_release(done, made.steering_columns)
+
+
+def _check_alone(options: Mapping[str, object]) -> None:
+    """Refuse what --check would ignore."""
+    for option, value in options.items():
+        if value:
+            why = "judges by what the policy measures" if option == "--measures" else "writes nothing"
+            raise ParameterError(f"--check {why}: leave {option} out.")
 
 
 def _candidate(study: Study, candidate: int | None, *, pick: bool) -> Recipe:
     """Return the recipe of the candidate to release."""
-    if (candidate is None) == (not pick):
+    if candidate is not None and pick:
+        raise ParameterError("Give --candidate or --pick, not both.")
+    if candidate is None and not pick:
         raise ParameterError("Say which candidate of the study to release: --candidate ID, or --pick for the knee.")
     if candidate is None:
         return study.pick("knee").recipe
@@ -119,7 +134,9 @@ def _candidate(study: Study, candidate: int | None, *, pick: bool) -> Recipe:
     return study.recipe(candidate)
 
 
-def _show_release(done: Release) -> None:
+def _show_release(done: Release, steering: Sequence[str]) -> None:
+    from quadrille.present.words import left_out
+
     show.show_account(done.account)
     show.show_scores(done.scores)
     if done.verdict is not None:
@@ -131,11 +148,8 @@ def _show_release(done: Release) -> None:
             ("to lock away", f"{done.confidential}/ (it can undo the release)"),
         ]
     )
-    if done.left_out:
-        show.note(
-            f"\nLeft out as identifiers: {', '.join(done.left_out)}. "
-            "To release one on purpose, give it another role in the codebook."
-        )
+    for text in left_out(done.left_out, steering):
+        show.note(f"\n{text}")
     show.not_held(done.not_held)
 
 
@@ -168,7 +182,7 @@ def _check_frontier(study: Study, data: Data, policy: Path | None, public: Publi
     import quadrille as qd
     from quadrille.cli.study_show import overview
 
-    require_data(study, data)
+    study.require(data)
     policy, seen = _policy(policy), overview(study)
     rows, verdicts = seen.rows(), list[Any]()
     with show.progress_bar("Checking the frontier") as progress:

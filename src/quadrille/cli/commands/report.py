@@ -9,7 +9,7 @@ import typer
 
 from quadrille.cli import options as opt
 from quadrille.cli import show
-from quadrille.cli.inputs import check_new, load, names, open_study, refuse_sources, source_of
+from quadrille.cli.inputs import check_new, check_readers, load, names, open_study, refuse_sources, source_of
 
 
 def report(
@@ -32,11 +32,14 @@ def report(
 ) -> None:
     """Write the report for the review board, as one HTML file."""
     from quadrille.report import write_readers, write_report
+    from quadrille.report.build import check_suffix
 
+    check_readers(readers, var_stratum, var_unit)
     known, folder = open_study(study), out.with_name(f"{out.stem}-readers") if readers else None
     source = source_of(known, file, codebook, weight)
     check_new(out, overwrite=overwrite, source=source[0])
     refuse_sources(known, out, folder, replaces=overwrite)
+    check_suffix(out)
     with show.working("Reading and writing the report"):
         data = load(*source)
         if folder is not None:  # first, because a folder can fail in more ways than a file whose place was checked

@@ -41,7 +41,10 @@ def score(
         list[Path] | None,
         opt.value("FILE", "Of AFTER: the recipe that made it, rows in order. Without AFTER: recipes to compare."),
     ] = None,
-    draws: opt.Draws = None,
+    draws: Annotated[
+        int | None,
+        opt.value("NUMBER", "How often each recipe is drawn, with seeds that follow. [default: once, its own seed]"),
+    ] = None,
     vary: Annotated[
         str | None,
         opt.value("NAME=VALUES", "Compare values of a parameter of the recipe: rate=0.01,0.05."),
@@ -212,7 +215,7 @@ def _score_recipes(
         check_table(out)
     wanted = ["pairs", *_wanted(data, measures, names(by), recipes.values())]
     with show.progress_bar("Swapping and scoring") as progress:
-        scores = qd.score_recipes(data, recipes, wanted, draws=draws or 1, progress=progress)
+        scores = qd.score_recipes(data, recipes, wanted, draws=draws, progress=progress)
     if chart is not None:
         from quadrille import chart as charts
 
@@ -223,10 +226,11 @@ def _score_recipes(
     rules = {name: _rule_facts(recipe, data) for name, recipe in recipes.items()}
     if as_json:
         listed = {name: facts for name, facts in rules.items() if facts}
+        notes = dict(scores.notes())
         written = {"out": out and str(out), "chart": chart and str(chart)}
-        show.emit({"draws": draws or 1, "measures": rows, "rules": listed, **written})
+        show.emit({"draws": draws or 1, "measures": rows, "notes": notes, "rules": listed, **written})
         return
-    show_recipes(rows, rules)
+    show_recipes(rows, rules, scores.notes())
     show.written(path for path in (out, chart) if path is not None)
 
 
@@ -332,7 +336,11 @@ def _swapped_records(recipe: Recipe, data: Data, other: Data) -> NDArray[np.bool
     return swapped
 
 
-def show_recipes(rows: Sequence[Mapping[str, Any]], rules: Mapping[str, Mapping[str, object]]) -> None:
+def show_recipes(
+    rows: Sequence[Mapping[str, Any]],
+    rules: Mapping[str, Mapping[str, object]],
+    notes: Sequence[tuple[str, str]],
+) -> None:
     """Print the means of several recipes side by side, and how they differ from the first one."""
     from quadrille.measure.difference import DIVERSITIES, NOT_MONOTONE
     from quadrille.present.account import rule_facts
@@ -348,8 +356,11 @@ def show_recipes(rows: Sequence[Mapping[str, Any]], rules: Mapping[str, Mapping[
     show.title(f"Means over {draws:,} {'draw' if draws == 1 else 'draws'} of each recipe")
     for start in range(0, len(recipes), MOST_RECIPES):
         some = recipes[start : start + MOST_RECIPES]
-        lines = [[name, *(statistic(cells[name, each]["mean"]) for each in some)] for name in measures]
+        lines = [[name, *(show.number(cells[name, each]["mean"]) for each in some)] for name in measures]
         show.grid(("measure", *some), lines, numbers=range(1, len(some) + 1))
+    if notes:
+        show.note("")
+        show.facts(notes)
     if len(recipes) == 2 and draws > 1:
         named = ("difference", "difference_error")
         lines = [

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 from quadrille.cli import options as opt
 from quadrille.cli import show
 from quadrille.cli.guard import refuse, tell
-from quadrille.cli.inputs import load, open_study, require_data, written_names
+from quadrille.cli.inputs import load, open_study, written_names
 from quadrille.cli.study_show import DOMINATED, FRONTIER, evenly, scatter, show_reasons
-from quadrille.errors import InputError, MismatchError, ParameterError, QuadrilleError
+from quadrille.errors import InputError, MismatchError, OutputError, ParameterError, QuadrilleError
+from quadrille.present.numbers import counted
 
 if TYPE_CHECKING:
     from quadrille.data import Data
@@ -47,6 +48,8 @@ def search(
     path = asked.out if out is None else out
     for source, what in ((asked.path, "job"), (asked.file, "original file"), (asked.codebook, "codebook of the job")):
         refuse([path], source, what)
+    if path.is_dir():
+        raise OutputError(f"Cannot write the study {str(path)!r}: it is a folder. Name a file.")
     if dry_run:
         _foretell(asked, data, grids, path, workers, as_json=as_json)
         return
@@ -108,7 +111,7 @@ def _foretell(job: Job, data: Data, grids: Candidates, path: Path, workers: int 
 
     known = open_study(path) if path.exists() else None
     if known is not None:
-        require_data(known, data)
+        known.require(data)
         if (known.header.measures, known.header.then) != with_exposed(job.measures, job.then):
             listed = ", ".join(known.measures)
             raise MismatchError(f"The study {str(path)!r} has other measures: {listed}. Use these, or another name.")
@@ -135,7 +138,8 @@ def _show_forecast(found: Forecast, document: Mapping[str, Any]) -> None:
     show.title("Dry run: nothing is written")
     exists = f"exists with {document['results']:,} results, which are kept" if document["results"] else "new"
     then = f"; then {', '.join(document['then'])} near the frontier" if document["then"] else ""
-    seeds = f"{found.candidates / found.designs:.3g} seeds" if found.candidates != found.designs else "1 seed"
+    least, most = found.seeds
+    seeds = counted(most, "seed") if least == most else f"{least:,} to {most:,} seeds"
     show.facts(
         [
             ("data", f"{document['data']}, {document['records']:,} records"),
@@ -155,8 +159,15 @@ def _time(found: Forecast) -> str:
         return "unknown: no design could be drawn"
     return (
         f"about {_duration(found.seconds)} with {found.workers} worker{'s' * (found.workers > 1)}, an estimate from "
-        f"{found.timed:,} candidates of {1000 * found.seconds_each:.2g} ms each"
+        f"{found.timed:,} candidates of {pace(found.seconds_each)} each"
     )
+
+
+def pace(seconds: float) -> str:
+    """Write the time of a candidate, never with a power of ten."""
+    if seconds < 0.01:
+        return f"{max(1000 * seconds, 0.001):.2g} ms"
+    return f"{1000 * seconds:,.0f} ms" if seconds < 1 else f"{seconds:,.1f} s"
 
 
 def _refused(found: Forecast) -> str:
