@@ -241,7 +241,7 @@ def test_recipes_of_several_files_are_compared(run: Run, census: tuple[qd.Data, 
         ("tract.json", "hellinger(tract*sex)"),
         ("sex.json", "hellinger(tract*sex)"),
     ]
-    kept = qd.recipe_from_json(Path("tract.json").read_text())
+    kept = qd.Recipe.from_json(Path("tract.json").read_text())
     alone = qd.score_recipes(census[0], {"tract.json": kept}, ["hellinger(tract*sex)"], draws=2).frame()
     assert [row["mean"] for row in found if row["recipe"] == "tract.json"][-1] == alone["mean"][0]
 

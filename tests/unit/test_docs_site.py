@@ -38,6 +38,8 @@ PLUMBING = {
     "Recipe.design_json": "how a study and a prepared draw tell designs apart",
     "Study.axis": "how frontier, pick and reports find their two measures",
     "Study.objectives": "the points behind frontier, pick and clouds",
+    "Study.designs": "what the command line lists where one of several designs must be named",
+    "Study.require": "how commands and reports refuse the data of another study",
     "Study.designs_of": "a count for the page of the command line",
     "Study.near_frontier": "how a search knows for whom to score the costly measures",
     "Study.remember": "how the command line keeps the names of the files for its report",

@@ -356,7 +356,8 @@ def show_recipes(
     show.title(f"Means over {draws:,} {'draw' if draws == 1 else 'draws'} of each recipe")
     for start in range(0, len(recipes), MOST_RECIPES):
         some = recipes[start : start + MOST_RECIPES]
-        lines = [[name, *(show.number(cells[name, each]["mean"]) for each in some)] for name in measures]
+        written = {name: show.count if name == "pairs" else show.number for name in measures}
+        lines = [[name, *(written[name](cells[name, each]["mean"]) for each in some)] for name in measures]
         show.grid(("measure", *some), lines, numbers=range(1, len(some) + 1))
     if notes:
         show.note("")
@@ -365,7 +366,7 @@ def show_recipes(
         named = ("difference", "difference_error")
         lines = [
             [row["measure"], row["better"], *(statistic(row[key]) for key in named)]
-            for row in (cells[name, recipes[1]] for name in measures)
+            for row in (cells[name, recipes[1]] for name in measures if name != "pairs")
         ]
         show.title(f"{recipes[1]}, minus {recipes[0]}")
         show.grid(("measure", "better", "difference", "its s.e."), lines, numbers=(2, 3))
