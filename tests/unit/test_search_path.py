@@ -62,6 +62,7 @@ def job_of(folder: Path, swap: str, then: str = "") -> Job:
 def test_a_search_makes_one_evaluator_and_each_recipe_twice(
     swap: str, tried: int, tmp_path: Path, cps8d: qd.Data, count: Counter[str]
 ) -> None:
+    cps8d.prepared.clear()  # of what other tests have drawn
     job = job_of(tmp_path, swap)
     recipes = job.recipes(cps8d)
     assert count["recipes"] == DESIGNS + tried, (
