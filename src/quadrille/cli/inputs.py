@@ -53,10 +53,10 @@ def load_after(file: str, codebook: Path | None, own: Path | None, weight: str |
 
 
 def names(values: Sequence[str] | None) -> list[str]:
-    """Split lists of column names at commas; quotes keep a name together."""
-    from quadrille.expressions import split_outside_quotes, unquoted
+    """Split lists of column names, as a parameter that takes columns does."""
+    from quadrille.params import split_names
 
-    return [unquoted(part) for value in values or () for part in split_outside_quotes(value, ",")]
+    return split_names(values or ())
 
 
 def addresses(values: Sequence[str] | None, data: Data) -> Sequence[str]:

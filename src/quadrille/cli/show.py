@@ -85,13 +85,6 @@ def show_account(account: PlanReport) -> None:
     render(blocks(account))
 
 
-def show_diagnosis(account: PlanReport) -> None:
-    """Print which cells were treated and how, which were left and why, and who is still exposed."""
-    from quadrille.present.designed import diagnosis
-
-    render(diagnosis(account))
-
-
 def show_scores(scores: Scores) -> None:
     """Print the scores, and below them what must be said about some."""
     from quadrille.present.scores import scores as blocks

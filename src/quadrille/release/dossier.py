@@ -48,13 +48,13 @@ def _targets(details: Details | None) -> list[Block]:
 
 def _alternatives(record: Record) -> list[Block]:
     """Set the plan next to those the method decided against: pairs, cost, bias and every score."""
-    if record.plan.details is None or not record.rivals:
+    if record.plan.details is None or not record.alternatives:
         return []
     return [
         Title("Alternatives"),
         Text("The same targets matched in another way, for comparison; this swap was released."),
-        alternatives_table(record.plan.details.facts, record.rivals),
-        score_table({"this swap": record.scores, **record.rivals}),
+        alternatives_table(record.plan.details.facts, record.alternatives),
+        score_table({"this swap": record.scores, **record.alternatives}),
     ]
 
 
@@ -143,7 +143,7 @@ class Record:
     warnings: tuple[ReleaseWarning, ...]
     shuffled: bool
     verdict: Verdict | None = None
-    rivals: Mapping[str, Scores] = field(default_factory=dict[str, Scores])
+    alternatives: Mapping[str, Scores] = field(default_factory=dict[str, Scores])
     hashes: Mapping[str, str] = field(default_factory=dict[str, str])
     written: datetime = datetime.min
 

@@ -19,18 +19,16 @@ from quadrille.params import (
     Number,
     Param,
     Setting,
-    Table,
     Text,
     Texts,
     UpTo,
     Word,
     declared,
-    frozen,
     object_schema,
     setting,
 )
 from quadrille.recipe import known_methods
-from quadrille.text import know_sections, parse_toml
+from quadrille.text import Table, frozen, know_sections, parse_toml
 from quadrille.text import read_toml_bytes as read_bytes
 
 Outcome = Literal["pass", "review", "fail"]

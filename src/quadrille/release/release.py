@@ -163,7 +163,7 @@ def release(
     outside, not_held = _public_files(draft.public, format, note)
     record = replace(
         draft,
-        rivals=_rival_scores(data, draft.plan, draft.scores),
+        alternatives=_alternative_scores(data, draft.plan, draft.scores),
         hashes={name: hashlib.sha256(contents).hexdigest() for name, contents in outside.items()},
         written=datetime.now(UTC),
     )
@@ -253,11 +253,11 @@ def _to_review(verdict: Verdict) -> list[ReleaseWarning]:
     ]
 
 
-def _rival_scores(data: Data, plan: Plan, scores: Scores) -> dict[str, Scores]:
+def _alternative_scores(data: Data, plan: Plan, scores: Scores) -> dict[str, Scores]:
     """Score the plans that the method decided against by the same measures."""
     if plan.details is None:
         return {}
-    return {name: score(data, rival, list(scores)) for name, rival in plan.details.alternatives.items()}
+    return {name: score(data, alternative, list(scores)) for name, alternative in plan.details.alternatives.items()}
 
 
 def _public(swapped: Data, order: Rows | None, secret: Sequence[str] = ()) -> Data:

@@ -49,7 +49,7 @@ _OWNER = "write_readers"
 
 @dataclass(frozen=True)
 class Material:
-    """A swap and all that is said about it; `rivals` are the scores of plans that the method decided against."""
+    """A swap and all that is said about it; `alternatives` are the scores of plans that the method decided against."""
 
     data: Data
     plan: Plan
@@ -57,7 +57,7 @@ class Material:
     account: PlanReport
     compared: BeforeAfter
     scores: Scores
-    rivals: Mapping[str, Scores] = field(default_factory=dict[str, Scores])
+    alternatives: Mapping[str, Scores] = field(default_factory=dict[str, Scores])
 
 
 def _measures(
@@ -359,7 +359,9 @@ def utility(material: Material) -> Row:
 
 def utility_of_all(material: Material) -> Row:
     """Return all measures, of the swap and of the plans that the method decided against."""
-    columns = {"this swap": material.scores, **material.rivals} if material.rivals else {"value": material.scores}
+    columns = (
+        {"this swap": material.scores, **material.alternatives} if material.alternatives else {"value": material.scores}
+    )
     return _utility(material, list(material.scores.results), columns)
 
 
@@ -496,7 +498,7 @@ def reader_pages(
         raise InputError(f"{_OWNER} needs a plan or a recipe, and got {type(plan).__name__!r}.")
     compared = before_after(data, plan, variables=variables, outcomes=outcomes, stratum=stratum, psu=psu)
     judge = Evaluator(data, _measures(data, plan, outcomes, models, measures))
-    rivals: Mapping[str, Plan] = plan.details.alternatives if plan.details else {}
+    alternatives: Mapping[str, Plan] = plan.details.alternatives if plan.details else {}
     material = Material(
         data=data,
         plan=plan,
@@ -504,7 +506,7 @@ def reader_pages(
         account=plan.report(data),
         compared=compared,
         scores=judge.score(plan),
-        rivals={name: judge.score(rival) for name, rival in rivals.items()},
+        alternatives={name: judge.score(alternative) for name, alternative in alternatives.items()},
     )
     written = datetime.now(UTC)
     made: dict[str, Row] = {}

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TypeVar, cast
 
 from quadrille.errors import InputError, ParameterError, QuadrilleError
-from quadrille.params import Param, Table, declared, frozen
+from quadrille.params import Param, declared
 from quadrille.simulation.simulate import COUNTS, LEVEL_SHARE, MECHANISMS, METRICS, SIZE, Mechanism, Setting
-from quadrille.text import know_sections, read_toml
+from quadrille.text import Table, frozen, know_sections, read_toml
 
 Number = TypeVar("Number", int, float)
 Read = Callable[[Table, str], tuple[Number, ...]]

@@ -13,7 +13,7 @@ from quadrille.data import Data
 from quadrille.errors import InputError, OverlapError, ParameterError, QuadrilleError, bad_parameter, unknown_name
 from quadrille.expressions import Rules, Where
 from quadrille.measure import measure_of
-from quadrille.params import ColumnSets, Param, Spot, Table, frozen
+from quadrille.params import ColumnSets, Param, Spot
 from quadrille.randomness import checked_seed, fresh_seed
 from quadrille.recipe import Recipe, find_method
 from quadrille.score.evaluator import Evaluator
@@ -21,7 +21,7 @@ from quadrille.study.candidates import Candidates, check_candidates
 from quadrille.study.designed import curve_grids
 from quadrille.study.grid import Grid, grid
 from quadrille.swap.designed import Curve, DesignedSwap
-from quadrille.text import know_sections, read_toml
+from quadrille.text import Table, frozen, know_sections, read_toml
 
 MOST_SEEDS = 1_000_000
 SETS: dict[str, tuple[int, ...]] = {"singles": (1,), "pairs": (2,), "singles and pairs": (1, 2)}

@@ -75,7 +75,6 @@ def release(
 ) -> None:
     """Swap a file and write what to publish and to keep."""
     import quadrille as qd
-    from quadrille.report.readers import reader_pages, write_pages
 
     check_readers(readers, var_stratum, var_unit)
     if check:
@@ -101,14 +100,23 @@ def release(
         wanted = measured(made, measures, data)
         if known is not None and not measures:
             wanted = list(dict.fromkeys((*known.measures, *wanted)))
-        pages = reader_pages(data, made, stratum=names(var_stratum), psu=var_unit) if readers else {}
+        pages = _reader_pages(data, made, var_stratum, var_unit) if readers else None
         done = qd.release(data, made, out or "release", measures=wanted, overwrite=overwrite, policy=policy, **public)
-        if readers:
+        if pages is not None:
+            from quadrille.report.readers import write_pages
+
             write_pages(pages, done.confidential / "readers")
     if as_json:
         show.emit(done.as_dict())
     else:
         _show_release(done, made.steering_columns)
+
+
+def _reader_pages(data: Data, recipe: Recipe, stratum: Sequence[str] | None, psu: str | None) -> dict[str, bytes]:
+    """Make the pages of the readers before anything is written; a release without them needs no templates."""
+    from quadrille.report.readers import reader_pages
+
+    return reader_pages(data, recipe, stratum=names(stratum), psu=psu)
 
 
 def _check_alone(options: Mapping[str, object]) -> None:
