@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from quadrille import chart, datasets, report, testing, theory
+    from quadrille.attack.attack import attack
     from quadrille.codebook import Codebook, Variable
     from quadrille.data import Data
     from quadrille.errors import InfeasibleError, QuadrilleError
@@ -55,6 +56,7 @@ _HOME = {
     "Study": "study.study",
     "Variable": "codebook",
     "area_flows": "score.flows",
+    "attack": "attack.attack",
     "before_after": "score.estimates",
     "check_policy": "release.release",
     "forecast": "study.forecast",
@@ -104,6 +106,7 @@ __all__ = [  # sorted as in _HOME; a test keeps the two lists equal
     "Study",
     "Variable",
     "area_flows",
+    "attack",
     "before_after",
     "chart",
     "check_policy",
