@@ -25,6 +25,9 @@ _MOST_CELLS = 1 << 22
 TOO_MANY = "the keys have too many possible combinations for a log-linear fit: name fewer keys"
 
 
+_FITS, _SAME, _OCCUPIED = "records that fit the size before", "cells of the same size before", "cells occupied before"
+
+
 def genuine(given: AttackInput) -> Section:
     """Compare cells of few rows with the original, size by size; then say how well a design gives them away."""
     findings = (*_by_size(given), *_told_apart(given))
@@ -53,13 +56,13 @@ def _by_size(given: AttackInput) -> Iterator[Finding]:
         inside = g == k
         cells = int(inside.sum())
         was = f[inside]
-        chances = by_chance(k) if by_chance is not None else (None, None, None)
-        quantities = ("records that fit the size before", "cells of the same size before", "cells occupied before")
+        if not cells:
+            yield Finding(NAME, f"cells of {k}: {_FITS}", None, count=0, note="no such cell")
+            continue
         values = (np.minimum(was, k) / k, was == k, was > 0)
-        for quantity, value, chance in zip(quantities, values, chances, strict=True):
-            found = float(value.mean()) if cells else None
-            note = "" if cells else "no such cell"
-            yield Finding(NAME, f"cells of {k}: {quantity}", found, 1.0 if cells else None, chance, cells, note)
+        chances: Shares = (None, None, None) if by_chance is None else by_chance(k)
+        for quantity, value, chance in zip((_FITS, _SAME, _OCCUPIED), values, chances, strict=True):
+            yield Finding(NAME, f"cells of {k}: {quantity}", float(value.mean()), 1.0, chance, cells)
 
 
 Shares = tuple[float | None, float | None, float | None]

@@ -19,8 +19,8 @@ from quadrille.swap.groups import Ints
 UNDO, UNDO_TITLE = "undo", "Undoing the table of a designed swap"
 ROWS, ROWS_TITLE = "rows", "Telling by other columns which records came in"
 _UNDO_ADVICE = (
-    "Give the swap a coin, or keep tables exactly and let it empty cells: both leave less to undo. Do not count on "
-    "the size n of a cell to hide what it was."
+    "Do not count on the size n of a treated cell to hide what it was. Emptying some of the small cells, or leaving "
+    "some as they are by chance, leaves less to undo."
 )
 _ROWS_ADVICE = (
     "Columns that are not protected and depend on the keys give incomers away: leave them out of the public file, or "
@@ -185,7 +185,7 @@ def _undone(table: KeyTable, recipe: DesignedSwap, label: str) -> Iterator[Findi
         0.0,
         left,
         int((table.f > 0).sum()),
-        "by chance: the distance of the released table as it is",
+        "next to it, by chance, the distance of the released table as it is",
     )
     yield from _empty_cells(before, released, undone, label)
 
