@@ -66,8 +66,9 @@ def _panel(part: pl.DataFrame) -> alt.LayerChart:
         for what, column in columns.items()
     )
     high = max(1.0, *points["x"].to_list())
+    title = "share of the value before" if part["before"].count() else "value"
     x_scale = theme.fixed((0.0, high * _AIR))
-    x = alt.X("x:Q", title="share of the value before", scale=x_scale, axis=alt.Axis(format="%", tickCount=6))
+    x = alt.X("x:Q", title=title, scale=x_scale, axis=alt.Axis(format="%", tickCount=6))
     axis = alt.Axis(labelLimit=460, ticks=False, domain=False, labelPadding=8, grid=False)
     y = alt.Y("quantity:N", title=None, sort=names, scale=alt.Scale(domain=names), axis=axis)
     colour, shape = theme.looks(
