@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from quadrille import chart, datasets, report, testing, theory
-    from quadrille.attack.attack import attack
+    from quadrille.attack.attack import Attack, attack
     from quadrille.codebook import Codebook, Variable
     from quadrille.data import Data
     from quadrille.errors import InfeasibleError, QuadrilleError
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME = {
+    "Attack": "attack.attack",
     "Codebook": "codebook",
     "ControlledSwap": "swap.controlled",
     "Data": "data",
@@ -90,6 +91,7 @@ _OLD = {
 """What names of an earlier version are called now; with (...) where the call has changed, too."""
 
 __all__ = [  # sorted as in _HOME; a test keeps the two lists equal
+    "Attack",
     "Codebook",
     "ControlledSwap",
     "Data",
