@@ -9,6 +9,7 @@ from quadrille.kernels.controlled.partners import (
     rules_leave_nobody,
 )
 from quadrille.kernels.count_space import Urn, compare_tables, swap_cells, swap_records
+from quadrille.kernels.designed.cubes import anneal, displace, find, put_all
 from quadrille.kernels.designed.design import draw_rows, improve, price_cells, take_back, treat_all
 from quadrille.kernels.designed.fillers import room_for
 from quadrille.kernels.designed.neighbours import loss_now
@@ -60,6 +61,7 @@ __all__ = [
     "Pool",
     "Urn",
     "add_ticks",
+    "anneal",
     "augment",
     "below",
     "chi_square",
@@ -68,8 +70,10 @@ __all__ = [
     "count_dominating",
     "derange",
     "dice",
+    "displace",
     "draw_pairs",
     "draw_rows",
+    "find",
     "fresh",
     "has_partner",
     "improve",
@@ -85,6 +89,7 @@ __all__ = [
     "part_pairs",
     "pick_from_groups",
     "price_cells",
+    "put_all",
     "put_back",
     "room_for",
     "rules_leave_nobody",
