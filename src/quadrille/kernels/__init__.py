@@ -38,10 +38,13 @@ from quadrille.kernels.draw import (
     take_any,
 )
 from quadrille.kernels.fused import (
+    ATTRIBUTED,
+    ATTRIBUTED_UNIQUE,
     CONFIDENCE,
     ENTROPY_CHANGE,
     EXPOSED,
     HELLINGER,
+    LINKED,
     SMALL_CELLS,
     TOTAL_VARIATION,
     FullTable,
@@ -59,12 +62,15 @@ from quadrille.kernels.tables import (
 )
 
 __all__ = [
+    "ATTRIBUTED",
+    "ATTRIBUTED_UNIQUE",
     "BY_VALUE",
     "CLAIMS",
     "CONFIDENCE",
     "ENTROPY_CHANGE",
     "EXPOSED",
     "HELLINGER",
+    "LINKED",
     "RIGHT",
     "SMALL_CELLS",
     "TOTAL_VARIATION",

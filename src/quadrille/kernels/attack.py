@@ -50,18 +50,20 @@ def links_change(cells: Ints, new: Ints, count: Ints, n: Whole) -> tuple[float, 
 
 
 @step
-def infer(cell: Whole, stride: Whole, size: Whole, count: Table, change: Table, touched: Table, sums: Floats) -> None:
-    """Add to the sums what the release says about the group of a touched cell, less what the file said before.
+def infer(cell: Whole, stride: Whole, size: Whole, count: Table, change: Table, sums: Floats) -> None:
+    """Add to the sums what the release says about the group of a changed cell, less what the file said before.
 
-    A group with several touched cells counts at the first of them. `stride` and `size` are those of the target.
+    A group with several changed cells counts at the first of them. `stride` and `size` are those of the target.
     """
+    if change[cell] == 0:
+        return
     code = cell // stride % size
     first = cell - code * stride
     persons, shown = 0, 0
     said, says = -1, -1  # the only value of the target, before and in the release; size where there are several
     for value in range(size):
         member = first + value * stride
-        if value < code and touched[member] != 0:
+        if value < code and change[member] != 0:
             return
         f = count[member]
         g = f + change[member]
@@ -96,13 +98,11 @@ def infer(cell: Whole, stride: Whole, size: Whole, count: Table, change: Table, 
 def inference_change(cells: Ints, new: Ints, count: Ints, stride: Whole, size: Whole, scratch: Ints) -> Floats:
     """Return by how much the sums change for one target; `count` is the table before, the scratch is left clean."""
     sums = np.zeros(BY_VALUE + size)
-    change, touched = scratch[0], scratch[2]
+    change = scratch[0]
     for i in range(len(cells)):
         change[cells[i]] = new[i] - count[cells[i]]
-        touched[cells[i]] = 1
     for cell in cells:
-        infer(cell, stride, size, count, change, touched, sums)
+        infer(cell, stride, size, count, change, sums)
     for cell in cells:
         change[cell] = 0
-        touched[cell] = 0
     return sums

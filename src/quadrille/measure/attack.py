@@ -102,8 +102,11 @@ def _attributed_unique(before: Tally, change: Change, *, target: str | None) -> 
 
 def _inferences(before: Tally, change: Change, target: str | None) -> Inferences:
     """Return the sums for one target, or for each variable of the table as the target."""
-    targets = before.summary.variables if target is None else (target,)
-    return {name: _start(before, name) + _difference(before, change, name) for name in targets}
+    return {name: _start(before, name) + _difference(before, change, name) for name in _targets(before, target)}
+
+
+def _targets(before: Tally, target: str | None) -> tuple[str, ...]:
+    return before.summary.variables if target is None else (target,)
 
 
 def _start(before: Tally, target: str) -> Floats:
@@ -259,6 +262,18 @@ def _everybody(before: Tally, change: Change, target: str) -> float:
     group = np.unique(_group(before, target, complete.cells), return_inverse=True)[1]
     shown = np.bincount(group, weights=complete.new_count)[group]
     return float((complete.old_count * complete.new_count / np.maximum(shown, 1)).sum()) / before.records
+
+
+def at_start(kind: Measure, before: Tally) -> tuple[float, float]:
+    """Return the sum that a measure begins with, from the table before, and the persons or cases that it is about."""
+    if kind.layout == "arrival":
+        cells, persons = _cells_below(before, kind.options.get("n", before.records + 1))
+        return float(cells), float(persons)
+    targets = _targets(before, kind.options["target"])
+    right, unique = (
+        sum(float(_start(before, name)[place]) for name in targets) for place in (kernels.RIGHT, kernels.UNIQUE_RIGHT)
+    )
+    return (right, float(len(targets) * before.records)) if kind.name == "attributed" else (unique, unique)
 
 
 _risk = partial(Measure, side="risk", weight_linear=False)
