@@ -24,7 +24,7 @@ the released group that has their own value.
 
 
 @kernel
-def links_change(cells: Ints, new: Ints, count: Ints, n: Whole) -> tuple[float, Whole, Whole]:
+def links_change(cells: Ints, new: Ints, count: Ints, n: Whole) -> tuple[Whole, Whole, Whole]:
     """Return by how much the expected right links, the unique links and those that are right change, where f < n.
 
     A link is unique for the persons of a cell with one released record. Cell 2c counts the records of cell c that were

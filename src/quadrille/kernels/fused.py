@@ -84,7 +84,7 @@ def sum_over(code: Whole, n: Whole, touched: Ints, table: FullTable) -> tuple[Wh
 
 
 @kernel
-def sum_inferred(place: Whole, first: Whole, end: Whole, touched: Ints, table: FullTable) -> float:
+def sum_inferred(place: Whole, first: Whole, end: Whole, touched: Ints, table: FullTable) -> Whole:
     """Sum what is inferred about some targets, over the groups of the touched cells."""
     cells, sums = table.cells, np.zeros(BY_VALUE + table.axes[:, 1].max())
     for target in range(first, end):
@@ -95,9 +95,7 @@ def sum_inferred(place: Whole, first: Whole, end: Whole, touched: Ints, table: F
 
 
 @step
-def final(
-    code: Whole, value: float, shown: float, start: float, persons: float, total: float, swapped: Whole
-) -> float:
+def final(code: Whole, value: float, shown: float, start: float, persons: float, total: float, swapped: Whole) -> float:
     """Turn the sum over touched cells into the score; NaN where it is undefined."""
     if code == HELLINGER:
         return math.sqrt(value / (2 * total))

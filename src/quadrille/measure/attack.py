@@ -230,8 +230,8 @@ def _persons(before: Tally, found: Inferences) -> list[dict[str, object]]:
     count, _ = before.at(cells)
     rows: list[dict[str, object]] = []
     for target, sums in found.items():
-        outcomes = {"right_among_claims": None, **_outcomes(sums)}
-        persons = outcomes.pop("persons")
+        outcomes = _outcomes(sums)
+        persons = outcomes["persons"]
         stride, size = _axis(before, target)
         group = np.unique(_group(before, target, cells), return_inverse=True)[1]
         own = np.bincount(group, weights=count)[group] == 1
@@ -242,7 +242,6 @@ def _persons(before: Tally, found: Inferences) -> list[dict[str, object]]:
                 "value": float(sums[kernels.UNIQUE_SHARE]) / persons if persons else None,
                 "before": 1.0 if persons else None,
                 "chance": float(chance.mean()) if persons else None,
-                "persons": persons,
                 **outcomes,
             }
         )

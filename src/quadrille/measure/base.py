@@ -96,7 +96,9 @@ _NAMED: Mapping[Layout, Param] = {
     "table": _named(_TABLE, _KEYS),
     "participation": _named(_TABLE, _KEYS),
     "arrival": _named("the variables that the intruder knows, A*B", _KEYS),
-    "target": _named("the variables that the intruder knows, A*B; 2-way for every pair of key variables", "the key variables"),
+    "target": _named(
+        "the variables that the intruder knows, A*B; 2-way for pairs of key variables", "the key variables"
+    ),
     "pair": _named("the variables that are paired up, A*B*C", "the key variables"),
     "each": _named("the variables, each by itself", _MOVED),
     "joint": _named("the variables, taken together", _MOVED),
@@ -117,9 +119,10 @@ class Measure:
     `layout` says what it is computed on: "table" (one table of any margin; without a margin the cross of the key
     variables), "pair" (two variables at a time), "each" (one variable at a time, record by record), "joint"
     (several variables together, record by record), "participation" (a table that knows who was swapped), "arrival"
-    (a table that knows who is in the cell he was in), "target" (a table of which one variable is inferred from the
-    others), "moved" (one table; without a margin the cross of the columns that the plan moves), "margins" (one table per variable;
-    else those that the plan moves), "columns" (correlations of several variables) or "models" (regressions).
+    (a table that knows who came from another cell), "target" (a table of which one variable is inferred from the
+    others), "moved" (one table; without a margin the cross of the columns that the plan moves), "margins" (one table
+    per variable; else those that the plan moves), "columns" (correlations of several variables) or "models"
+    (regressions).
     `over_changed`: pairs are averaged over those that changed; without a margin the moved columns join the keys.
     `direction` says which values are better: "lower", "higher" or "nearer 0". `declares` are the options that `score`
     takes by name, each declared once with its help, limits and default. `weight_linear`: a record of weight 2 counts
