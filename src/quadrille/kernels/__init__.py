@@ -1,5 +1,17 @@
 """The compiled loops. The only package that imports numba; each kernel has a plain numpy twin in the tests."""
 
+from quadrille.kernels.attack import (
+    BY_VALUE,
+    CLAIMS,
+    RIGHT,
+    UNIQUE_GONE,
+    UNIQUE_RIGHT,
+    UNIQUE_SHARE,
+    UNIQUE_UNDECIDED,
+    UNIQUE_WRONG,
+    inference_change,
+    links_change,
+)
 from quadrille.kernels.controlled.donors import DonorIndex, Edits, no_edits, open_line, open_stock
 from quadrille.kernels.controlled.partners import (
     near_donors,
@@ -27,10 +39,13 @@ from quadrille.kernels.draw import (
     take_any,
 )
 from quadrille.kernels.fused import (
+    ATTRIBUTED,
+    ATTRIBUTED_UNIQUE,
     CONFIDENCE,
     ENTROPY_CHANGE,
     EXPOSED,
     HELLINGER,
+    LINKED,
     SMALL_CELLS,
     TOTAL_VARIATION,
     FullTable,
@@ -48,12 +63,23 @@ from quadrille.kernels.tables import (
 )
 
 __all__ = [
+    "ATTRIBUTED",
+    "ATTRIBUTED_UNIQUE",
+    "BY_VALUE",
+    "CLAIMS",
     "CONFIDENCE",
     "ENTROPY_CHANGE",
     "EXPOSED",
     "HELLINGER",
+    "LINKED",
+    "RIGHT",
     "SMALL_CELLS",
     "TOTAL_VARIATION",
+    "UNIQUE_GONE",
+    "UNIQUE_RIGHT",
+    "UNIQUE_SHARE",
+    "UNIQUE_UNDECIDED",
+    "UNIQUE_WRONG",
     "Dice",
     "DonorIndex",
     "Edits",
@@ -77,6 +103,8 @@ __all__ = [
     "fresh",
     "has_partner",
     "improve",
+    "inference_change",
+    "links_change",
     "loss_now",
     "near_donors",
     "net_of_cells",
