@@ -172,7 +172,7 @@ class DesignedSwap(DesignedPairs):
         """Refuse what does not go together."""
         super().check()
         if not 0 < self.effort <= _MOST_EFFORT:
-            raise bad_parameter(self.method, "effort", "a number above 0, up to 1000", self.effort)
+            raise bad_parameter(self.method_name, "effort", "a number above 0, up to 1000", self.effort)
         if self.different and (self.keep != "1-way" or self.coin or self.new_cells):
             raise ParameterError(
                 "'different' of DesignedSwap is about pairs of records, and exact tables are made by permutations. "

@@ -77,7 +77,7 @@ def cube_problem(recipe: DesignedSwap, data: Data) -> CubeProblem:
     axes = [Axis(each, all_of_it, moves=True) for each, all_of_it in zip(seen, whole, strict=True)]
     axes += [Axis((name,), (name,), moves=False) for name in staying]
     kept = kept_tables(recipe.keep, variables, fixed=staying)
-    rules = Rules.of(data, recipe.rules, recipe.method)
+    rules = Rules.of(data, recipe.rules, recipe.method_name)
     return _Builder(recipe, data, tuple(axes), views, rules).built(kept, variables)
 
 
@@ -96,15 +96,15 @@ class _Builder:
         self.axes = axes
         self.level = [ids for ids, _ in numbered]
         self.sizes = np.array([size for _, size in numbered], dtype=np.int64)
-        self.never = flags_of(data, recipe.never, "never", recipe.method)
+        self.never = flags_of(data, recipe.never, "never", recipe.method_name)
         if len(axes) > MOST_AXES:
             raise ParameterError(
-                f"The tables of {recipe.method} have {len(axes)} variables, and up to {MOST_AXES} can be treated "
+                f"The tables of {recipe.method_name} have {len(axes)} variables, and up to {MOST_AXES} can be treated "
                 "together. Name fewer with 'tables'."
             )
 
     def _ids(self, names: Sequence[str]) -> tuple[Ints, int]:
-        columns = [self.data.coded(name, purpose=self.recipe.method) for name in names]
+        columns = [self.data.coded(name, purpose=self.recipe.method_name) for name in names]
         return group_ids([(column.values, column.size) for column in columns], self.data.n)
 
     def _patterns(self, moving: set[str]) -> tuple[Ints, int]:
@@ -122,7 +122,7 @@ class _Builder:
         keys_of_all = prod(int(size) for size in sizes)
         if keys_of_all >= _MOST_KEYS:
             raise ParameterError(
-                f"The table of all variables of {self.recipe.method} has more than 4 * 10^18 cells. "
+                f"The table of all variables of {self.recipe.method_name} has more than 4 * 10^18 cells. "
                 "Protect tables of fewer variables, or merge categories."
             )
         strides = np.zeros((1 + len(self.views), count), dtype=np.int64)
@@ -148,11 +148,11 @@ class _Builder:
             befores.append(np.bincount(where, weights=held, minlength=len(distinct)).astype(np.int64))
             start += prod(int(size) for size in sizes[inside])
             if start >= _MOST_KEYS:
-                raise ParameterError(f"The tables of {self.recipe.method} have too many cells. Name smaller ones.")
+                raise ParameterError(f"The tables of {self.recipe.method_name} have too many cells. Name smaller ones.")
         cubes = self._cubes(tables, strides[: len(tables)], cell_keys, befores, np.stack(key_of), levels, start)
         self._limit(cubes, tables, cell_keys, base, len(codes))
         masks = self._kept_axes(kept)
-        cubes = cubes._replace(kept=np.array(masks, dtype=np.uint64), faces=_faces(masks, count, self.recipe.method))
+        cubes = cubes._replace(kept=np.array(masks, dtype=np.uint64), faces=_faces(masks, count, self.recipe.method_name))
         home = np.stack([np.arange(len(codes)), *(_places(cell_keys, t, key_of[t]) for t in range(1, len(tables)))])
         small = np.zeros(len(codes), dtype=bool)
         for t, view in enumerate(tables):
