@@ -45,6 +45,7 @@ from quadrille.kernels.tables import (
     small_cell_change,
     sort_into_groups,
 )
+from quadrille.kernels.uniques import mark_lone
 
 __all__ = [
     "CONFIDENCE",
@@ -74,6 +75,7 @@ __all__ = [
     "has_partner",
     "improve",
     "loss_now",
+    "mark_lone",
     "near_donors",
     "net_of_cells",
     "net_of_rows",
