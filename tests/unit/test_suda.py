@@ -187,6 +187,8 @@ def test_bad_input_is_refused() -> None:
         special_uniques(data, most=0)
     with pytest.raises(InputError, match="named twice"):
         special_uniques(data, ["Age", "Age"])
+    with pytest.raises(InputError, match="101 keys are too many"):
+        special_uniques(data, [f"k{i}" for i in range(101)])
     with pytest.raises(InputError, match="'Aeg'"):
         special_uniques(data, ["Aeg"])
     with pytest.raises(InputError, match="numeric"):

@@ -27,6 +27,7 @@ MOST_KEYS = 12
 """With more keys than this the sets of keys are too many: those of up to `FEW` are looked at."""
 
 FEW = 4
+_MOST_NAMED = 100
 _TOP = 0.1
 _BITS = 64
 _HASH_STRIDE = 0x9E3779B97F4A7C15
@@ -176,6 +177,8 @@ def _keys_of(data: Data, keys: Sequence[str] | None) -> tuple[str, ...]:
         raise InputError("Special uniques need key variables. Name them, or give columns the role key.")
     if len(set(names)) != len(names):
         raise InputError("A key is named twice. Name each key once.")
+    if len(names) > _MOST_NAMED:
+        raise InputError(f"{len(names)} keys are too many for special uniques. Name at most {_MOST_NAMED}.")
     for name in names:
         data.coded(name, purpose="a key")
     return names
