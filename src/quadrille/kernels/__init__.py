@@ -61,6 +61,7 @@ from quadrille.kernels.tables import (
     small_cell_change,
     sort_into_groups,
 )
+from quadrille.kernels.uniques import mark_lone
 
 __all__ = [
     "ATTRIBUTED",
@@ -106,6 +107,7 @@ __all__ = [
     "inference_change",
     "links_change",
     "loss_now",
+    "mark_lone",
     "near_donors",
     "net_of_cells",
     "net_of_rows",
