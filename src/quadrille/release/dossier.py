@@ -202,7 +202,7 @@ def _earlier(again: Again | None) -> list[Block]:
     """Say what earlier releases of the same data add to this one, beside what was measured on a known file."""
     if again is None:
         return []
-    told = [Title("Released before"), Text(again.text())]
+    told: list[Block] = [Title("Released before"), Text(again.text())]
     found = again.aligned
     if found is None:
         return told
