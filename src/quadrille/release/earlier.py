@@ -25,8 +25,6 @@ from quadrille.text import read_bytes
 
 _HASHES, _ACCOUNT, _PLAN = "hashes.json", "account.json", "plan.parquet"
 _WHAT = "the earlier release"
-_LARGEST = 1 << 40
-"""A plan has as many rows as take part, so there is no limit to speak of."""
 
 
 class OnCps8d(NamedTuple):
@@ -75,9 +73,9 @@ class Earlier:
     def plan(self, data: Data) -> Plan:
         """Read the plan as it was released, so that the method need not be known here."""
         names = _document(self.folder, _ACCOUNT)
-        raw = read_bytes(_inside(self.folder, _PLAN), _WHAT, most=_LARGEST)
         try:
-            stored = pl.read_parquet(io.BytesIO(raw)).select("move", "row", "source").cast(pl.Int64)
+            raw = io.BytesIO(_inside(self.folder, _PLAN).read_bytes())
+            stored = pl.read_parquet(raw).select("move", "row", "source").cast(pl.Int64)
             moves = [
                 Move(tuple(columns), (part["row"].to_numpy(), part["source"].to_numpy()))
                 for place, columns in enumerate(names["moves"])
@@ -86,7 +84,7 @@ class Earlier:
             made = Plan(moves, data=data)
             if made.after == self.after:
                 return made
-        except (Exception, pl.exceptions.PanicException):  # whatever a damaged file makes of it
+        except (Exception, pl.exceptions.PanicException):  # whatever a missing or a damaged file makes of it
             pass
         raise _not_a_release(self.folder, _PLAN)
 
@@ -105,8 +103,8 @@ def _document(folder: Path, name: str) -> Any:
 
 def _not_a_release(folder: Path, name: str) -> InputError:
     return InputError(
-        f"{str(_inside(folder, name))!r} is damaged, or not what a release writes. Name the folder of an earlier "
-        "release as it was written, with its confidential folder."
+        f"{str(_inside(folder, name))!r} is missing, damaged, or not what a release writes. Name the folder of an "
+        "earlier release as it was written, with its confidential folder."
     )
 
 
