@@ -303,6 +303,8 @@ CALLS = (
     "release good.csv --swap Weight --pairs 5 --codebook book.toml --out new",
     "release good.csv --swap Born --rate 0.5 --out new --seed 3 --insecure --codebook book.toml",
     "release good.csv --method permutation --swap Code --rate 0.2 --within Region --publish-f --out new",
+    "release good.csv --swap Sex --pairs 5 --out new --after old",
+    "release good.csv --swap Sex --pairs 5 --out new --seed 3",
     "release good.csv --study small.study --pick --out new",
     "release good.csv --study small.study --pick --out new --codebook book.toml --format dta",
     "release good.csv --policy book.toml --check --swap Sex --pairs 5",

@@ -179,7 +179,7 @@ def compare_aligned(data: Data, plans: Sequence[Plan]) -> Aligned:
     >>> round(found.alone / found.records, 4), round(found.restored / found.records, 4)
     (0.9, 0.973)
     >>> found.changed, found.shown
-    (4884, 4882)
+    (4884, 4881)
     """
     rows = np.unique(np.concatenate([plan.rows for plan in plans]))
     restored, changed, differ = np.ones(len(rows), bool), np.zeros(len(rows), bool), np.zeros(len(rows), bool)
