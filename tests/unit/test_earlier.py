@@ -98,6 +98,28 @@ def test_the_figures_of_cps8d_are_those_of_a_run(row: int, cps8d: qd.Data) -> No
         assert found.restored / found.records == pytest.approx(share, abs=2e-4)
 
 
+def test_the_figures_of_tables_are_those_of_a_run(cps8d: qd.Data) -> None:
+    """The mean of the tables of the swapped variable by all others, corrected by f and rounded."""
+    others = np.stack([cps8d[name].values for name in cps8d.keys if name != "AnnSal"])
+    cell = np.unique(others, axis=1, return_inverse=True)[1].ravel()
+
+    def table(data: qd.Data) -> np.ndarray:
+        counts = np.zeros((cell.max() + 1, len(data["AnnSal"].variable.categories)))
+        np.add.at(counts, (cell, data["AnnSal"].values), 1)
+        return counts
+
+    true, recipe = table(cps8d), qd.PermutationSwap(["AnnSal"], rate=0.10)
+    occupied, small = true > 0, (true > 0) & (true < 3)
+    assert (occupied.sum(), small.sum()) == (1695, 547)
+    for place, number in enumerate(NUMBERS[:3]):
+        plans = [recipe.changed(seed=seed).plan(cps8d) for seed in range(1, number + 1)]
+        mean, f = sum(table(plan.apply(cps8d)) for plan in plans) / number, len(plans[0].rows) / (cps8d.n - 1)
+        corrected = (mean - f * np.outer(mean.sum(axis=1), mean.sum(axis=0)) / cps8d.n) / (1 - f)
+        exact = np.rint(corrected) == true
+        for cells, row in ((occupied, 2), (small, 3)):
+            assert exact[cells].mean() == pytest.approx(ON_CPS8D[row].shares[place], abs=6e-4)
+
+
 @given(st.lists(st.tuples(st.integers(1, 12), st.sampled_from(["A", "B", "AB"])), min_size=1, max_size=5), st.data())
 def test_the_figures_are_those_of_a_count_record_by_record(given: list[tuple[int, str]], draw: st.DataObject) -> None:
     n = 30

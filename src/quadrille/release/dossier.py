@@ -202,10 +202,9 @@ def _earlier(again: Again | None) -> list[Block]:
     """Say what earlier releases of the same data add to this one, beside what was measured on a known file."""
     if again is None:
         return []
-    told: list[Block] = [Title("Released before"), Text(again.text())]
-    found = again.aligned
+    title, found = Title("Released before"), again.aligned
     if found is None:
-        return told
+        return [title, Text(again.text())]
     counts = [
         (f"records that this release changes, of {numbers.count(found.records)}", numbers.count(found.changed)),
         ("of them shown by a comparison of matched rows", numbers.count(found.shown)),
@@ -215,7 +214,7 @@ def _earlier(again: Again | None) -> list[Block]:
     measured = [(each.what, *map(numbers.share, each.shares)) for each in ON_CPS8D]
     heads = ("measured on CPS-8d, by number of releases", *map(str, NUMBERS))
     return [
-        *told,
+        title,
         facts(counts),
         Text(
             "Rows can be matched where they keep their order, or by columns that hardly two records share. Where they "

@@ -223,8 +223,8 @@ class Again:
             f"These data were released before by another plan, in {folders}. Where rows can be matched, "
             f"{found.releases} releases together show {_share(found.shown, found.changed)} of the records that this "
             f"one changes and restore {_share(found.restored, found.records)} of all records "
-            f"({_share(found.alone, found.records)} are true in this one alone). The mean of their tables is nearer to "
-            "the original even where they cannot. To repeat the earlier plan instead, use its recipe: "
+            f"({_share(found.alone, found.records)} are true in this one alone). Where they cannot, the mean of their "
+            "tables can still be nearer to the original. To repeat the earlier plan instead, use its recipe: "
             f"--recipe {quote(str(self.others[-1].recipe))}"
         )
 

@@ -262,6 +262,9 @@ class Policy:
         tuple[str, ...],
         Texts("formats that the public file may have", what="formats", one="format", known=_formats),
     ] = ()
+    warnings: Annotated[
+        Outcome, Word("the outcome of a release that comes with a warning", words=("review", "fail", "pass"))
+    ] = "review"
     earlier: Annotated[
         str | None,
         Text(
@@ -269,9 +272,6 @@ class Policy:
             "released again by the same plan, or a person looks"
         ),
     ] = None
-    warnings: Annotated[
-        Outcome, Word("the outcome of a release that comes with a warning", words=("review", "fail", "pass"))
-    ] = "review"
 
     def __post_init__(self) -> None:
         """Refuse what reading a file can never give; a text instead of a list would be taken apart into letters."""
