@@ -9,7 +9,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 
@@ -18,6 +18,7 @@ import numpy as np
 import polars as pl
 
 import quadrille as qd
+from bench.inference import Inference, inference
 from bench.other_methods import (
     SUPPRESSED,
     Ints,
@@ -165,7 +166,8 @@ class Outcome:
     """What one method did to one file; `changed` is None where rows are no longer those of persons."""
 
     exposed: float
-    attributed_unique: float
+    inferred: float
+    gone: float
     hellinger: float
     two_way: float
     largest: int
@@ -177,10 +179,12 @@ def outcome(data: Data, released: Data, method: Method) -> Outcome:
     """Measure a release against the file it was made from."""
     scores = qd.score(data, released, ["exposed", "hellinger", "hellinger(2-way)"])
     before, after = codes(data), codes(released)
+    found = _inferred(data, released, method)
     changes = list(_two_way_changes(before, after, sizes(data)))
     return Outcome(
         scores["exposed"] or 0.0,
-        _attributed_unique(data, released, open_ended=method.open_ended),
+        found.right,
+        found.gone,
         scores["hellinger"] or 0.0,
         scores["hellinger(2-way)"] or 0.0,
         max(changes),
@@ -198,68 +202,21 @@ def _two_way_changes(before: Ints, after: Ints, sizes: Ints) -> Iterator[int]:
         yield int(np.abs(tables[0] - tables[1])[:-1, :-1].max())
 
 
-def _attributed_unique(data: Data, released: Data, *, open_ended: bool) -> float:
-    """Take the package's measure where it has one; it reads a suppressed value as one more category."""
-    if "attributed_unique" in MEASURES and not open_ended:
-        return qd.score(data, released, ["attributed_unique"])["attributed_unique"] or 0.0
-    return attributed_unique(codes(data), codes(released), sizes(data), open_ended=open_ended)
-
-
-def attributed_unique(before: Ints, after: Ints, sizes: Ints, *, open_ended: bool = False) -> float:
-    """Return how sure an intruder is of the true value of a variable, for persons unique on all the others.
-
-    The mean, over every variable as target and every record unique on the others, of the share of the true value among
-    the released records with the same others; 0 where there are none. `open_ended` reads a suppressed value of the
-    others as "any": then a record matches all that its remaining values allow.
-    """
-    shares = [
-        _shares(
-            np.delete(before, j, 1), before[:, j], np.delete(after, j, 1), after[:, j], np.delete(sizes, j), open_ended
-        )
-        for j in range(len(sizes))
-    ]
-    return float(np.concatenate(shares).mean())
-
-
-def _shares(keys: Ints, target: Ints, released: Ints, shown: Ints, sizes: Ints, open_ended: bool) -> np.ndarray:
-    """Return the share of the true target among the released records that match, for each record unique on the keys."""
-    _, first, count = np.unique(keys, axis=0, return_index=True, return_counts=True)
-    alone = first[count == 1]
-    suppressed = released == sizes
-    patterns = np.unique(suppressed, axis=0) if open_ended else np.zeros((1, len(sizes)), dtype=np.bool_)
-    matching, right = np.zeros(len(alone)), np.zeros(len(alone))
-    for pattern in patterns:
-        asked = np.where(pattern, sizes, keys[alone])
-        same = (suppressed == pattern).all(axis=1)
-        matching += _counts(asked, released[same])
-        right += _counts(np.column_stack((asked, target[alone])), np.column_stack((released, shown))[same])
-    return right / np.maximum(matching, 1)
-
-
-def guessed(values: Ints, sizes: Ints) -> tuple[int, float]:
-    """Return how many cases `attributed_unique` is a mean of, and its value for a guess from the distribution alone."""
-    shares: list[np.ndarray] = []
-    for j, size in enumerate(sizes):
-        _, first, count = np.unique(np.delete(values, j, 1), axis=0, return_index=True, return_counts=True)
-        margin = np.bincount(values[:, j], minlength=int(size)) / len(values)
-        shares.append(margin[values[first[count == 1], j]])
-    every = np.concatenate(shares)
-    return len(every), float(every.mean())
-
-
-def _counts(asked: Ints, rows: Ints) -> Ints:
-    """Return how often each asked row occurs."""
-    _, place = np.unique(np.concatenate((asked, rows)), axis=0, return_inverse=True)
-    place = place.ravel()
-    return np.bincount(place[len(asked) :], minlength=int(place.max()) + 1)[place[: len(asked)]]
+def _inferred(data: Data, released: Data, method: Method) -> Inference:
+    """Infer by the package's measure where it has one; it reads a suppressed value as one more category."""
+    found = inference(codes(data), codes(released), sizes(data), open_ended=method.open_ended)
+    if "attributed_unique" in MEASURES and not method.open_ended:
+        return replace(found, right=qd.score(data, released, ["attributed_unique"])["attributed_unique"] or 0.0)
+    return found
 
 
 # The page
 
 HEAD = (
     "method",
-    "`exposed`",
+    "exposed",
     "inferred",
+    "gone",
     "8-way",
     "2-way, mean",
     "2-way, largest change",
@@ -278,7 +235,8 @@ def table(found: dict[str, Outcome]) -> str:
 def _cells(each: Outcome) -> tuple[str, ...]:
     return (
         _share(each.exposed, 4),
-        _share(each.attributed_unique, 3),
+        _share(each.inferred, 3),
+        _share(each.gone, 3),
         _share(each.hellinger, 4),
         _share(each.two_way, 4),
         f"{each.largest:,}",
@@ -318,7 +276,7 @@ _SHORT = {
 
 def picture(found: dict[str, dict[str, Outcome]], families: dict[str, str]) -> alt.VConcatChart:
     """Draw both risks against the loss, a column of panels for each file."""
-    risks = {"exposed": "exposed, share of records", "attributed_unique": "inferred, rare persons"}
+    risks = {"exposed": "exposed, share of records", "inferred": "inferred, rare persons"}
     rows = [
         alt.hconcat(
             *(_panel(file if risk == "exposed" else "", each, risk, title, families) for file, each in found.items()),
@@ -409,10 +367,11 @@ def main() -> None:
 
 def _below(file: File) -> str:
     """Say how many cases the inferences are about, and how good a guess is."""
-    cases, guess = guessed(codes(file.data), sizes(file.data))
+    values = codes(file.data)
+    found = inference(values, values, sizes(file.data))
     return (
-        f"{file.name}: {file.data.n:,} records. *Inferred* is a mean of {cases:,} cases; for a guess from the "
-        f"distribution of the eighth variable alone it is {_share(guess, 3)}."
+        f"{file.name}: {file.data.n:,} records. *Inferred* is a mean of {found.cases:,} cases; for a guess from the "
+        f"distribution of the eighth variable alone it is {_share(found.guess, 3)}."
     )
 
 
@@ -421,7 +380,7 @@ def spread(seeds: int) -> None:
     for file in files():
         for method in methods():
             drawn = [outcome(file.data, method.release(file, 1 + s), method) for s in range(seeds)]
-            for measure in ("exposed", "attributed_unique", "hellinger", "two_way"):
+            for measure in ("exposed", "inferred", "gone", "hellinger", "two_way"):
                 values = [getattr(each, measure) for each in drawn]
                 print(f"{file.name}  {method.name}  {measure}  {np.mean(values):.4f} +- {np.std(values, ddof=1):.4f}")
 

@@ -6,7 +6,8 @@ import re
 
 import numpy as np
 import pytest
-from bench.compare_methods import END, PAGE, PICTURE, START, adult_eight, attributed_unique, filled, guessed, sizes
+from bench.compare_methods import END, PAGE, PICTURE, START, adult_eight, filled, sizes
+from bench.inference import Inference, inference
 from bench.other_methods import Ints, codes, grown, locally_suppressed, post_randomised, sequential_trees
 
 import quadrille as qd
@@ -82,17 +83,30 @@ def test_trees_draw_values_of_the_file_with_margins_as_expected() -> None:
 def test_inference_by_hand() -> None:
     before = np.array([[0, 0], [0, 0], [1, 1]])
     after = np.array([[0, 0], [1, 0], [1, 1]])
+    two = np.array([2, 2])
+    nothing_changed = inference(before, before, two)
+    assert (nothing_changed.cases, nothing_changed.right, nothing_changed.gone) == (2, 1.0, 0.0)
+    assert nothing_changed.guess == pytest.approx(1 / 3)
     # The last record is unique on both: of two released with 1 first one has 1 second; with 1 second, all have 1 first.
-    assert attributed_unique(before, before, np.array([2, 2])) == 1.0
-    assert attributed_unique(before, after, np.array([2, 2])) == 0.75
-    assert guessed(before, np.array([2, 2])) == (2, pytest.approx(1 / 3))
+    assert inference(before, after, two).right == 0.75
+    assert inference(before, np.zeros((3, 2), dtype=np.int64), two).gone == 1.0
 
 
 def test_a_suppressed_value_read_as_any_value_still_tells() -> None:
-    before = np.array([[0, 0], [0, 0], [1, 1]])
-    after = np.array([[0, 0], [0, 0], [2, 1]])
-    assert attributed_unique(before, after, np.array([2, 2])) == 0.0
-    assert attributed_unique(before, after, np.array([2, 2]), open_ended=True) == 0.5
+    before = np.array([[0, 0], [0, 1], [0, 0], [1, 1]])
+    after = np.array([[0, 0], [0, 1], [0, 0], [2, 1]])
+    two = np.array([2, 2])
+    # Unique is only the last record, by its first value. It is gone, or among those that may have that value.
+    assert inference(before, after, two) == Inference(1, 0.0, 1.0, 0.5)
+    assert inference(before, after, two, open_ended=True) == Inference(1, 1.0, 0.0, 0.5)
+
+
+def test_the_figures_known_for_cps_8d() -> None:
+    for rate, right in ((0.02, 0.946), (0.10, 0.852)):
+        released = qd.RandomSwap(["Edu", "MS"], rate=rate, seed=1).plan(DATA).apply(DATA)
+        found = inference(VALUES, codes(released), SIZES)
+        assert found.cases == 953
+        assert [round(found.right, 3), round(found.guess, 3)] == [right, 0.545]
 
 
 def test_the_adult_file_of_eight_variables_is_sparse() -> None:
