@@ -257,7 +257,7 @@ def _swap_lines(policy: Policy, case: Case) -> list[Line]:
     """Judge method, rates, variables and seed."""
     lines: list[Line] = []
     if policy.methods:
-        method = type(case.recipe).__name__
+        method = case.recipe.method_name
         lines.append(_either("[swap] methods", ", ".join(policy.methods), method, method in policy.methods))
     if policy.rate is not None:
         lines.append(_rate(policy.rate, case.account))

@@ -223,7 +223,7 @@ def own_methods(designs: Iterable[str]) -> tuple[type[Recipe], ...]:
     """Return the methods of some designs that are not of this package: a worker knows them when it receives them."""
     texts = list(designs)
     outside = [method for method in Recipe.methods.values() if method.__module__.split(".")[0] != PACKAGE]
-    return tuple(method for method in outside if any(f'"{method.__name__}"' in text for text in texts))
+    return tuple(method for method in outside if any(f'"{method.method_name}"' in text for text in texts))
 
 
 def begin(parent: int, data: Data, measures: Sequence[str], _own: tuple[type[Recipe], ...]) -> None:
