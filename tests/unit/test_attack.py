@@ -14,8 +14,8 @@ from quadrille.attack.finding import Finding
 from quadrille.attack.fit import all_margins, auc, fit, hellinger, surest
 from quadrille.attack.genuine import chance_genuine
 from quadrille.attack.input import attack_input
-from quadrille.attack.transition import transition
-from quadrille.attack.undo import kept_tables, undo_table
+from quadrille.attack.transition import moves_of
+from quadrille.attack.undo import kept_places, undo_table
 from quadrille.errors import InputError, ParameterError, QuadrilleError
 from quadrille.present.attack import attack as blocks
 from quadrille.present.blocks import Alert, Text
@@ -158,7 +158,7 @@ def test_the_best_row_by_the_design_is_that_of_the_largest_chance_per_row(cps8d:
     recipe = qd.PermutationSwap(["Edu"], rate=0.6, within=["Sex"], seed=1)
     keys = ("Age", "Sex", "Edu")
     given = attack_input(cps8d, recipe, keys, None, 3, "design", None, None)
-    known = transition(given)
+    known = moves_of(given)
     assert not isinstance(known, str)
     table, right = given.table, 0.0
     matrix = known.reach[known.source][:, known.goal] * (known.stay[:, None] == known.stay)
@@ -181,7 +181,7 @@ def test_arrivals_agree_with_draws(cps8d: qd.Data) -> None:
         recipe = qd.RandomSwap(["Edu", "MS"], rate=0.2, seed=seed)
         table = attack_input(cps8d, recipe, keys, None, 3, "design", None, None).table
         came.append(table.g - table.stayed)
-    known = transition(
+    known = moves_of(
         attack_input(cps8d, qd.RandomSwap(["Edu", "MS"], rate=0.2, seed=0), keys, None, 3, "design", None, None)
     )
     assert not isinstance(known, str)
@@ -275,22 +275,22 @@ def test_emptied_cells_stand_out_among_the_empty_ones(cps8d: qd.Data) -> None:
     assert found["empty cells: the 50 surest were emptied"].value == pytest.approx(0.9, abs=0.1)
 
 
-def test_tables_that_a_designed_swap_keeps_are_found_by_place() -> None:
-    class Keeps:
-        def __init__(self, keep: object) -> None:
-            self.keep = keep
-
-    names = ("A", "B", "C")
-    wanted = {
-        "1-way": [],
-        "2-way": [(0, 1), (0, 2), (1, 2)],
-        2: [(0, 1), (0, 2), (1, 2)],
-        ("A*C", "B*D"): [(0, 2)],
-        "logit(A)": [],
-        None: [],
-    }
-    for keep, places in wanted.items():
-        assert kept_tables(Keeps(keep), names) == places  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    ("options", "places"),
+    [
+        ({"keep": "1-way"}, []),
+        ({}, [(0, 1), (0, 2), (1, 2)]),
+        ({"keep": 2}, [(0, 1), (0, 2), (1, 2)]),
+        ({"keep": ["A*C", "B*D"]}, [(0, 2)]),
+        ({"keep": "1-way", "swap": ["C"]}, [(0, 1)]),
+        ({"tables": [["A", "B"], ["B", "C", "D"]], "keep": "3-way"}, [(0, 1, 2)]),
+    ],
+)
+def test_tables_that_a_designed_swap_keeps_are_found_by_place(options: dict[str, object], places: object) -> None:
+    data = file_of(A=[0, 1], B=[0, 1], C=[0, 1], D=[0, 1])
+    recipe = qd.DesignedSwap(**({"tables": [["A", "B", "C"]]} | options), seed=1)  # type: ignore[arg-type]
+    given = attack_input(data, qd.Plan([], data=data), ["A", "B", "C"], None, 3, "design", None, recipe)
+    assert kept_places(given, recipe, ("A", "B", "C")) == places
 
 
 def incoming_file() -> qd.Data:

@@ -25,18 +25,35 @@ def is_feasible(possible: int, variables: int, way: int, sweeps: int) -> bool:
     return possible * comb(variables, min(way, variables)) * sweeps <= MOST_STEPS
 
 
-def fit(table: Floats, margins: Iterable[Sequence[int]], sweeps: int, start: Floats | None = None) -> Floats:
+def fit(
+    table: Floats,
+    margins: Iterable[Sequence[int]],
+    sweeps: int,
+    start: Floats | None = None,
+    tolerance: float | None = None,
+) -> Floats:
     """Return the table that has these margins of `table` and no association beyond them, or beyond those of `start`.
 
-    Iterative proportional fitting (Deming & Stephan 1940): every sweep scales to each margin in turn.
+    Iterative proportional fitting (Deming & Stephan 1940): every sweep scales to each margin in turn. With a tolerance
+    it ends as soon as a sweep changes no expected count by more. A cell in an empty place of a margin gets 0.
+
+    Example
+    -------
+    >>> import numpy as np
+    >>> from quadrille.attack.fit import all_margins, fit
+    >>> fit(np.array([[8.0, 2.0], [2.0, 8.0]]), all_margins(2, 1), sweeps=1).tolist()
+    [[5.0, 5.0], [5.0, 5.0]]
     """
     fitted = np.ones(table.shape) if start is None else start.astype(np.float64)
     away = [tuple(axis for axis in range(table.ndim) if axis not in margin) for margin in margins]
     wanted = [table.sum(axis=axes, keepdims=True) for axes in away]
     for _ in range(sweeps):
+        last = fitted.copy() if tolerance is not None else fitted
         for axes, total in zip(away, wanted, strict=True):
             reached = fitted.sum(axis=axes, keepdims=True)
             fitted *= np.divide(total, reached, out=np.zeros_like(reached), where=reached > 0)
+        if tolerance is not None and np.abs(fitted - last).max(initial=0.0) <= tolerance:
+            break
     return fitted
 
 

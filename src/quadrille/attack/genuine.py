@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from quadrille.attack.finding import Finding, Section
 from quadrille.attack.fit import all_margins, auc, fit, is_feasible
 from quadrille.attack.input import AttackInput, Floats, KeyTable
-from quadrille.attack.transition import transition
+from quadrille.attack.transition import moves_of
 from quadrille.present.numbers import count, share
 
 NAME, TITLE = "genuine", "Is a small cell of the release genuine?"
@@ -119,7 +119,7 @@ def chance_genuine(given: AttackInput) -> Floats | str:
     in it, lambda the expected arrivals from other cells.
     """
     table = given.table
-    known = transition(given)
+    known = moves_of(given)
     if isinstance(known, str):
         return known
     if not is_feasible(table.possible, len(table.names), 2, _SWEEPS):

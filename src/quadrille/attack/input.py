@@ -12,17 +12,18 @@ from numpy.typing import NDArray
 
 from quadrille.data import Data, require_columns, require_data
 from quadrille.errors import InputError, ParameterError, bad_parameter
-from quadrille.measure.base import Address
 from quadrille.params import one_of
 from quadrille.plan import Plan
 from quadrille.recipe import Recipe
 from quadrille.score.matching import changed_columns, matched
-from quadrille.swap.designed import DesignedSwap
+from quadrille.swap.designed.pairs import DesignedPairs
+from quadrille.swap.designed.problem import protected_tables, views_of
 from quadrille.swap.groups import Ints, group_ids
 
 Floats = NDArray[np.float64]
 OWNER = "attack"
 NOT_ALIGNED = "needs to know which row is whose, and the rows of the two files are not aligned: give the plan or recipe"
+NEEDS_DESIGN = "is for an intruder who knows the design"
 NO_RECIPE = "needs the recipe of the release: give it as the release, or with recipe="
 
 
@@ -142,31 +143,21 @@ class AttackInput:
         return self.recipe if self.knows == "design" else None
 
     @property
-    def designed(self) -> DesignedSwap | None:
-        """The recipe if it is a designed swap."""
-        return self.recipe if isinstance(self.recipe, DesignedSwap) else None
+    def designed(self) -> DesignedPairs | None:
+        """The recipe if it is a designed swap, of whichever version."""
+        return self.recipe if isinstance(self.recipe, DesignedPairs) else None
 
     @property
     def protected(self) -> list[tuple[str, ...]]:
         """The tables that a designed swap protects."""
-        recipe = self.designed
-        return [] if recipe is None else [tuple(table) for table in recipe.tables] or [_own_keys(self.data, recipe)]
+        return [] if self.designed is None else protected_tables(self.designed, self.data)
 
     @property
     def preserved(self) -> frozenset[str]:
         """The columns whose associations a designed swap keeps: those of its protected tables and of its loss."""
         recipe = self.designed
-        if recipe is None:
-            return frozenset()
-        losses = [recipe.loss] if isinstance(recipe.loss, str) else list(recipe.loss)
-        margins = [Address.parse(address).margin or _own_keys(self.data, recipe) for address in losses]
-        return frozenset(name for table in (*self.protected, *margins) for name in table)
-
-
-def _own_keys(data: Data, recipe: DesignedSwap) -> tuple[str, ...]:
-    """Return the key variables that a designed swap takes where it names none."""
-    left_out = {*recipe.steering_columns, *getattr(recipe, "sensitive", ())}
-    return tuple(name for name in data.keys if name not in left_out)
+        views = () if recipe is None else views_of(recipe, self.data, self.protected)
+        return frozenset(name for view in views for name in view.variables)
 
 
 def attack_input(

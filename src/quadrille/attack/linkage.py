@@ -8,7 +8,7 @@ import numpy as np
 
 from quadrille.attack.finding import Finding, Section
 from quadrille.attack.input import NOT_ALIGNED, AttackInput, Floats, KeyTable
-from quadrille.attack.transition import Transition, transition
+from quadrille.attack.transition import CellMoves, moves_of
 from quadrille.present.numbers import count, counted, share
 from quadrille.swap.groups import Ints
 
@@ -120,7 +120,7 @@ def _flows(table: KeyTable, sources: Ints, goals: Ints) -> Floats:
 def _by_design(given: AttackInput, before: float) -> Finding:
     """Link each person to the row of the largest M(x -> z) / g_z."""
     quantity, n = "expected right links, by the chances of the design", given.table.records
-    known = transition(given)
+    known = moves_of(given)
     if isinstance(known, str):
         return Finding(NAME, quantity, None, before, 1.0, n, known)
     cells = np.flatnonzero(given.table.f > 0)
@@ -129,7 +129,7 @@ def _by_design(given: AttackInput, before: float) -> Finding:
     return Finding(NAME, quantity, found, before, 1.0, n)
 
 
-def _best_right(table: KeyTable, known: Transition, cells: Ints) -> float:
+def _best_right(table: KeyTable, known: CellMoves, cells: Ints) -> float:
     """Return the expected right links of the persons in some cells, each to a row of the best cell."""
     goals = known.reach.shape[1]
     cell_at = np.full(known.stays * goals, -1)

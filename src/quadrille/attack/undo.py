@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 
 from quadrille.attack.finding import Finding, Section
 from quadrille.attack.fit import all_margins, auc, fit, hellinger, is_feasible, surest
-from quadrille.attack.input import NO_RECIPE, NOT_ALIGNED, AttackInput, Floats, KeyTable
+from quadrille.attack.input import NEEDS_DESIGN, NO_RECIPE, NOT_ALIGNED, AttackInput, Floats, KeyTable
 from quadrille.present.numbers import count, share, statistic
 from quadrille.swap.designed import DesignedSwap
+from quadrille.swap.designed.pairs import DesignedPairs
 from quadrille.swap.groups import Ints
+from quadrille.swap.kept import Keep, kept_tables, named_variables
 
 UNDO, UNDO_TITLE = "undo", "Undoing the table of a designed swap"
 ROWS, ROWS_TITLE = "rows", "Telling by other columns which records came in"
@@ -103,20 +105,15 @@ def _emptied(mean: Floats, g: Floats, n: int, cells: float) -> Floats:
     return (chance @ sizes.astype(np.float64)) * min(cells / total, 1 / largest)
 
 
-def kept_tables(recipe: DesignedSwap, names: Sequence[str]) -> list[tuple[int, ...]]:
-    """Return the tables that a designed swap keeps exactly, by the places of their variables in a table."""
-    keep = getattr(recipe, "keep", None)
-    listed = [] if keep is None else [keep] if isinstance(keep, str | int) else list(keep)
-    found: list[tuple[int, ...]] = []
-    for table in listed:
-        text = f"{table}-way" if isinstance(table, int) else table if isinstance(table, str) else "*".join(table)
-        way = text.removesuffix("-way")
-        if way.isdigit():
-            found += all_margins(len(names), int(way)) if int(way) > 1 else []
-        else:
-            places = tuple(names.index(name) for name in text.split("*") if name in names)
-            found += [places] if len(places) == len(text.split("*")) else []
-    return list(dict.fromkeys(found))
+def kept_places(given: AttackInput, recipe: DesignedPairs, names: Sequence[str]) -> list[tuple[int, ...]]:
+    """Return the tables of several variables that a designed swap keeps exactly, by the places of these in a table."""
+    keep: Keep = recipe.keep if isinstance(recipe, DesignedSwap) else "1-way"
+    inside = dict.fromkeys(name for table in given.protected for name in table)
+    variables = tuple(dict.fromkeys((*inside, *sorted(named_variables(keep)))))
+    swap = recipe.swap or [name for name in inside if name not in (*recipe.same, *recipe.different)]
+    kept = kept_tables(keep, variables, fixed=[name for name in variables if name not in swap])
+    places = {tuple(names.index(name) for name in table if name in names) for table in kept}
+    return sorted(each for each in places if len(each) > 1 and not any(set(each) < set(other) for other in places))
 
 
 def undo(given: AttackInput) -> Section:
@@ -128,7 +125,8 @@ def undo(given: AttackInput) -> Section:
     findings: list[Finding] = []
     for names in given.protected:
         table = given.table if names == given.keys else given.table_of(names)
-        findings += _undone(table, recipe, f"{'*'.join(names)}: " if several else "")
+        kept = kept_places(given, recipe, names)
+        findings += _undone(table, recipe, kept, f"{'*'.join(names)}: " if several else "")
     if not any(finding.value is not None for finding in findings):
         return Section(UNDO, UNDO_TITLE, "The table cannot be undone.", reason=findings[0].note)
     sure = next((one for one in findings if one.value is not None and "surest" in one.quantity), None)
@@ -147,16 +145,16 @@ def undo(given: AttackInput) -> Section:
     return Section(UNDO, UNDO_TITLE, story.strip(), tuple(findings), _UNDO_ADVICE)
 
 
-def _designed(given: AttackInput) -> tuple[DesignedSwap | None, str]:
+def _designed(given: AttackInput) -> tuple[DesignedPairs | None, str]:
     """Return the designed swap that the intruder knows of, or why there is none."""
     if given.recipe is None:
         return None, f"{ONLY_DESIGNED}, and {NO_RECIPE}"
     if given.designed is None:
         return None, ONLY_DESIGNED
-    return (given.designed, "") if given.design else (None, "is for an intruder who knows the design")
+    return (given.designed, "") if given.design else (None, NEEDS_DESIGN)
 
 
-def _undone(table: KeyTable, recipe: DesignedSwap, label: str) -> Iterator[Finding]:
+def _undone(table: KeyTable, recipe: DesignedPairs, kept: Sequence[Sequence[int]], label: str) -> Iterator[Finding]:
     n, variables = recipe.n, len(table.names)
     ways = (way for way in (_WAY, 2) if is_feasible(table.possible, variables, way, _ROUNDS * _SWEEPS))
     way = next(ways, None)
@@ -164,7 +162,7 @@ def _undone(table: KeyTable, recipe: DesignedSwap, label: str) -> Iterator[Findi
         yield Finding(UNDO, f"{label}cells of {n}: those of one record before (AUC)", None, chance=0.5, note=TOO_MANY)
         return
     released, before = table.spread(table.g), table.spread(table.f)
-    undone = undo_table(released, n, kept=kept_tables(recipe, table.names), way=way)
+    undone = undo_table(released, n, kept=kept, way=way)
     was = before[released == n]
     one, few = was == 1, was < n
     note = "" if way == _WAY else "by a 2-way fit: the table is large"
