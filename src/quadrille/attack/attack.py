@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING
 from quadrille.attack.attribute import attribute
 from quadrille.attack.finding import Finding, Section
 from quadrille.attack.genuine import genuine
-from quadrille.attack.input import AttackInput, attack_input
+from quadrille.attack.input import AttackInput, Release, attack_input
 from quadrille.attack.linkage import linkage
+from quadrille.attack.population import population as match_to_population
+from quadrille.attack.rank import rank
+from quadrille.attack.releases import releases
+from quadrille.attack.suda import special
 from quadrille.attack.undo import rows, undo
 from quadrille.data import Data, tidy
 from quadrille.errors import unknown_name
-from quadrille.plan import Plan
 from quadrille.present.numbers import counted, statistic
 from quadrille.recipe import Recipe
 
@@ -35,7 +38,7 @@ class Attack:
     >>> data = qd.datasets.cps8d()
     >>> found = qd.attack(data, qd.RandomSwap(["Edu", "MS"], rate=0.1, seed=1))
     >>> [section.attack for section in found.sections]
-    ['linkage', 'genuine', 'attribute', 'undo', 'rows']
+    ['linkage', 'genuine', 'attribute', 'undo', 'rows', 'special', 'population', 'releases', 'rank']
     >>> links = found["linkage"].findings[0]
     >>> links.quantity, round(links.value, 2), links.before, links.chance
     ('expected right links', 1435.55, 1695.0, 1.0)
@@ -102,7 +105,7 @@ def _shortly(section: Section) -> str:
 
 def attack(
     data: Data,
-    release: Plan | Recipe | Data,
+    release: Release,
     keys: Sequence[str] | None = None,
     target: Sequence[str] | str | None = None,
     n: int = 3,
@@ -110,6 +113,9 @@ def attack(
     columns: Sequence[str] | None = None,
     *,
     recipe: Recipe | None = None,
+    population: Data | None = None,
+    fraction: float | None = None,
+    earlier: Sequence[Release] = (),
 ) -> Attack:
     """Attack a release as an intruder would, and compare with the original.
 
@@ -124,6 +130,10 @@ def attack(
     knows : "design", the recipe without its seed, or "file", nothing but the released file.
     columns : other columns of the released file, which are not protected.
     recipe : the recipe, where the release is a plan or a file.
+    population : a file of everybody, of whom the file has a part, with the same keys.
+    fraction : that part, where there is no such file; 1 when the file is the population. Without it, what the weights
+        say, if they count more persons than the file has.
+    earlier : other releases of the same data: recipes, plans or files. Plans and files are of the design of `recipe`.
 
     Example
     -------
@@ -139,7 +149,9 @@ def attack(
 
     Reference: Elliot, Mackey & O'Hara, The Anonymisation Decision-Making Framework, 2nd edition, 2020.
     """
-    given = attack_input(data, release, keys, _one(target), n, knows, columns, recipe)
+    given = attack_input(
+        data, release, keys, _one(target), n, knows, columns, recipe, population, fraction, earlier
+    )
     return Attack(tuple(_sections(given)), given.keys, given.data.n, knows)
 
 
@@ -154,3 +166,7 @@ def _sections(given: AttackInput) -> Iterator[Section]:
     yield attribute(given)
     yield undo(given)
     yield rows(given)
+    yield special(given)
+    yield match_to_population(given)
+    yield releases(given)
+    yield rank(given)

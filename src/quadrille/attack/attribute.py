@@ -28,7 +28,7 @@ class Inferred:
     `claims` counts the persons whose keys show one value only in the release, `right` those of them whose own it is;
     `uniques` the persons unique on the keys before, divided into those inferred right (in expectation, by picking
     a row), those still there and not inferred right, and those whose keys are gone. `own` is how common their own
-    values are, added up.
+    values are, added up. `new` counts the combinations of the release that nobody had before.
     """
 
     records: int
@@ -43,6 +43,7 @@ class Inferred:
     gone: int
     own: float
     own_there: float
+    new: int
 
     @property
     def there(self) -> int:
@@ -69,8 +70,19 @@ def attribute(given: AttackInput) -> Section:
             f"there and inferred right, {count(uniques - gone - right)} are still there and not, {count(gone)} are "
             "gone from the release: these are different persons, not one chance for all."
         )
+        if not any(each.new for each in found.values()):
+            story += (
+                " The release has no combination of values that nobody had, so everybody who is still there is "
+                "inferred right."
+            )
     if claims:
         story += f" Where the release shows one value only, it is the person's own in {share(true / claims)}."
+    rises = [name for name, each in found.items() if each.right > each.before]
+    if rises:
+        story += (
+            f" Of {listed(rises)} more is inferred right than before the swap: where exceptions left, the others look "
+            "alike."
+        )
     return Section(NAME, TITLE, story, findings, " ".join(filter(None, (_inside(given), _ADVICE))))
 
 
@@ -116,6 +128,7 @@ def inferred(given: AttackInput, target: str) -> Inferred:
         gone=int((alone & ~there).sum()),
         own=float(share_of[value[alone]].sum()),
         own_there=float(share_of[value[there]].sum()),
+        new=int(((f == 0) & (g > 0)).sum()),
     )
 
 

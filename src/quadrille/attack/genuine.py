@@ -88,24 +88,48 @@ def _chances(table: KeyTable) -> Callable[[int], Shares] | None:
     return chances
 
 
+_APART = "uniques: genuine ones told apart (AUC)"
 _HITS = f"uniques claimed at a chance above {SURE}: genuine"
 
 
 def _told_apart(given: AttackInput) -> Iterator[Finding]:
     """P(genuine) of every unique from the public file and the design, against the truth."""
     table = given.table
+    truth = table.f[table.g == 1] > 0
+    if given.designed is not None and given.design is not None:
+        yield _by_fit(table, truth)
+        return
     chance = chance_genuine(given)
     if isinstance(chance, str):
-        yield Finding(NAME, "uniques: genuine ones told apart (AUC)", None, None, 0.5, None, chance)
+        yield Finding(NAME, _APART, None, None, 0.5, None, chance)
         return
-    truth = table.f[table.g == 1] > 0
     uniques, rate = len(truth), float(truth.mean()) if len(truth) else None
     sure = chance > SURE
-    yield Finding(NAME, "uniques: genuine ones told apart (AUC)", auc(chance, truth), None, 0.5, uniques)
+    yield Finding(NAME, _APART, auc(chance, truth), None, 0.5, uniques)
     note = f"truly genuine are {share(rate)}" if uniques else ""
     yield Finding(NAME, "uniques: mean chance of being genuine", _mean(chance), 1.0, None, uniques, note)
     yield Finding(NAME, f"uniques claimed at a chance above {SURE}", _mean(sure), 1.0, None, uniques)
     yield Finding(NAME, _HITS, _mean(truth[sure]), 1.0, rate, int(sure.sum()))
+
+
+def _by_fit(table: KeyTable, truth: NDArray[np.bool_]) -> Finding:
+    """Tell genuine uniques of a designed swap from displaced ones by how many records a fit to the release expects."""
+    if truth.all():
+        note = "all of them are genuine, and an intruder knows it" if len(truth) else "no unique is left"
+        return Finding(NAME, _APART, None, None, 0.5, len(truth), note)
+    expected = _expected(table)
+    if isinstance(expected, str):
+        return Finding(NAME, _APART, None, None, 0.5, len(truth), expected)
+    note = f"by a 2-way fit; truly genuine are {share(float(truth.mean()))}"
+    return Finding(NAME, _APART, auc(expected[table.g == 1], truth), None, 0.5, len(truth), note)
+
+
+def _expected(table: KeyTable) -> Floats | str:
+    """Return what a 2-way log-linear fit to the release expects in every cell, or why that cannot be."""
+    if not is_feasible(table.possible, len(table.names), 2, _SWEEPS):
+        return TOO_MANY
+    released = table.spread(table.g)
+    return fit(released, all_margins(released.ndim, 2), _SWEEPS).reshape(-1)[table.number]
 
 
 def _mean(values: NDArray[np.bool_] | Floats) -> float | None:
@@ -122,10 +146,9 @@ def chance_genuine(given: AttackInput) -> Floats | str:
     known = moves_of(given)
     if isinstance(known, str):
         return known
-    if not is_feasible(table.possible, len(table.names), 2, _SWEEPS):
-        return TOO_MANY
-    released = table.spread(table.g)
-    expected = fit(released, all_margins(released.ndim, 2), _SWEEPS).reshape(-1)[table.number]
+    expected = _expected(table)
+    if isinstance(expected, str):
+        return expected
     here = expected * known.kept
     alone = table.g == 1
     total = here + known.arrivals(table)

@@ -21,6 +21,9 @@ from quadrille.swap.designed.problem import protected_tables, views_of
 from quadrille.swap.groups import Ints, group_ids
 
 Floats = NDArray[np.float64]
+Release = Recipe | Plan | Data
+"""A recipe with its seed, the plan that it draws, or the released file."""
+
 OWNER = "attack"
 NOT_ALIGNED = "needs to know which row is whose, and the rows of the two files are not aligned: give the plan or recipe"
 NEEDS_DESIGN = "is for an intruder who knows the design"
@@ -114,7 +117,8 @@ class AttackInput:
     """The original file, the release, and what the intruder knows and wants.
 
     `recipe` is the design, None where it is not known; `moved` are the columns that were swapped, None where that
-    cannot be told. `aligned` says that row i of the release is that of record i.
+    cannot be told. `aligned` says that row i of the release is that of record i. `population` is everybody of whom the
+    file has a share, `fraction` that share, `earlier` other releases of the same data.
     """
 
     data: Data
@@ -127,6 +131,9 @@ class AttackInput:
     knows: str
     moved: tuple[str, ...] | None
     aligned: bool
+    population: Data | None = None
+    fraction: float | None = None
+    earlier: tuple[Release, ...] = ()
 
     @cached_property
     def table(self) -> KeyTable:
@@ -162,19 +169,26 @@ class AttackInput:
 
 def attack_input(
     data: Data,
-    release: Plan | Recipe | Data,
+    release: Release,
     keys: Sequence[str] | None,
     targets: Sequence[str] | None,
     n: int,
     knows: str,
     columns: Sequence[str] | None,
     recipe: Recipe | None,
+    population: Data | None = None,
+    fraction: float | None = None,
+    earlier: Sequence[Release] = (),
 ) -> AttackInput:
     """Check what an attack is given, and make the release where only its recipe or plan is."""
     require_data(data, OWNER)
     one_of(OWNER, "knows", knows, ("design", "file"))
     if not _is_size(n):
         raise bad_parameter(OWNER, "n", "a whole number of 2 or more", n)
+    if population is not None:
+        require_data(population, "the population of attack")
+    if fraction is not None and not 0 < fraction <= 1:
+        raise bad_parameter(OWNER, "fraction", "a number in (0, 1]", fraction)
     if isinstance(release, Recipe):
         if recipe is not None:
             raise ParameterError("attack got two recipes. Give it as the release, or with recipe= of a plan or a file.")
@@ -202,7 +216,29 @@ def attack_input(
         data, released = matched(data, release, names)
     for name in names:
         data.coded(name, purpose="an attack")
-    return AttackInput(data, released, known, wanted, others, n, recipe, knows, moved, aligned)
+    return AttackInput(
+        data,
+        released,
+        known,
+        wanted,
+        others,
+        n,
+        recipe,
+        knows,
+        moved,
+        aligned,
+        population,
+        fraction if fraction is not None or population is not None else _share_by_weights(data),
+        (earlier,) if isinstance(earlier, Release) else tuple(earlier),
+    )
+
+
+def _share_by_weights(data: Data) -> float | None:
+    """Return the share of the population that is in the file, if weights count more persons than it has."""
+    if data.ticks is None:
+        return None
+    persons = float(data.ticks.values.sum()) / data.ticks.per_unit
+    return data.n / persons if persons > data.n else None
 
 
 def _is_size(n: object) -> bool:

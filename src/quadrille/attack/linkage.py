@@ -33,12 +33,20 @@ def linkage(given: AttackInput) -> Section:
     story = (
         f"Somebody who knows the {len(given.keys)} keys of a person and picks a row that fits is expected to be right "
         f"for {count(right.value)} of {counted(given.table.records, 'person')}; before the swap for "
-        f"{count(right.before)}. {counted(int(unique.value), 'person fits', 'persons fit')} a single row, and "
-        f"{share(true.value / unique.value) if unique.value else 'none'} of these rows are theirs. "
+        f"{count(right.before)}. {_singles(unique.value, true.value)} "
         f"Of the {counted(small.count or 0, 'person')} in cells of fewer than {given.n}, {count(small.value)} are "
         "expected to be found."
     )
     return Section(NAME, TITLE, story, findings, _ADVICE)
+
+
+def _singles(fit: float, theirs: float) -> str:
+    if not fit:
+        return "Nobody fits a single row."
+    return (
+        f"{counted(int(fit), 'person fits', 'persons fit')} a single row, and {share(theirs / fit)} of these rows are "
+        "theirs."
+    )
 
 
 def _findings(given: AttackInput) -> Iterator[Finding]:

@@ -31,6 +31,13 @@ def attack(
     knows: Annotated[
         str, opt.value("WORD", "design (all but the seed) or file (nothing of how it was made).")
     ] = "design",
+    fraction: Annotated[
+        float | None, opt.value("NUMBER", "The share of the population that is in the file; 1 when it is all of it.")
+    ] = None,
+    population: Annotated[str | None, opt.value("FILE", "A file of the whole population, with the same keys.")] = None,
+    earlier: Annotated[
+        list[Path] | None, opt.value("FILE", "A recipe, JSON, of another release of these data. May be given again.")
+    ] = None,
     chart: opt.Chart = None,
     codebook: opt.Codebook = None,
     codebook_after: Annotated[
@@ -46,7 +53,7 @@ def attack(
         raise ParameterError("Name the release: --recipe FILE, or --release FILE with the released file.")
     if release is None and codebook_after is not None:
         raise ParameterError("--codebook-after describes the file of --release. Name that file.")
-    for source in filter(None, (file, release)):
+    for source in filter(None, (file, release, population)):
         check_new(chart, overwrite=overwrite, source=source)
     import quadrille as qd
 
@@ -64,6 +71,9 @@ def attack(
             knows,
             names(columns),
             recipe=None if release is None else design,
+            population=None if population is None else load(population, codebook),
+            fraction=fraction,
+            earlier=[read_recipe(path) for path in earlier or ()],
         )
         if chart is not None:
             qd.chart.save(qd.chart.attacks(found.frame()), chart)
