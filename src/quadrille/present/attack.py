@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from quadrille.data import Data
+from quadrille.plan import Plan
 from quadrille.present.blocks import Alert, Block, Facts, Items, Table, Text, Title, table
-from quadrille.present.numbers import NONE, count, statistic
+from quadrille.present.numbers import NONE, count, score, statistic
+from quadrille.score.evaluator import Evaluator
 
 if TYPE_CHECKING:
     from quadrille.attack.attack import Attack
@@ -38,11 +41,22 @@ def section_blocks(section: Section) -> Iterator[Block]:
         return
     yield Text(section.story)
     yield findings_table(section)
-    notes = [f"{finding.quantity}: {finding.note}." for finding in section.findings if finding.note]
-    if notes:
-        yield Items(tuple(notes))
+    if notes := _notes(section):
+        yield Items(notes)
     if section.advice:
         yield Text(section.advice)
+
+
+def _notes(section: Section) -> tuple[str, ...]:
+    """Say once what must be said of one finding, of several or of all."""
+    about: dict[str, list[str]] = {}
+    for finding in section.findings:
+        if finding.note:
+            about.setdefault(finding.note, []).append(finding.quantity)
+    return tuple(
+        f"{note[0].upper()}{note[1:]}." if 1 < len(names) == len(section.findings) else f"{'; '.join(names)}: {note}."
+        for note, names in about.items()
+    )
 
 
 def findings_table(section: Section) -> Table:
@@ -54,3 +68,42 @@ def findings_table(section: Section) -> Table:
 def _row(finding: Finding) -> tuple[str, ...]:
     numbers = (statistic(value) for value in (finding.value, finding.before, finding.chance))
     return finding.quantity, *numbers, NONE if finding.count is None else count(finding.count)
+
+
+_MOST_KEYS = 30
+"""With more keys than this each in turn is too many to infer; these measures are then made when they are asked for."""
+
+
+def exposure(data: Data, plan: Plan, n: int = 3) -> list[Block]:
+    """Return who is exposed, next to what is inferred of whom and which small cells are linked, before and after.
+
+    The three belong together: a swap that hides small cells and makes no new one leaves every inference as it was.
+    """
+    if not 1 < len(data.keys) <= _MOST_KEYS:
+        return []
+    wanted = {name: name if n == 3 or name == "attributed_unique" else f"{name}(n={n})" for name in _EXPOSURE}
+    judge = Evaluator(data, list(wanted.values()))
+    after, before = judge.score(plan), judge.score(Plan([], data=data))
+    rows = [(address, _EXPOSURE[name], score(before[address]), score(after[address])) for name, address in wanted.items()]
+    persons = dict(after.results["attributed_unique"][1].detail)
+    if cases := int(persons.get("persons", 0)):
+        there, gone = cases - int(persons["gone"]), int(persons["gone"])
+        right = f"{count(there)}, {count(int(persons['right']))} surely right" if there else "0"
+        rows[2:2] = [
+            ("", f"of these {count(cases)} cases: still in the release", count(cases), right),
+            ("", "gone from the release", "0", count(gone)),
+        ]
+    listed = table(("measure", "what it says", "before", "after"), rows, caption="Who is exposed, inferred and linked", numbers=(2, 3))
+    return [listed, Text(_MIXTURE)]
+
+
+_EXPOSURE = {
+    "exposed": "records in small cells that were in small cells before, as a share of all",
+    "attributed_unique": "a value inferred right, of those who are alone with the other keys",
+    "linked_small": "rows found by the keys, of those who are in small cells",
+}
+_MIXTURE = (
+    "exposed and attributed_unique are read together: small cells that are filled up expose nobody, and still tell what "
+    "their keys tell. attributed_unique mixes persons who are still there with persons who are gone: it is no chance "
+    "that everybody shares."
+)

@@ -14,6 +14,7 @@ from quadrille.inspect import inspect
 from quadrille.io.atomic import NOTE
 from quadrille.plan import Details, Plan
 from quadrille.present import markdown, numbers, words
+from quadrille.present.attack import exposure
 from quadrille.present.account import account, alternatives_table, recipe_table, strata_table
 from quadrille.present.blocks import Block, Items, Text, Title, facts, table
 from quadrille.present.designed import diagnosis_of, limits
@@ -173,6 +174,7 @@ def dossier(record: Record) -> str:
         *([] if diagnosis_of(record.account) is None else [limits()]),
         *_targets(record.plan.details),
         *scores(record.scores),
+        *_intruder(record),
         Title("What the measures are"),
         definitions(kind for kind, _ in record.scores.results.values()),
         *_alternatives(record),
@@ -185,6 +187,12 @@ def dossier(record: Record) -> str:
         "Whoever has the seed or the plan in this folder can undo the release. Never publish any part of it.\n\n"
         f"{markdown.render(blocks)}\n"
     )
+
+
+def _intruder(record: Record) -> list[Block]:
+    """Set what is exposed next to what is inferred and linked."""
+    found = exposure(record.data, record.plan, getattr(record.recipe, "n", 3))
+    return [Title("The intruder's view"), *found] if found else []
 
 
 def _files(record: Record) -> list[Block]:
