@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from inspect import Parameter, Signature
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from quadrille.params import Param
     from quadrille.recipe import Recipe
 
-DEFAULT = "random"
+DEFAULT, UNASKED = "random", "designed"
+"""The method where none is named: of variables that are named with --swap, and of all key variables."""
 ROOM = 14
 """A command with more parameters of its own has no room in its help for those of a method that is not named."""
 _OF_METHOD = "Options of --method "
@@ -118,7 +119,7 @@ def recipe_of(ctx: typer.Context, method: str | None, file: Path | None) -> Reci
         if stray:
             raise ParameterError(f"Give --recipe or --{stray[0]}, not both: the recipe says it all.")
         return read_recipe(file)
-    made = find_method(DEFAULT if method is None else method)
+    made = find_method(method or _unnamed(words))
     params = options_of(made)
     for option in words:
         if option not in params:
@@ -128,6 +129,12 @@ def recipe_of(ctx: typer.Context, method: str | None, file: Path | None) -> Reci
         if param.required and option not in words:
             raise ParameterError(_needed(made.word(), option, param))
     return made(**{params[option].name: value_of(params[option], value) for option, value in words.items()})
+
+
+def _unnamed(words: Mapping[str, object]) -> str:
+    """Return the method of options without --method: a designed swap, unless they say what is swapped, or how much."""
+    known = options_of(_method(UNASKED))
+    return UNASKED if "swap" not in words and all(option in known for option in words) else DEFAULT
 
 
 def value_of(param: Param, given: Any) -> object:

@@ -60,7 +60,8 @@ Overwrite = Annotated[bool, flag("--overwrite", "Replace what an earlier run has
 Method = Annotated[
     str | None,
     value(
-        "WORD", "random, controlled, permutation, designed or MODULE:CLASS; with --help its options. [default: random]"
+        "WORD",
+        "designed, random, controlled, permutation or MODULE:CLASS; with --help its options. [default: designed]",
     ),
 ]
 RecipeFile = Annotated[Path | None, value("FILE", "A recipe, JSON, as --save-recipe keeps it.", "--recipe")]

@@ -79,11 +79,12 @@ def show_profile(file: str, found: Profile) -> None:
     render([Title(file), profile_facts(found), column_table(found.columns), *categories, *hints])
 
 
-def show_account(account: PlanReport) -> None:
-    """Print what a plan does: asked, paired, changed; of a designed swap also which cells it treats."""
+def show_account(account: PlanReport, one_way: PlanReport | None = None) -> None:
+    """Print what a plan does: asked, paired, changed; of a designed swap also which cells it treats, at what price."""
     from quadrille.present.account import account as blocks
+    from quadrille.present.designed import price_of_keeping
 
-    render(blocks(account))
+    render([*blocks(account), *([] if one_way is None else price_of_keeping(account, one_way))])
 
 
 def show_scores(scores: Scores) -> None:

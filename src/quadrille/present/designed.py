@@ -8,15 +8,25 @@ from typing import Any, cast
 
 from quadrille.delta import PlanReport
 from quadrille.present.blocks import Alert, Block, Facts, Items, Table, Text, Title, facts, table
-from quadrille.present.numbers import count, score, share
+from quadrille.present.numbers import count, counted, score, share, statistic
 
 LIMITS = (
     "It protects the cells of the stated tables. Other keys need a table of their own.",
+    "Somebody who knows all protected variables of a person but one reads off the last, if the person's combination is "
+    "still there: attributed_unique counts that. A coin makes it uncertain, and variables named as sensitive are left "
+    "out of the table.",
+    "Where exceptions were emptied, groups look purer than they were: attributed can rise.",
+    "Kept tables are exact for everybody: they show their own small cells, and they can be subtracted from others.",
     "The choice of cells and records depends on the data, so no formal privacy follows.",
-    "Somebody who knows the method knows that small cells were treated, and that those still small are genuine.",
+    "Somebody who knows the method knows that small cells were treated, and that those still small are genuine, unless "
+    "a coin decided.",
 )
 _OUTCOMES = ("camouflaged", "emptied", "left")
-OF_CELLS = ("small_cells", *_OUTCOMES, "exposed_before", "exposed_after", "by_size", "just_large", "design_loss")
+_OF_TABLES = ("kept", "kept_tables", "records_moved", "values_moved", "small_kept_cells", "cells_in_small_kept")
+OF_CELLS = (
+    *("small_cells", *_OUTCOMES, "displaced", "new_cells", "exposed_before", "exposed_after", "by_size", "just_large"),
+    *("design_loss", "weighted_change", *_OF_TABLES),
+)
 """The details of a plan that are worded here."""
 
 _SEVERAL = "Counts are over all protected tables: a record may be in a small cell of several."
@@ -53,9 +63,10 @@ class Diagnosis:
         """Cells treated and how, cells left and why, records exposed, and what it costs."""
         found = self.found
         left = found["left"]
+        displaced = f"{count(found['displaced'])} displaced to empty ones, " if found.get("displaced") else ""
         treated = (
             f"{count(found['small_cells'])} cells of {sizes_of_small(self.n)}: {count(found['camouflaged'])} "
-            f"camouflaged (filled up to {self.n}), {count(found['emptied'])} emptied, "
+            f"camouflaged (filled up to {self.n}), {count(found['emptied'])} emptied, {displaced}"
             f"{count(sum(left.values()))} left as they were"
         )
         before, after = found["exposed_before"], found["exposed_after"]
@@ -68,8 +79,45 @@ class Diagnosis:
                 ("treated", treated),
                 *(("left", f"{count(cells)} cells: {reason}") for reason, cells in left.items()),
                 ("exposed", exposed),
-                ("loss kept low", f"{score(found['design_loss'])}, after {count(found['rounds'])} rounds"),
+                *self._kept(),
+                ("loss kept low", self._loss()),
             ]
+        )
+
+    def _loss(self) -> str:
+        rounds = self.found.get("rounds")
+        return score(self.found["design_loss"]) + ("" if rounds is None else f", after {count(rounds)} rounds")
+
+    def _kept(self) -> list[tuple[str, str]]:
+        """Say which tables are as they were, and on how many records."""
+        found = self.found
+        if "kept" not in found:
+            return []
+        tables = counted(found["kept_tables"], "table")
+        rows = [
+            ("kept", f"{tables} ({', '.join(found['kept'])}), identical to the last record"),
+            (
+                "moved",
+                f"{counted(found['records_moved'], 'record')}, the fewest that make this table, with "
+                f"{counted(found['values_moved'], 'value')}",
+            ),
+        ]
+        if "weighted_change" in found:
+            most = statistic(found["weighted_change"])
+            rows.append(("weighted", f"a cell of the kept tables changes by a weight of {most} at most"))
+        return rows
+
+    @property
+    def kept_small(self) -> Alert | None:
+        """Warn of small cells of the kept tables, which the release shows as they are."""
+        cells, inside = self.found.get("small_kept_cells", 0), self.found.get("cells_in_small_kept", 0)
+        if not cells:
+            return None
+        return Alert(
+            "Kept tables have small cells.",
+            f"{counted(cells, 'cell')} of fewer than {self.n} records of the kept tables can be seen in the release as "
+            f"{'it is' if cells == 1 else 'they are'}; {counted(inside, 'combination')} of the protected variables "
+            f"{'lies' if inside == 1 else 'lie'} inside. Merge categories, or keep fewer tables.",
         )
 
     @property
@@ -117,8 +165,8 @@ def diagnosis_of(account: PlanReport) -> Diagnosis | None:
     >>> import quadrille as qd
     >>> from quadrille.present.designed import diagnosis_of
     >>> data = qd.datasets.cps8d()
-    >>> diagnosis_of(qd.DesignedSwap(share=0.5, seed=7).plan(data).report(data)).facts.pairs[0]
-    ('treated', '547 cells of 1 or 2 records: ... camouflaged (filled up to 3), 0 emptied, ... left as they were')
+    >>> diagnosis_of(qd.DesignedSwap(effort=0.1, seed=7).plan(data).report(data)).facts.pairs[2]
+    ('kept', '28 tables (2-way), identical to the last record')
     """
     found = cast("Mapping[str, Any]", account.details)
     return Diagnosis(found, account.n) if "camouflaged" in found else None
@@ -130,7 +178,56 @@ def diagnosis(account: PlanReport, tables: Sequence[object] = ()) -> list[Block]
     if known is None:
         return []
     several = [Text(_SEVERAL)] if len(tables) > 1 else []
-    return [Title("Small cells"), known.facts, *several, known.by_size, Text(_GENUINE), known.just_large, known.beware]
+    small = [] if known.kept_small is None else [known.kept_small]
+    return [
+        *(Title("Small cells"), known.facts, *small, *several, known.by_size, Text(_GENUINE), known.just_large),
+        known.beware,
+    ]
+
+
+def price_of_keeping(kept: PlanReport, one_way: PlanReport) -> list[Block]:
+    """Set the exposure of a swap that keeps tables next to that of one that keeps the one-way tables only."""
+    mine, other = diagnosis_of(kept), diagnosis_of(one_way)
+    if mine is None or other is None:
+        return []
+    rows = [
+        (
+            ", ".join(each.found["kept"]),
+            count(each.found["exposed_after"]),
+            share(each.found["exposed_after"] / each.records),
+            score(each.found["design_loss"]),
+            count(each.found["records_moved"]),
+        )
+        for each in (mine, other)
+    ]
+    head = ("kept", "records exposed", "share", "loss", "records moved")
+    return [table(head, rows, caption="What keeping the tables costs", numbers=range(1, 5))]
+
+
+EXACT = (
+    "every table of the kept variables together, its percentages, odds ratios and measures of association",
+    "with all tables of two: correlations of codes, principal components, correspondence analysis",
+    "with all tables of two: linear regressions with main effects, their coefficients and classical standard errors",
+    "log-linear models whose terms are among the kept tables",
+)
+NOT_EXACT = (
+    "tables of more variables, weighted tables, logistic regressions unless kept by name, robust standard errors"
+)
+
+
+def exact_for_users(account: PlanReport) -> list[Block]:
+    """Say what a data user gets from the release exactly as from the original."""
+    known = diagnosis_of(account)
+    if known is None or "kept" not in known.found:
+        return []
+    return [
+        Title("Exact for data users"),
+        Text(
+            f"Kept: {', '.join(known.found['kept'])}. Whatever is computed from these alone is exact, unweighted:"
+        ),
+        Items(EXACT),
+        Text(f"Not exact: {NOT_EXACT}."),
+    ]
 
 
 def limits() -> Items:

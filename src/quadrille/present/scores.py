@@ -18,12 +18,33 @@ BEST = "▸"
 def scores(found: Scores) -> list[Block]:
     """Return the scores of a swap, and below them what must be said about some."""
     blocks: list[Block] = [Title("Scores"), score_table({"value": found})]
-    notes = [(address, result.note) for address, (_, result) in found.results.items() if result.note]
+    notes = [
+        (address, text)
+        for address, (kind, result) in found.results.items()
+        if (text := result.note or (inferred(result.detail) if kind.name == "attributed_unique" else ""))
+    ]
     if notes:
         blocks.append(facts(notes))
     if any(kind.name in DIVERSITIES for kind, _ in found.results.values()):
         blocks.append(Text(NOT_MONOTONE))
     return blocks
+
+
+def inferred(detail: Mapping[str, float]) -> str:
+    """Say what became of persons who were alone with their keys: one mean is not a chance for everybody.
+
+    >>> from quadrille.present.scores import inferred
+    >>> inferred({"persons": 953, "right": 420, "wrong": 3, "undecided": 9, "gone": 521, "right_among_claims": 0.993})
+    'of 953 cases 420 still there and inferred right, 3 wrong, 9 undecided, 521 gone; 99.3 % right among claims'
+    """
+    if not detail.get("persons"):
+        return ""
+    parts = {name: numbers.count(int(detail[name])) for name in ("persons", "right", "wrong", "undecided", "gone")}
+    claims = detail.get("right_among_claims")
+    text = (
+        "of {persons} cases {right} still there and inferred right, {wrong} wrong, {undecided} undecided, {gone} gone"
+    ).format(**parts)
+    return text if claims is None else f"{text}; {numbers.share(claims)} right among claims"
 
 
 def score_table(

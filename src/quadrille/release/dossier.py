@@ -17,7 +17,7 @@ from quadrille.present import markdown, numbers, words
 from quadrille.present.attack import exposure
 from quadrille.present.account import account, alternatives_table, recipe_table, strata_table
 from quadrille.present.blocks import Block, Items, Text, Title, facts, table
-from quadrille.present.designed import diagnosis_of, limits
+from quadrille.present.designed import EXACT, NOT_EXACT, diagnosis_of, exact_for_users, limits, price_of_keeping
 from quadrille.present.profile import column_table, profile_facts
 from quadrille.present.scores import definitions, score_table, scores
 from quadrille.present.verdict import verdict
@@ -66,13 +66,14 @@ def methods_note(
     *,
     shuffled: bool,
     published: Published | None = None,
+    kept: Sequence[str] = (),
     weight_stays: bool = True,
     name: str = NOTE,
 ) -> str:
     """Return the note that goes out with the file, in a file of that name.
 
-    It is made from the public file alone, and from the factor f where that is to be published. It does not know the
-    recipe, the plan or the original, so it cannot give them away.
+    It is made from the public file alone, and from the factor f and the kept tables where these are to be published.
+    It does not know the recipe, the plan or the original, so it cannot give them away.
     """
     about_weight = _WEIGHTED if weight_stays else _WEIGHT_MOVED
     weight = f"\n{about_weight.format(weight=shown(public.weight))}" if public.weight is not None else ""
@@ -80,7 +81,22 @@ def methods_note(
     secret = _ALL_SECRET if published is None else _REST_SECRET
     variables = " or which variables" if published is None else ""
     note = _METHODS.format(weight=weight, order=order, secret=secret, variables=variables, version=__version__)
+    if kept:
+        listed = "\n".join(f"- {line}." for line in EXACT)
+        note = note.rstrip("\n") + "\n" + _KEPT.format(kept=", ".join(kept), exact=listed, not_exact=NOT_EXACT)
     return note if published is None else note.rstrip("\n") + "\n" + published.section(name)
+
+
+_KEPT = """
+## Tables that are exact
+
+These tables of counts are, to the last record, those of the original: {kept}.
+Whatever is computed from them alone is exact, without weights:
+
+{exact}
+
+Not exact are {not_exact}.
+"""
 
 
 _METHODS = """\
@@ -155,6 +171,8 @@ class Record:
     """The original row of each public one, counted from 0; None where they stand in their order."""
     verdict: Verdict | None = None
     again: Again | None = None
+    one_way: PlanReport | None = None
+    """Of a swap that keeps tables: the same without, to see what keeping them costs."""
     alternatives: Mapping[str, Scores] = field(default_factory=dict[str, Scores])
     hashes: Mapping[str, str] = field(default_factory=dict[str, str])
     written: datetime = datetime.min
@@ -171,7 +189,9 @@ def dossier(record: Record) -> str:
         *_data(record),
         *_recipe(record.recipe, record.plan),
         *account(record.account, cast("Sequence[object]", record.recipe.parameters().get("tables", ()))),
+        *([] if record.one_way is None else price_of_keeping(record.account, record.one_way)),
         *([] if diagnosis_of(record.account) is None else [limits()]),
+        *exact_for_users(record.account),
         *_targets(record.plan.details),
         *scores(record.scores),
         *_intruder(record),

@@ -17,6 +17,7 @@ from quadrille.errors import InputError, ParameterError
 from quadrille.io.atomic import NOTE
 from quadrille.plan import Plan
 from quadrille.recipe import Recipe, carried
+from quadrille.swap.designed import DesignedSwap
 from quadrille.swap.permutation import PermutationSwap
 
 _F = r"[0-9]{1,18}(?:\.[0-9]{1,30})?(?:e[+-]?[0-9]{1,2})?"
@@ -107,3 +108,25 @@ def read_published(note: str, where: str) -> Published:
     names = tuple(name.strip() for name in swapped["names"].split(","))
     sizes = {label: int(size) for label, _, size in found if size}
     return Published(names, kind["kind"], int(n["n"]), {label: float(f) for label, f, _ in found}, sizes)
+
+
+def kept_in_words(recipe: Recipe) -> tuple[str, ...]:
+    """Return the tables that a recipe keeps, for the note; refuse where it keeps none but those that every swap keeps.
+
+    >>> import quadrille as qd
+    >>> from quadrille.release.note import kept_in_words
+    >>> kept_in_words(qd.DesignedSwap(keep=["2-way", "Age*Edu*Sex"]))
+    ('all tables of up to 2 of the protected variables', 'Age by Edu by Sex')
+    """
+    if not isinstance(recipe, DesignedSwap) or recipe.keep == "1-way":
+        raise ParameterError(
+            "There is no kept table to publish for this recipe: only DesignedSwap keeps tables of two variables or "
+            "more. Leave 'publish_kept' out."
+        )
+    listed = [recipe.keep] if isinstance(recipe.keep, str) else cast("tuple[str, ...]", recipe.keep)
+    return tuple(
+        f"all tables of up to {word.split('-')[0]} of the protected variables"
+        if word.endswith("-way")
+        else word.replace("*", " by ")
+        for word in listed
+    )

@@ -30,10 +30,11 @@ from quadrille.recipe import Recipe, random_order
 from quadrille.release.dossier import Record, dossier, methods_note
 from quadrille.release.earlier import Again, Earlier, check_apart, earlier_releases, released_again
 from quadrille.release.judge import Case, PolicyError, Verdict, judge, scored
-from quadrille.release.note import Published, published
+from quadrille.release.note import Published, kept_in_words, published
 from quadrille.release.policy import VARIABLE, Asked, Policy, asked_policies
 from quadrille.release.warnings import GuessableSeedWarning, ReleasedBeforeWarning, ReleaseWarning, release_warnings
 from quadrille.score.evaluator import Scores, score
+from quadrille.study.designed import one_way_report
 
 __all__ = [
     "DEFAULT",
@@ -131,6 +132,7 @@ def release(
     format: str = "csv",
     shuffle: bool = True,
     publish_f: bool = False,
+    publish_kept: bool = False,
     overwrite: bool = False,
     policy: Policy | str | Path | None = None,
     after: str | Path | Sequence[str | Path] = (),
@@ -148,6 +150,7 @@ def release(
     shuffle : put the public rows in random order, so that they cannot be matched by position. The order is drawn afresh
         from the operating system, whatever the seed is; `confidential/order.parquet` keeps it.
     publish_f : tell users in the methods note by which factor f, and for which variables, they can correct tables.
+    publish_kept : tell users in the methods note which tables are exact, where the recipe keeps some (`DesignedSwap`).
     overwrite : replace an earlier release; a folder that holds anything else is never replaced.
     policy : the agency's policy, or the path of its TOML file; a release that fails it is refused. See `check_policy`.
         The policy that the variable QUADRILLE_POLICY names is checked as well, whatever is given here.
@@ -181,10 +184,12 @@ def release(
         raise PolicyError(draft.verdict)
     stays = data.weight not in draft.plan.columns
     name = INSECURE_NOTE if guessable else NOTE
-    note = methods_note(draft.public, shuffled=shuffle, published=factor, weight_stays=stays, name=name)
+    kept = kept_in_words(recipe) if publish_kept else ()
+    note = methods_note(draft.public, shuffled=shuffle, published=factor, kept=kept, weight_stays=stays, name=name)
     outside, not_held = _public_files(draft.public, format, note, name)
     record = replace(
         draft,
+        one_way=one_way_report(data, recipe),
         alternatives=_alternative_scores(data, draft.plan, draft.scores),
         hashes={name: hashlib.sha256(contents).hexdigest() for name, contents in outside.items()},
         written=datetime.now(UTC),

@@ -26,7 +26,7 @@ from quadrille.score.evaluator import Scores
 from quadrille.score.evaluator import score as score_plan
 from quadrille.study.designed import cell_costs, undoing_plan
 from quadrille.study.frontier import non_dominated, seed_warning
-from quadrille.swap.designed import DesignedSwap
+from quadrille.swap.designed.pairs import DesignedPairs
 
 _MANY_DOTS = 200
 _PARAMETERS = {
@@ -454,7 +454,7 @@ def _cell_charts(scope: ReportInput, found: Diagnosis) -> dict[str, chart.Figure
     sizes = FullTable.of(scope.data, scope.released).sizes(found.n + 3)
     charts: dict[str, chart.Figure] = {"Designed small cells": chart.small_cells(tidy(sizes))}
     recipe = scope.study.recipe(scope.chosen.number)
-    if isinstance(recipe, DesignedSwap):
+    if isinstance(recipe, DesignedPairs) and recipe.version == 1:  # only pairs have a price for each cell
         costs = cell_costs(scope.data, recipe)
         if costs["cost"].is_not_null().any():
             loss = "hellinger²" if recipe.loss == "hellinger" else "loss"

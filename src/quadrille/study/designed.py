@@ -11,13 +11,18 @@ from numpy.typing import NDArray
 
 from quadrille import kernels
 from quadrille.data import Cross, Data, require_data, tidy
+from quadrille.delta import PlanReport
 from quadrille.plan import Move, Pairs, Plan
 from quadrille.randomness import Stream, Words, draw_until_enough
+from quadrille.recipe import Recipe
 from quadrille.study.frontier import dominated_by
 from quadrille.study.grid import Grid, grid
 from quadrille.swap.designed import Curve, DesignedSwap
 from quadrille.swap.designed.draw import TREATMENTS, without_spread
+from quadrille.swap.designed.lattice import cube_problem
+from quadrille.swap.designed.pairs import DesignedPairs
 from quadrille.swap.designed.problem import DesignedProblem, Floats, problem_of
+from quadrille.swap.designed.search import natural_price
 
 if TYPE_CHECKING:
     import polars as pl
@@ -51,14 +56,14 @@ def size_table(data: Data, plan: Plan, variables: Sequence[str] = (), *, most: i
     return tidy(rows)
 
 
-def cell_costs(data: Data, recipe: DesignedSwap | None = None) -> pl.DataFrame:
+def cell_costs(data: Data, recipe: DesignedPairs | None = None) -> pl.DataFrame:
     """Return what treating each size of small cell costs, per protected record, if nothing else is treated.
 
     One row is a treatment and a size: `cells`, `treatable` (cells that can be treated in this way), `low`, `cost` and
     `high` (the 10th, 50th and 90th percentile of the cost in `loss`, Hellinger squared, times the number of records),
     and `theory`: the cost where all other cells are large (Hellinger of one table only).
     """
-    recipe = DesignedSwap(seed=0) if recipe is None else recipe
+    recipe = DesignedPairs(seed=0) if recipe is None else recipe
     problem, _ = problem_of(recipe, require_data(data, "cell_costs"))
     before = problem.state.lattice.cells["before"][problem.small]
     rows: list[dict[str, object]] = []
@@ -144,44 +149,68 @@ def _undone(data: Data, keys: tuple[str, ...], name: str, small: Flags, used: Fl
     return np.array(made, dtype=np.int64).reshape(-1, 2)
 
 
-def sweep_prices(data: Data, recipe: DesignedSwap, count: int = 14) -> tuple[float, ...]:
-    """Return prices along which ever more cells of a file are treated: quantiles of what treating them costs."""
-    problem, _ = problem_of(recipe, data)
-    costs = _priced(problem, recipe.treatment) * data.n
-    costs = costs[np.isfinite(costs) & (costs > 0)]
-    if not len(costs):
-        return ()
-    steps = np.quantile(costs, (np.arange(count) + 0.5) / count)
-    listed = [*steps.tolist(), 1.5 * float(costs.max())]
-    return tuple(dict.fromkeys(float(f"{price:.3g}") for price in listed))
+def one_way_report(data: Data, recipe: Recipe) -> PlanReport | None:
+    """Return the account of the same swap without kept tables, to see what keeping costs; None where nothing is kept.
+
+    >>> import quadrille as qd
+    >>> from quadrille.study.designed import one_way_report
+    >>> data = qd.datasets.cps8d()
+    >>> one_way_report(data, qd.DesignedSwap(effort=0.1, seed=7)).details["exposed_after"] < 5
+    True
+    >>> one_way_report(data, qd.DesignedSwap(keep="1-way", seed=7)) is None
+    True
+    """
+    if not isinstance(recipe, DesignedSwap) or recipe.keep == "1-way":
+        return None
+    return recipe.changed(keep="1-way").plan(data).report(data)
+
+
+PRICES = (0.06, 0.15, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2, 1.6)
+"""Prices of a sweep, in units of what protecting a record costs where all other cells are large, and a little more."""
+
+
+def sweep_prices(data: Data, recipe: DesignedSwap) -> tuple[float, ...]:
+    """Return prices along which ever more cells are treated.
+
+    >>> import quadrille as qd
+    >>> from quadrille.study.designed import sweep_prices
+    >>> sweep_prices(qd.datasets.cps8d(), qd.DesignedSwap(seed=0))[::4]
+    (0.027, 0.27, 0.45)
+    """
+    natural = natural_price(cube_problem(recipe, data), recipe.n)
+    return tuple(dict.fromkeys(float(f"{price * natural:.3g}") for price in PRICES))
 
 
 def curve_grids(curve: Curve, data: Data) -> list[Grid]:
-    """Return the grids of a curve: one along the prices, those of these data unless they are given, one along shares.
+    """Return the grids of a curve: along the prices, those of these data unless they are given, the coins, shares emptied, shares.
 
     >>> import quadrille as qd
     >>> from quadrille.study.designed import curve_grids
     >>> [len(grid) for grid in curve_grids(qd.DesignedSwap.curve(seeds=3), qd.datasets.cps8d())]
-    [45, 30]
+    [33, 12, 21]
     """
     fixed = curve.parameters
-    prices = sweep_prices(data, DesignedSwap(**fixed, seed=0)) if curve.prices is None else curve.prices
+    first = DesignedSwap(**fixed, keep=cast("Any", curve.keep[0]), seed=0)
+    prices = sweep_prices(data, first) if curve.prices is None else curve.prices
     axes: dict[str, Any] = {
         name: [value] for name, value in fixed.items() if value or name not in ("tables", "together")
     }
+    axes["keep"] = curve.keep
     sweeps: list[dict[str, Any]] = [{"price": prices}] if prices else []
+    sweeps += [{"coin": curve.coins}] if curve.coins else []
+    sweeps += [{"share": curve.emptied, "treatment": ["empty"]}] if curve.emptied else []
     sweeps += [{"share": curve.shares, "choose": curve.choose}] if curve.shares else []
     return [grid(DesignedSwap, **axes, **sweep, seeds=curve.seeds, seed=curve.seed) for sweep in sweeps]
 
 
 def default_measures(n: int, tables: Sequence[object]) -> tuple[str, ...]:
-    """Return exposed, small_cells, hellinger and confidence of the protected tables.
+    """Return exposed, attributed_unique, small_cells, hellinger and confidence of the protected tables.
 
     >>> from quadrille.study.designed import default_measures
     >>> default_measures(3, ())
-    ('exposed', 'small_cells', 'hellinger', 'confidence')
-    >>> default_measures(5, [("Age", "Sex")])
-    ('exposed(Age*Sex, n=5)', 'small_cells(Age*Sex, n=5)', 'hellinger(Age*Sex)', 'confidence(Age*Sex, n=5)')
+    ('exposed', 'attributed_unique', 'small_cells', 'hellinger', 'confidence')
+    >>> default_measures(5, [("Age", "Sex")])[:2]
+    ('exposed(Age*Sex, n=5)', 'attributed_unique(Age*Sex)')
     """
     margins = ["*".join(cast("Sequence[str]", table)) for table in tables] or [""]
     option = "" if n == 3 else f"n={n}"
@@ -190,7 +219,13 @@ def default_measures(n: int, tables: Sequence[object]) -> tuple[str, ...]:
         listed = [", ".join(filter(None, (margin, *parts))) for margin in margins]
         return [f"{name}({within})" if within else name for within in listed]
 
-    return (*of("exposed", option), *of("small_cells", option), *of("hellinger"), *of("confidence", option))
+    return (
+        *of("exposed", option),
+        *of("attributed_unique"),
+        *of("small_cells", option),
+        *of("hellinger"),
+        *of("confidence", option),
+    )
 
 
 @dataclass(frozen=True)

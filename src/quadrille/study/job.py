@@ -28,7 +28,7 @@ SETS: dict[str, tuple[int, ...]] = {"singles": (1,), "pairs": (2,), "singles and
 """Words that `swap` understands, and how many variables they swap at a time."""
 
 _OURS = ("method", "seeds", "of", "curve")
-_SWEPT = {"price": "prices", "share": "shares", "choose": "choose"}
+_SWEPT = {"price": "prices", "keep": "keep", "coin": "coins", "share": "shares", "choose": "choose"}
 """What the curve of a method sweeps, as a job file and as the method calls it."""
 _STAND_IN = ("the variables that a word stands for",)
 
@@ -181,7 +181,7 @@ class GridTable:
                 swept[_SWEPT[key]] = listed
             elif key != "seed":
                 if len(listed) > 1:
-                    self.table.demand("one value, as a curve sweeps 'price', 'share' and 'choose' only", value, key)
+                    self.table.demand(f"one value, as a curve sweeps {', '.join(map(repr, _SWEPT))} only", value, key)
                 swept[self.params[key].name] = listed[0]
         try:
             return self.method.curve(**swept)

@@ -14,15 +14,17 @@ from quadrille.cli.guard import warnings_told
 from quadrille.errors import OutputError
 
 if TYPE_CHECKING:
-    from quadrille.cli.study_show import Overview
     from quadrille.data import Data
     from quadrille.release.release import Release
+    from quadrille.study.choose import Choice
     from quadrille.study.grid import Grid
     from quadrille.study.study import Study
 
 FILE = "dataset:cps8d"
-MEASURES = ("small_cells", "exposed", "hellinger")
+MEASURES = ("exposed", "attributed_unique", "small_cells", "hellinger")
 AXES = ("exposed", "hellinger")
+INFERRED = "attributed_unique"
+MOST_EXPOSED = 0.001
 PAIRS = (244, 488, 2442)
 SEEDS = 5
 
@@ -36,7 +38,7 @@ def demo(
     from quadrille.io.atomic import check_free
 
     check_free(out / "release", overwrite=True, holds=("public", "confidential"))
-    with _tidy(out, ["frontier.png", "report.html", _study_name(seed)]):
+    with _tidy(out, ["frontier.png", "frontier-inferred.png", "report.html", _study_name(seed)]):
         _walk(out, seed, as_json=as_json)
 
 
@@ -65,33 +67,33 @@ def _walk(out: Path, seed: int | None, *, as_json: bool) -> None:
     data = qd.datasets.cps8d()
     found = qd.inspect(data)
     with show.working("Preparing: the first run compiles what must be fast, once, in about half a minute"):
-        qd.DesignedSwap(share=0.1, seed=0).plan(data)
+        qd.DesignedSwap(effort=0.01, seed=0).plan(data)
     study = _search(data, out, seed)
     seen = overview(study, *AXES)
-    assert seen.knee is not None
+    choice = study.pick(risk=AXES[0], loss=AXES[1], max_risk=MOST_EXPOSED)
     with verdict_shown(as_json=as_json), warnings_told(), show.working("Writing the report and the release"):
-        picture, report = _pictures(seen, data, out)
+        pictures, report = _pictures(study, choice, data, out)
         made = qd.release(
-            *(data, seen.knee.recipe, out / "release"), measures=MEASURES, overwrite=True, insecure=seed is not None
+            *(data, choice.recipe, out / "release"), measures=MEASURES, overwrite=True, insecure=seed is not None
         )
     gained = study.gains(*AXES)
     if as_json:
         document = {
             "inspect": {"file": FILE, **found.as_dict()},
             "search": search_document(study),
-            "choice": choice_document(seen.knee),
+            "choice": choice_document(choice),
         }
-        drawn = {"report": report and str(report), "chart": picture and str(picture)}
+        drawn = {"report": report and str(report), "charts": list(map(str, pictures))}
         show.emit({**document, "gains": gained.as_dict(), **drawn, "release": made.as_dict()})
         return
     show.show_profile(FILE, found)
     study_show.show_frontier(seen, seen.rows())
     show.title("What designed swaps gained")
     show.facts(gained.facts())
-    show.title("The choice: the knee of the frontier")
-    show.note(study_show.indented(seen.knee.explain()))
+    show.title(f"The choice: exposed at most {MOST_EXPOSED}, then the least loss")
+    show.note(study_show.indented(choice.explain()))
     show.show_account(made.account)
-    _show_where(study, picture, report, made)
+    _show_where(study, pictures, report, made)
 
 
 def _search(data: Data, out: Path, seed: int | None) -> Study:
@@ -115,8 +117,8 @@ def _grid(data: Data, seed: int | None) -> Grid:
     return qd.grid(qd.RandomSwap, swap=swaps, pairs=PAIRS, seed=range(seed, seed + SEEDS))
 
 
-def _pictures(seen: Overview, data: Data, out: Path) -> tuple[Path | None, Path | None]:
-    """Write the chart and the report, or say what they need."""
+def _pictures(study: Study, choice: Choice, data: Data, out: Path) -> tuple[list[Path], Path | None]:
+    """Write the charts, by what is exposed and by what can be inferred, and the report, or say what they need."""
     from quadrille.cli.guard import tell
     from quadrille.errors import QuadrilleError
 
@@ -125,21 +127,22 @@ def _pictures(seen: Overview, data: Data, out: Path) -> tuple[Path | None, Path 
         from quadrille.report import write_report
     except QuadrilleError as error:
         tell(f"no report is written: {error}")
-        return None, None
+        return [], None
     from quadrille.report.frontier_chart import FrontierPredictions, draw_frontier, floor_of, rows_of, scored
 
-    study, knee = seen.study, seen.knee
-    ahead = FrontierPredictions(floor=floor_of(data, study.measures, AXES))
-    points = scored(study, AXES, rows_of(study))
-    picture = chart.save(
-        draw_frontier(study, AXES, points, None if knee is None else knee.candidate, ahead), out / "frontier.png"
-    )
-    return picture, write_report(study, data, out / "report.html", risk=AXES[0], loss=AXES[1], overwrite=True)
+    pictures: list[Path] = []
+    for axes, name in ((AXES, "frontier.png"), ((INFERRED, AXES[1]), "frontier-inferred.png")):
+        ahead = FrontierPredictions(floor=floor_of(data, study.measures, axes) if axes == AXES else None)
+        drawn = draw_frontier(study, axes, scored(study, axes, rows_of(study)), choice.candidate, ahead)
+        pictures.append(chart.save(drawn, out / name))
+    chosen = {"candidate": choice.candidate, "risk": AXES[0], "loss": AXES[1]}
+    return pictures, write_report(study, data, out / "report.html", **chosen, overwrite=True)
 
 
-def _show_where(study: Study, picture: Path | None, report: Path | None, made: Release) -> None:
+def _show_where(study: Study, pictures: Sequence[Path], report: Path | None, made: Release) -> None:
     show.title("What to open")
-    rows = [("the whole search", f"{picture} (random cloud, designed curve, the choice)")] if picture else []
+    words = ("by exposed: random cloud, designed curve, the choice", "by what can be inferred of those who are alone")
+    rows = [("the whole search", f"{path} ({told})") for path, told in zip(pictures, words, strict=False)]
     rows += [("for the review board", f"{report} (confidential)")] if report else []
     rows += [
         ("to publish", f"{made.public}/"),

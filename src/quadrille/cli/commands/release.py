@@ -69,6 +69,10 @@ def release(
         bool,
         opt.flag("--publish-f", "Publish how users can correct tables.", panel=opt.RARELY),
     ] = False,
+    publish_kept: Annotated[
+        bool,
+        opt.flag("--publish-kept", "Publish which tables are exact.", panel=opt.RARELY),
+    ] = False,
     insecure: Annotated[
         bool,
         opt.flag("--insecure", "Let a number as seed pass: tests and papers only.", panel=opt.RARELY),
@@ -88,6 +92,7 @@ def release(
     check_readers(readers, var_stratum, var_unit)
     if check:
         written = {"--out": out, "--readers": readers, "--overwrite": overwrite, "--insecure": insecure}
+        written["--publish-kept"] = publish_kept
         _check_alone({**written, "--measures": measures})
     public: PublicFile = {"format": format, "shuffle": not keep_order, "publish_f": publish_f, "after": after or ()}
     stray = ["recipe"] * (recipe is not None) + ["method"] * (method is not None) + list(design_words(ctx))
@@ -111,7 +116,7 @@ def release(
         if known is not None and not measures:
             wanted = list(dict.fromkeys((*known.measures, *wanted)))
         pages = _reader_pages(data, made, var_stratum, var_unit) if readers else None
-        allowed = {"overwrite": overwrite, "insecure": insecure}
+        allowed = {"overwrite": overwrite, "insecure": insecure, "publish_kept": publish_kept}
         done = qd.release(data, made, out or "release", measures=wanted, policy=policy, **allowed, **public)
         if pages is not None:
             from quadrille.report.readers import write_pages

@@ -41,6 +41,7 @@ def swap(
 ) -> None:
     """Try a swap and score it. Writes nothing without --out."""
     import quadrille as qd
+    from quadrille.study.designed import one_way_report
 
     check_new(out, save_recipe, overwrite=overwrite, source=file)
     with show.working("Reading, swapping and scoring"):
@@ -49,6 +50,7 @@ def swap(
         plan = made.plan(data)
         account = plan.report(data)
         scores = qd.score(data, plan, measured(made, measures, data))
+        one_way = None if as_json else one_way_report(data, made)
         _save(out, save_recipe, made, lambda: plan.apply(data))
     for warning in account.warnings:
         tell(f"warning: {warning}")
@@ -59,7 +61,7 @@ def swap(
         written = {"out": out and str(out), "save_recipe": save_recipe and str(save_recipe)}
         show.emit({"recipe": chosen, "account": account.as_dict(), "scores": scores.as_dict(), **written})
     else:
-        show.show_account(account)
+        show.show_account(account, one_way)
         show.show_scores(scores)
 
 

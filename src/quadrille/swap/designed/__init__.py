@@ -3,42 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 from quadrille.data import Data
 from quadrille.errors import ParameterError, bad_parameter
-from quadrille.params import (
-    NOT_INFINITE,
-    SEED,
-    ColumnName,
-    Columns,
-    ColumnSets,
-    Count,
-    Flag,
-    Losses,
-    Number,
-    RuleList,
-    Share,
-    Word,
-)
-from quadrille.randomness import Seed
-from quadrille.recipe import Prepared, Recipe
+from quadrille.params import Columns, Flag, Number, Share, Word
+from quadrille.recipe import Prepared
 from quadrille.swap.designed.lattice import cube_problem
 from quadrille.swap.designed.pairs import DesignedPairs
 from quadrille.swap.designed.search import CubeDraw
 from quadrille.swap.kept import Keep, Kept
 
 _MOST_EFFORT = 1000
-SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+COINS = (0.0, 0.2, 0.5, 1.0)
+EMPTIED = (0.03, 0.05, 0.08, 0.12, 0.2, 0.35, 0.6)
+_CURVE_EFFORT = 0.3
 
 
 @dataclass(frozen=True)
 class Curve:
     """Designed swaps along their trade-off, which `search` turns into grids for its data; see `DesignedSwap.curve`."""
 
-    shares: tuple[float, ...]
     prices: tuple[float, ...] | None
+    keep: tuple[object, ...]
+    coins: tuple[float, ...]
+    emptied: tuple[float, ...]
+    shares: tuple[float, ...]
     choose: tuple[str, ...]
     seeds: int | None
     seed: object
@@ -95,9 +86,9 @@ class DesignedSwap(DesignedPairs):
         Sequence[str],
         Columns("other columns of the public file: records are moved whose values in these fit their new place"),
     ] = ()
-    new_cells: Annotated[bool, Flag("let records come to combinations that nobody has, for files with many of them")] = (
-        False
-    )
+    new_cells: Annotated[
+        bool, Flag("let records come to combinations that nobody has, for files with many of them")
+    ] = False
     effort: Annotated[
         float,
         Number("how long to look for a better way, 1 being a few seconds", must="a number above 0, up to 1000"),
@@ -119,8 +110,11 @@ class DesignedSwap(DesignedPairs):
         swap: Sequence[str] = (),
         *,
         n: int = 3,
-        shares: Sequence[float] = SHARES,
+        keep: Keep = "2-way",
         prices: Sequence[float] | None = None,
+        coins: Sequence[float] = COINS,
+        emptied: Sequence[float] = EMPTIED,
+        shares: Sequence[float] = (),
         choose: str | Sequence[str] = "random",
         seeds: int | None = None,
         seed: object = None,
@@ -128,39 +122,51 @@ class DesignedSwap(DesignedPairs):
     ) -> Curve:
         """Return the designs along the trade-off curve, for `search` and `forecast`, among any other recipes.
 
-        At each price all cells are treated that are worth it: that gives the lower curve. Each share of the small
-        cells, chosen in the ways of `choose`, is treated at any cost: chosen at random, the curve that hides the
-        choice.
+        At each price all cells are treated that are worth it: that gives the lower curve. At any cost, each coin leaves
+        or displaces more of the records that stand alone, which costs loss and exposure and makes what an intruder
+        infers uncertain. A share of the small cells is emptied, which lowers what he can infer at little loss. Each
+        share of `shares`, of cells chosen in the ways of `choose`, is treated at any cost.
 
         Parameters
         ----------
         swap, n : as in `DesignedSwap`.
-        shares, prices : what to sweep; either may be empty. Without prices, those at which cells of the data are
-            treated, found when the data are known: the same data have the same prices, so that a study resumes.
+        keep : what is kept, or a list of what to sweep; a list within the list keeps several tables at once.
+        prices, coins, emptied, shares : what to sweep; each may be empty. Without prices, those at which cells are treated,
+            found when the data are known: the same data have the same prices, so that a study resumes.
         choose : which cells a share takes: "random", "cheapest" or both.
         seeds : number of secret seeds of every design, 1 by default; `seed` gives seeds, for tests and papers.
-        parameters : any other parameter of `DesignedSwap`, the same for all: `tables`, `loss`, `spread`, ...
+        parameters : any other parameter of `DesignedSwap`, the same for all: `tables`, `loss`, `effort`, ... The
+            effort is 0.3 unless given.
 
         Example
         -------
         >>> import quadrille as qd
         >>> cloud = qd.grid(qd.RandomSwap, swap=[["Edu"], ["Race"]], pairs=[244, 2442], seed=1)
-        >>> curve = qd.DesignedSwap.curve(shares=[0.5, 1.0], prices=[0.03, 0.3], seed=1)
-        >>> measures = ["exposed", "small_cells", "hellinger"]
+        >>> curve = qd.DesignedSwap.curve(prices=[0.03, 0.3], coins=[0.5], emptied=[0.03], effort=0.1, seed=1)
+        >>> measures = ["exposed", "attributed_unique", "hellinger"]
         >>> study = qd.search(qd.datasets.cps8d(), [cloud, curve], measures, out="designed", progress=False)
         >>> study.frontier("exposed", "hellinger")["method"].unique().to_list(), len(study)
         (['DesignedSwap'], 8)
         """
-        for name in ("share", "price"):
+        for name in ("share", "price", "coin"):
             if name in parameters:
                 raise ParameterError(f"DesignedSwap.curve sweeps '{name}s' itself. Leave '{name}' out.")
-        if not shares and prices is not None and not prices:
-            raise ParameterError("DesignedSwap.curve has nothing to sweep. Give 'shares', 'prices' or both.")
-        common: dict[str, Any] = {**parameters, "swap": swap, "n": n}
+        if not (shares or coins or emptied or prices or prices is None):
+            raise ParameterError("DesignedSwap.curve has nothing to sweep. Give 'prices', 'coins' or 'shares'.")
+        common: dict[str, Any] = {"effort": _CURVE_EFFORT, **parameters, "swap": swap, "n": n}
         known = cls(**common, seed=0).parameters()
         ways = (choose,) if isinstance(choose, str) else tuple(choose)
-        swept = None if prices is None else tuple(prices)
-        return Curve(tuple(shares), swept, ways, seeds, seed, {name: known[name] for name in common})
+        return Curve(
+            None if prices is None else tuple(prices),
+            tuple(keep) if isinstance(keep, list | tuple) else (keep,),
+            tuple(coins),
+            tuple(emptied),
+            tuple(shares),
+            ways,
+            seeds,
+            seed,
+            {name: known[name] for name in common},
+        )
 
     def prepare(self, data: Data) -> Prepared:
         """Tabulate the file."""
@@ -176,7 +182,7 @@ class DesignedSwap(DesignedPairs):
         if self.different and (self.keep != "1-way" or self.coin or self.new_cells):
             raise ParameterError(
                 "'different' of DesignedSwap is about pairs of records, and exact tables are made by permutations. "
-                'Use it with keep="1-way", without \'coin\' and \'new_cells\', or leave it out.'
+                "Use it with keep=\"1-way\", without 'coin' and 'new_cells', or leave it out."
             )
         if self.coin and len(self.tables) > 1:
             raise ParameterError("'coin' of DesignedSwap works on one protected table. Name one, or leave 'coin' out.")
