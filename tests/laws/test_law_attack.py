@@ -138,3 +138,21 @@ def test_sizes_of_cells_agree_by_chance_alone_when_columns_are_shuffled_apart(cp
     for quantity, found in gaps.items():
         gap = np.array(found)
         assert abs(gap.mean()) <= 4 * gap.std(ddof=1) / len(gap) ** 0.5, quantity
+
+
+@examples(25)
+@given(cases(), st.data())
+def test_attacks_and_measures_agree(case: Case, draw: st.DataObject) -> None:
+    assume(len(coded(case.data)) > 1)
+    names = draw.draw(st.lists(st.sampled_from(coded(case.data)), min_size=2, max_size=3, unique=True))
+    found, table = findings(qd.attack(case.data, case.plan, keys=names)), "*".join(names)
+    others = "*".join(names[1:])
+    targets = [f"{name}({others}, target={names[0]})" for name in ("attributed", "attributed_unique")]
+    scores = qd.score(case.data, case.plan, [f"linked({table})", f"linked_small({table})", *targets])
+    linked, small, attributed, unique = scores.values()
+    few = found["expected right links, persons in cells of fewer than 3"]
+    assert linked * case.data.n == pytest.approx(found["expected right links"].value)
+    assert attributed == pytest.approx(found[f"{names[0]}: attributed"].value)
+    assert small is None if not few.count else small * few.count == pytest.approx(few.value)
+    alone = found[f"{names[0]}: {ALONE}"]
+    assert unique is None if not alone.count else unique == pytest.approx(alone.value)

@@ -6,6 +6,7 @@ import json
 from itertools import product
 
 import numpy as np
+import polars as pl
 import pytest
 
 import quadrille as qd
@@ -323,3 +324,61 @@ def test_the_distance_is_that_of_the_measure(cps8d: qd.Data) -> None:
     table = attack_input(cps8d, SWAP, None, None, 3, "design", None, None).table
     score = qd.score(cps8d, SWAP.plan(cps8d), ["hellinger"])["hellinger"]
     assert hellinger(table.spread(table.f), table.spread(table.g)) == pytest.approx(score)
+
+
+def test_a_designed_swap_that_makes_no_cell_tells_the_truth_about_everybody_still_there(cps8d: qd.Data) -> None:
+    recipe = qd.DesignedSwap(effort=0.05, seed=1)
+    found = qd.attack(cps8d, recipe.plan(cps8d), recipe=recipe)
+    together = {quantity: finding.value for quantity, finding in findings(found, "attribute").items()}
+    assert together["all targets: alone with the other keys, right among those still there"] == 1
+    assert together["all targets: alone with the other keys, gone"] > 0.3  # type: ignore[operator]
+    story = found["attribute"].story
+    assert "everybody who is still there is inferred right" in story and "more is inferred right than before" in story
+    undone = findings(found, "undo")
+    assert 0.6 < undone["cells of 3: those of one record before (AUC)"].value < 0.7  # type: ignore[operator]
+    assert 0.65 < undone["empty cells: those that were emptied (AUC)"].value < 0.85  # type: ignore[operator]
+
+
+def test_after_a_coin_genuine_uniques_and_displaced_ones_are_told_apart_by_a_fit_if_at_all(cps8d: qd.Data) -> None:
+    recipe = qd.DesignedSwap(coin=0.5, effort=0.05, seed=1)
+    apart = findings(qd.attack(cps8d, recipe.plan(cps8d), recipe=recipe), "genuine")[
+        "uniques: genuine ones told apart (AUC)"
+    ]
+    assert apart.value is not None and apart.count is not None
+    error = (1 / (3 * apart.count)) ** 0.5  # of an area under the curve of one half, groups of the same size
+    assert abs(apart.value - 0.5) < 4 * error and "2-way fit" in apart.note
+
+
+def test_further_attacks_are_made_when_they_can_be(cps8d: qd.Data) -> None:
+    bare = qd.attack(cps8d, SWAP)
+    assert "share of the population" in bare["population"].reason and "earlier=" in bare["releases"].reason
+    assert "no numeric column" in bare["rank"].reason
+    full = qd.attack(cps8d, SWAP, fraction=0.1, earlier=[SWAP.changed(seed=2), SWAP.changed(seed=3).plan(cps8d)])
+    assert full["population"].findings[0].value == pytest.approx(72.6, abs=0.1)
+    one, three = full["releases"].findings[:2]
+    assert (round(one.value or 0, 3), round(three.value or 0, 3)) == (0.9, 0.973)
+    everybody = qd.attack(cps8d, SWAP, population=cps8d)
+    assert everybody["population"].findings[0].before == 361
+    assert "who knows the design" in qd.attack(cps8d, SWAP, fraction=0.1, knows="file")["population"].reason
+    assert "one by one" in qd.attack(cps8d, SWAP.changed(order="one-by-one"), fraction=1)["population"].reason
+    with pytest.raises(ParameterError, match="'fraction' parameter of attack"):
+        qd.attack(cps8d, SWAP, fraction=2)
+
+
+def test_weights_that_count_more_persons_than_the_file_has_give_the_share_of_the_population(cps8d: qd.Data) -> None:
+    frame = cps8d.frame()
+    for weight, made in ((10.0, True), (1.0, False)):
+        data = qd.from_frame(frame.with_columns(w=pl.lit(weight)), codebook=None, weight="w")
+        swap = qd.RandomSwap(["Edu"], rate=0.05, seed=1)
+        assert bool(qd.attack(data, swap, keys=["Age", "Edu", "MS", "Race"])["population"].findings) == made
+
+
+def test_swapped_numbers_are_attacked_by_the_least_windows_that_hold() -> None:
+    random = np.random.default_rng(1)
+    income = random.normal(size=300).round(6)
+    data = qd.from_frame(pl.DataFrame({"key": random.integers(0, 3, 300).astype(str), "income": income}))
+    order = np.argsort(income)
+    plan = qd.Plan.of_pairs(data, ["income"], order.reshape(-1, 2))  # each with its neighbour by rank
+    found = {finding.quantity: finding.value for finding in qd.attack(data, plan, keys=["key"])["rank"].findings}
+    assert found["true row among the possible"] == 1 and 1 < found["possible rows, mean"] <= 3  # type: ignore[operator]
+    assert "knows the design" in qd.attack(data, plan, keys=["key"], knows="file")["rank"].reason

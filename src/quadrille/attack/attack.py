@@ -149,9 +149,7 @@ def attack(
 
     Reference: Elliot, Mackey & O'Hara, The Anonymisation Decision-Making Framework, 2nd edition, 2020.
     """
-    given = attack_input(
-        data, release, keys, _one(target), n, knows, columns, recipe, population, fraction, earlier
-    )
+    given = attack_input(data, release, keys, _one(target), n, knows, columns, recipe, population, fraction, earlier)
     return Attack(tuple(_sections(given)), given.keys, given.data.n, knows)
 
 

@@ -17,6 +17,9 @@ _ADVICE = (
     "Random swapping of less than a tenth of the records leaves most links right. Protect the small cells with a "
     "designed swap, or coarsen the keys."
 )
+_DESIGNED_ADVICE = (
+    "What is left of the small cells is mostly one chance in n. A larger n, and fewer or coarser keys, leave less."
+)
 _MOST_DISTANCES = 1 << 27
 """Cells times cells times keys that are compared; more persons without a fitting row are a sample of them."""
 
@@ -37,7 +40,7 @@ def linkage(given: AttackInput) -> Section:
         f"Of the {counted(small.count or 0, 'person')} in cells of fewer than {given.n}, {count(small.value)} are "
         "expected to be found."
     )
-    return Section(NAME, TITLE, story, findings, _ADVICE)
+    return Section(NAME, TITLE, story, findings, _DESIGNED_ADVICE if given.designed else _ADVICE)
 
 
 def _singles(fit: float, theirs: float) -> str:

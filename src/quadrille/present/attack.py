@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from quadrille.attack.attack import Attack
     from quadrille.attack.finding import Finding, Section
 
+_CAPTION = "What was found, the same before the swap, and by chance"
 CONFIDENTIAL = "It compares the release with the original: keep it with the confidential files."
 _KNOWS = {
     "design": "the released file and the design of the swap, but not the seed",
@@ -44,7 +45,7 @@ def section_blocks(section: Section) -> Iterator[Block]:
     if notes := _notes(section):
         yield Items(notes)
     if section.advice:
-        yield Text(section.advice)
+        yield Text(f"Advice: {section.advice}")
 
 
 def _notes(section: Section) -> tuple[str, ...]:
@@ -62,7 +63,7 @@ def _notes(section: Section) -> tuple[str, ...]:
 def findings_table(section: Section) -> Table:
     """Return the findings of a section; the same before the swap, and by chance, stand next to each value."""
     head = ("quantity", "value", "before", "by chance", "of")
-    return table(head, map(_row, section.findings), caption=section.title, numbers=range(1, len(head)))
+    return table(head, map(_row, section.findings), caption=_CAPTION, numbers=range(1, len(head)))
 
 
 def _row(finding: Finding) -> tuple[str, ...]:
@@ -84,7 +85,9 @@ def exposure(data: Data, plan: Plan, n: int = 3) -> list[Block]:
     wanted = {name: name if n == 3 or name == "attributed_unique" else f"{name}(n={n})" for name in _EXPOSURE}
     judge = Evaluator(data, list(wanted.values()))
     after, before = judge.score(plan), judge.score(Plan([], data=data))
-    rows = [(address, _EXPOSURE[name], score(before[address]), score(after[address])) for name, address in wanted.items()]
+    rows = [
+        (address, _EXPOSURE[name], score(before[address]), score(after[address])) for name, address in wanted.items()
+    ]
     persons = dict(after.results["attributed_unique"][1].detail)
     if cases := int(persons.get("persons", 0)):
         there, gone = cases - int(persons["gone"]), int(persons["gone"])
@@ -93,12 +96,17 @@ def exposure(data: Data, plan: Plan, n: int = 3) -> list[Block]:
             ("", f"of these {count(cases)} cases: still in the release", count(cases), right),
             ("", "gone from the release", "0", count(gone)),
         ]
-    listed = table(("measure", "what it says", "before", "after"), rows, caption="Who is exposed, inferred and linked", numbers=(2, 3))
+    listed = table(
+        ("measure", "what it says", "before", "after"),
+        rows,
+        caption="Who is exposed, inferred and linked",
+        numbers=(2, 3),
+    )
     return [listed, Text(_MIXTURE)]
 
 
 _EXPOSURE = {
-    "exposed": "records in small cells that were in small cells before, as a share of all",
+    "exposed": "persons who stand in small cells of the release as before, as a share of all",
     "attributed_unique": "a value inferred right, of those who are alone with the other keys",
     "linked_small": "rows found by the keys, of those who are in small cells",
 }

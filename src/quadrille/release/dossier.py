@@ -14,8 +14,8 @@ from quadrille.inspect import inspect
 from quadrille.io.atomic import NOTE
 from quadrille.plan import Details, Plan
 from quadrille.present import markdown, numbers, words
-from quadrille.present.attack import exposure
 from quadrille.present.account import account, alternatives_table, recipe_table, strata_table
+from quadrille.present.attack import exposure
 from quadrille.present.blocks import Block, Items, Text, Title, facts, table
 from quadrille.present.designed import EXACT, NOT_EXACT, diagnosis_of, exact_for_users, limits, price_of_keeping
 from quadrille.present.profile import column_table, profile_facts

@@ -9,6 +9,7 @@ from quadrille.attack.attack import attack
 from quadrille.attack.finding import Section
 from quadrille.present.attack import exposure, section_blocks
 from quadrille.present.blocks import table
+from quadrille.present.numbers import count
 from quadrille.report.input import ReportInput, Row
 
 _IN_SHORT = (": attributed", ": right among claims")
@@ -22,7 +23,7 @@ def intruder(scope: ReportInput) -> Row:
     not_made = [(section.title, section.reason) for section in found.sections if not section.findings]
     return {
         "charts": {"What an intruder gains": chart.attacks(found.frame())},
-        "keys": len(found.keys),
+        "known": count(len(found.keys)),
         "exposure": exposure(scope.data, plan, scope.n),
         "blocks": [block for section in found.sections if section.findings for block in section_blocks(section)],
         "not_made": table(("attack", "why"), not_made, caption="Attacks that were not made"),
