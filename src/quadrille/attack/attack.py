@@ -141,11 +141,15 @@ def attack(
     >>> data = qd.datasets.cps8d()
     >>> qd.attack(data, qd.RandomSwap(["Edu", "MS"], rate=0.1, seed=1), knows="file")
     Attack on 48,842 persons by 8 keys; the intruder knows the file only
-      linkage    expected right links: 1,435.6 (before 1,695.0, chance 1)
-      genuine    cells of 1: records that fit the size before: 0.7464 (before 1, chance 0.3549)
-      attribute  Age: attributed: 0.01142 (before 0.01355, chance 0.00343)
-      undo       not made: is an attack on designed swaps
-      rows       not made: is an attack on designed swaps
+      linkage     expected right links: 1,435.6 (before 1,695.0, chance 1)
+      genuine     cells of 1: records that fit the size before: 0.7464 (before 1, chance 0.3549)
+      attribute   Age: attributed: 0.01142 (before 0.01355, chance 0.00343)
+      undo        not made: is an attack on designed swaps
+      rows        not made: is an attack on designed swaps
+      special     records alone on some keys: 347 (before 361)
+      population  not made: say what share of the population the file is, with fraction=, or give a file of it, ...
+      releases    not made: needs other releases of the same data: give them with earlier=
+      rank        not made: is an attack on swapped numbers, and no numeric column was swapped
 
     Reference: Elliot, Mackey & O'Hara, The Anonymisation Decision-Making Framework, 2nd edition, 2020.
     """

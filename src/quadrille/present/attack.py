@@ -111,7 +111,7 @@ _EXPOSURE = {
     "linked_small": "rows found by the keys, of those who are in small cells",
 }
 _MIXTURE = (
-    "exposed and attributed_unique are read together: small cells that are filled up expose nobody, and still tell what "
-    "their keys tell. attributed_unique mixes persons who are still there with persons who are gone: it is no chance "
+    "exposed and attributed_unique are read together: small cells that are filled up expose nobody, and still tell "
+    "what their keys tell. attributed_unique mixes persons who are still there with persons who are gone: it is no chance "
     "that everybody shares."
 )
