@@ -1,0 +1,116 @@
+"""Which tables a swap keeps to the last record: what `keep` may say, and the sets of variables that it stands for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from itertools import combinations
+from math import comb
+from typing import cast
+
+from quadrille.errors import ParameterError, bad_parameter, unknown_name
+from quadrille.expressions import split_outside_quotes, unquoted
+
+Keep = str | int | Sequence[str | int | Sequence[str]]
+"""What may be kept: "2-way", 2, "Age*Edu*Sex", "logit(Salary)", or a list of these."""
+Names = tuple[str, ...]
+
+MOST_TABLES = 100_000
+
+_WAYS = re.compile(r"(\d+)\s*-\s*way")
+_LOGIT = re.compile(r"logit\s*\((.*)\)", re.DOTALL)
+_MUST = 'like "2-way", 2, "A*B*C", "logit(Y)", or a list of these'
+
+
+def kept_tables(
+    keep: Keep, variables: Sequence[str], *, fixed: Iterable[str] = (), owner: str = "DesignedSwap", name: str = "keep"
+) -> tuple[Names, ...]:
+    """Return the largest tables that are kept; whatever is a part of one of them is kept with it.
+
+    Every variable is in one at least, because every swap keeps the one-way tables. Variables stand in the order of
+    `variables`, and so do the tables. All variables at once are refused: then nothing could move.
+
+    Parameters
+    ----------
+    keep : "1-way", "2-way", ... or an integer: the tables of so many variables, from 1 to all but one; "A*B*C": the
+        table of these; "logit(Y)": what a logistic regression of Y on all the others needs, that is the joint table
+        of the others and the tables of Y by each of them; or a list of such.
+    variables : those of the table.
+    fixed : variables that do not move: their joint table is kept too.
+    owner, name : whose parameter it is, for messages.
+
+    Example
+    -------
+    >>> from quadrille.swap.kept import kept_tables
+    >>> kept_tables("2-way", ["Age", "Edu", "Sex"])
+    (('Age', 'Edu'), ('Age', 'Sex'), ('Edu', 'Sex'))
+    >>> kept_tables(["Sex*Age", 1], ["Age", "Edu", "Sex", "Pay"])
+    (('Age', 'Sex'), ('Edu',), ('Pay',))
+    >>> kept_tables("logit(Pay)", ["Age", "Edu", "Sex", "Pay"])
+    (('Age', 'Edu', 'Sex'), ('Age', 'Pay'), ('Edu', 'Pay'), ('Sex', 'Pay'))
+    >>> kept_tables("1-way", ["Age", "Edu", "Sex", "Pay"], fixed=["Age", "Sex"])
+    (('Age', 'Sex'), ('Edu',), ('Pay',))
+    """
+    place = {variable: at for at, variable in enumerate(variables)}
+    ways, named = 1, [frozenset(place).intersection(fixed)]
+    for word in _listed(keep, owner, name):
+        read = _read(word, place, owner, name)
+        if isinstance(read, int):
+            ways = max(ways, read)
+        else:
+            named += read
+    if comb(len(place), ways) > MOST_TABLES:
+        raise ParameterError(
+            f"The '{name}' parameter of {owner} asks for {comb(len(place), ways):,} tables of {ways} variables, and up "
+            f"to {MOST_TABLES:,} can be kept. Name the tables that matter, or ask for fewer variables per table."
+        )
+    large = [each for each in set(named) if len(each) > ways and not any(each < other for other in named)]
+    if any(len(each) == len(place) for each in large) or ways >= len(place):
+        raise ParameterError(
+            f"The '{name}' parameter of {owner} keeps the table of all its variables ({', '.join(place)}), and then "
+            "nothing can move. Keep tables of fewer variables."
+        )
+    small = (each for each in combinations(place, ways) if not any(large_one.issuperset(each) for large_one in large))
+    tables = [*small, *(tuple(sorted(each, key=place.__getitem__)) for each in large)]
+    return tuple(sorted(tables, key=lambda table: [place[variable] for variable in table]))
+
+
+def _listed(keep: object, owner: str, name: str) -> list[object]:
+    listed = list(cast("Sequence[object]", keep)) if isinstance(keep, list | tuple) else [keep]
+    if not listed:
+        raise bad_parameter(owner, name, _MUST, keep)
+    return listed
+
+
+def _read(word: object, place: dict[str, int], owner: str, name: str) -> int | list[frozenset[str]]:
+    """Return a number of variables, or sets of them."""
+    if isinstance(word, str) and (found := _WAYS.fullmatch(word.strip())):
+        word = int(found[1])
+    if isinstance(word, int) and not isinstance(word, bool):
+        if not 1 <= word < max(len(place), 2):
+            must = f"about tables of 1 to {len(place) - 1} of the {len(place)} variables"
+            raise bad_parameter(owner, name, must, f"{word}-way")
+        return word
+    if isinstance(word, str) and (found := _LOGIT.fullmatch(word.strip())):
+        (outcome,) = _named([found[1]], place, owner, name)
+        others = frozenset(place) - {outcome}
+        return [others, *(frozenset({outcome, other}) for other in others)]
+    parts = split_outside_quotes(word, "*") if isinstance(word, str) else word
+    if not isinstance(parts, list | tuple):
+        raise bad_parameter(owner, name, _MUST, word)
+    listed = cast("Sequence[object]", parts)
+    if not listed or not all(isinstance(each, str) for each in listed):
+        raise bad_parameter(owner, name, _MUST, word)
+    return [_named(cast("Sequence[str]", listed), place, owner, name)]
+
+
+def _named(parts: Sequence[str], place: dict[str, int], owner: str, name: str) -> frozenset[str]:
+    listed = [unquoted(part) for part in parts]
+    for variable in listed:
+        if not variable:
+            raise bad_parameter(owner, name, _MUST, "*".join(parts))
+        if variable not in place:
+            raise ParameterError(str(unknown_name("variable", variable, place, where=f"'{name}' of {owner}")))
+    if len(set(listed)) != len(listed):
+        raise bad_parameter(owner, name, "tables that name each variable once", "*".join(parts))
+    return frozenset(listed)
