@@ -78,7 +78,7 @@ def kept_tables(
 def _listed(keep: object, owner: str, name: str) -> list[object]:
     listed = list(cast("Sequence[object]", keep)) if isinstance(keep, list | tuple) else [keep]
     if not listed:
-        raise bad_parameter(owner, name, _MUST, keep)
+        raise bad_parameter(owner, name, _MUST, listed)
     return listed
 
 
