@@ -111,7 +111,7 @@ def test_the_bound_is_below_every_table_with_the_same_margins(
     asked = share * exposed_of(before, before, n)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(certificates, "MOST_EMPTY", 1 << 14 if listed else 0)
-        bound = least_loss(file_of(records), asked, n=n, loss=loss, margins="total" if total else "each")
+        bound = least_loss(file_of(records), asked, n=n, loss=loss, margins="total" if total else "1-way")
     for table in every_table(records):
         after = dict(table)
         assert loss_of(before, after, loss) >= bound.at(exposed_of(before, after, n)) - 1e-9
@@ -285,7 +285,7 @@ def test_exposures_that_cannot_be(exposed: object) -> None:
 def test_parameters_that_cannot_be() -> None:
     bad("'n' parameter of least_loss must be a whole number of 2 or more. Got 1", n=1)
     bad("'loss' parameter of least_loss must be one of 'hellinger'", loss="deviance")
-    bad("'margins' parameter of least_loss must be one of 'each', 'total'", margins="two")
+    bad("no variable 'two' in 'margins' of least_loss", margins="two")
     bad("no column 'v7' in 'table' of least_loss", InputError, table=["v0", "v7"])
     bad("at least two variables", table=["v0"])
     bad("at least two variables", table="v1")
