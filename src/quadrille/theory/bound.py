@@ -118,7 +118,9 @@ def counts_of(data: Data, table: Sequence[str], kept: Sequence[Sequence[str]] | 
         free = np.ones(prod(sizes), dtype=np.bool_)
         free[np.ravel_multi_index(tuple(codes.T), sizes)] = False
         vacant = np.stack(np.unravel_index(np.flatnonzero(free), sizes), axis=1)
-    held, absent, starts = [], [], [0]
+    held: list[Ints] = []
+    absent: list[Ints] = []
+    starts = [0]
     for names_kept in kept if kept is not None else [(name,) for name in table]:
         at = [tuple(table).index(name) for name in names_kept]
         occurs, cell = _numbered(codes[:, at])
@@ -335,9 +337,7 @@ def _minimum(counts: Counts, loss: Loss, n: int, exposed: float, columns: Column
     found = None
     for dearest in _PRICES:
         limit = exposed * counts.records
-        programme = Programme(
-            columns.cell, change, exposes, cost, counts.times, free, columns.margins, limit, dearest
-        )
+        programme = Programme(columns.cell, change, exposes, cost, counts.times, free, columns.margins, limit, dearest)
         found = programme.solve(_ACCURACY)
         if found is not None and found.price < dearest / 2:
             return found, True
@@ -542,8 +542,10 @@ def _written(margins: Keep) -> str:
     """Return what is held as one line of text."""
     if isinstance(margins, int):
         return f"{margins}-way"
-    return margins if isinstance(margins, str) else ", ".join(
-        "*".join(each) if isinstance(each, list | tuple) else _written(each) for each in margins
+    return (
+        margins
+        if isinstance(margins, str)
+        else ", ".join("*".join(each) if isinstance(each, list | tuple) else _written(each) for each in margins)
     )
 
 

@@ -13,8 +13,8 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 _MOST_STEPS = 80
-_BACK = 0.9995
-"""Share of the way to the wall that a step goes."""
+_TO_THE_WALL = 0.9995
+"""A step goes this share of the way to where a column would be 0."""
 
 
 class Solution(NamedTuple):
@@ -26,8 +26,9 @@ class Solution(NamedTuple):
     multipliers: Floats
 
 
-class FreeColumns(NamedTuple):
-    """Columns that belong to no cell: entries by row and column, and how many columns there are."""
+@dataclass(frozen=True, eq=False)
+class FreeColumns:
+    """Columns that belong to no cell: their entries by row and column, and their number."""
 
     row: Ints
     column: Ints
@@ -56,22 +57,37 @@ class Margins:
     def __init__(self, codes: Ints, free: FreeColumns, count: int) -> None:
         from scipy.linalg import lapack
 
-        every = FreeColumns.of_codes(codes).matrix(count), free.matrix(count)
-        gram = sum(each @ each.T for each in every).toarray()
+        cells, others = FreeColumns.of_codes(codes).matrix(count), free.matrix(count)
+        gram: Floats = (cells @ cells.T + others @ others.T).toarray()
         _, pivots, rank, _ = cast("Any", lapack).dpstrf(gram, tol=1e-9 * gram.diagonal().max())
         self.count = count
         self.basis: Ints = np.sort(pivots[:rank] - 1)
-        self.cells, self.free = (each[self.basis] for each in every)
-        self.cells_t, self.free_t = self.cells.T.tocsr(), self.free.T.tocsr()
+        self.cells, self.free = cells[self.basis], others[self.basis]
+        self.by_cell, self.by_free = self.cells.T.tocsr(), self.free.T.tocsr()
+
+
+class Rows(NamedTuple):
+    """A number for each row: those of cells; those of margins, and at the end that of exposure."""
+
+    cells: Floats
+    others: Floats
+
+    def less(self, other: Rows) -> Rows:
+        """Return the differences."""
+        return Rows(self.cells - other.cells, self.others - other.others)
+
+    def plus(self, other: Rows, share: float) -> Rows:
+        """Return the sums with a share of others."""
+        return Rows(self.cells + share * other.cells, self.others + share * other.others)
 
 
 @dataclass(frozen=True, eq=False)
 class Programme:
-    """Minimise `cost @ x + free_cost @ z` over x, z >= 0 with what the names say.
+    """Minimise `cost @ x + free_cost @ z + dearest * over` over x, z, over >= 0 under these conditions.
 
-    Columns are sorted by cell, every cell has some; the x of a cell add up to `times`. A column changes the count of
-    its cell by `change` and exposes `exposes`; changes and free columns keep the `margins`. All together expose no more
-    than `limit`, or pay `dearest` for each record above.
+    Columns x are sorted by cell, every cell has some, and those of a cell add up to `times`. A column changes the count
+    of its cell by `change` and exposes `exposes`. All changes and all z leave the `margins` as they are, and no more
+    than `limit + over` is exposed.
     """
 
     cell: Ints
@@ -88,137 +104,134 @@ class Programme:
     def _first(self) -> Ints:
         return np.searchsorted(self.cell, np.arange(len(self.times)))
 
-    def _sums(self, values: Floats) -> Floats:
-        return np.add.reduceat(values, self._first)
-
     @cached_property
-    def _all_costs(self) -> Floats:
+    def costs(self) -> Floats:
+        """What each column costs: x, then z, then what is exposed below the limit and what above."""
         return np.concatenate([self.cost, self.free_cost, [0.0, self.dearest]])
 
-    def _of_rows(self, x: Floats) -> tuple[Floats, Floats]:
-        """Return what the columns add up to in each row: of cells; of margins, and then of exposure."""
-        many = len(self.cost)
-        inner, free = x[:many], x[many:-2]
-        held = self.margins.cells @ self._sums(self.change * inner) + self.margins.free @ free
-        return self._sums(inner), np.append(held, self.exposes @ inner + x[-2] - x[-1])
+    @cached_property
+    def demands(self) -> Rows:
+        """What the rows must add up to."""
+        return Rows(self.times, np.append(np.zeros(len(self.margins.basis)), self.limit))
 
-    def _of_columns(self, cells: Floats, rows: Floats) -> Floats:
+    def sums(self, values: Floats) -> Floats:
+        """Add up by cell."""
+        return np.add.reduceat(values, self._first)
+
+    def rows_of(self, x: Floats) -> Rows:
+        """Return what columns add up to in each row."""
+        inner, free = x[: len(self.cost)], x[len(self.cost) : -2]
+        held = self.margins.cells @ self.sums(self.change * inner) + self.margins.free @ free
+        return Rows(self.sums(inner), np.append(held, self.exposes @ inner + x[-2] - x[-1]))
+
+    def columns_of(self, rows: Rows) -> Floats:
         """Return what multipliers of rows add up to in each column."""
-        y, price = rows[:-1], rows[-1]
-        slope = self.margins.cells_t @ y
-        inner = (cells[self.cell] + slope[self.cell] * self.change) + price * self.exposes
-        return np.concatenate([inner, self.margins.free_t @ y, [price, -price]])
+        y, price = rows.others[:-1], rows.others[-1]
+        slope = (self.margins.by_cell @ y)[self.cell]
+        inner = rows.cells[self.cell] + slope * self.change + price * self.exposes
+        return np.concatenate([inner, self.margins.by_free @ y, [price, -price]])
 
     def solve(self, accuracy: float) -> Solution | None:
-        """Return the minimum and its multipliers; None where rounding stops the search.
+        """Return the minimum to a share `accuracy`, and its multipliers; None where rounding leads nowhere.
 
-        Mehrotra's method. The rows of cells are taken out of the normal equations: what is left has a row per margin.
+        Mehrotra's predictor and corrector. `x` are the columns, `slack` their reduced costs; both stay above 0.
         """
-        many = len(self._all_costs)
-        right = self.times, np.append(np.zeros(len(self.margins.basis)), self.limit)
-        size = 1.0 + float(np.abs(right[1]).max() + self.times.max())
-        x, cells, rows, slack = self._start(right)
+        x, rows, slack = self._start()
+        close = 1e-7 * (1 + self.limit + float(self.times.max()))
         found: Solution | None = None
         for _ in range(_MOST_STEPS):
-            has = self._of_rows(x)
-            missing = right[0] - has[0], right[1] - has[1]
-            off = self._all_costs - self._of_columns(cells, rows) - slack
-            gap = float(x @ slack)
-            minimum = float(self._all_costs @ x)
-            feasible = max(float(np.abs(each).max()) for each in missing) <= 1e-7 * size
-            if feasible:
+            missing = self.demands.less(self.rows_of(x))
+            gap, minimum = float(x @ slack), float(self.costs @ x)
+            if max(float(np.abs(each).max()) for each in missing) <= close:
                 found = self._solution(minimum, x, rows)
                 if gap <= accuracy * abs(minimum) + 1e-9:
                     break
             try:
-                normal = _Normal(self, x / slack)
+                newton = _Newton(self, x, slack, missing, self.costs - self.columns_of(rows) - slack)
             except np.linalg.LinAlgError:
                 break
-
-            def direction(target: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-                share = target / slack - normal.weight * off  # noqa: B023
-                less = self._of_rows(share)
-                by_cell, by_row = normal.solve(missing[0] - less[0], missing[1] - less[1])  # noqa: B023
-                bent = off - self._of_columns(by_cell, by_row)  # noqa: B023
-                return target / slack - normal.weight * bent, by_cell, by_row, bent  # noqa: B023
-
-            step, _, _, bent = direction(-x * slack)
+            step, _, bent = newton.towards(-x * slack)
             ahead = float((x + _reach(x, step) * step) @ (slack + _reach(slack, bent) * bent))
-            centre = (ahead / gap) ** 3 * gap / many
-            step, by_cell, by_row, bent = direction(centre - x * slack - step * bent)
-            primal, dual = min(1.0, _BACK * _reach(x, step, 2.0)), min(1.0, _BACK * _reach(slack, bent, 2.0))
-            if not np.isfinite(step).all() or max(primal, dual) < 1e-6:
+            centre = (ahead / gap) ** 3 * gap / len(x)
+            step, turn, bent = newton.towards(centre - x * slack - step * bent)
+            primal, dual = _TO_THE_WALL * _reach(x, step), _TO_THE_WALL * _reach(slack, bent)
+            if not np.isfinite(primal + dual) or max(primal, dual) < 1e-6:
                 break
-            x, slack = x + primal * step, slack + dual * bent
-            cells, rows = cells + dual * by_cell, rows + dual * by_row
+            x, slack, rows = x + primal * step, slack + dual * bent, rows.plus(turn, dual)
         return found
 
-    def _solution(self, minimum: float, x: Floats, rows: Floats) -> Solution:
+    def _solution(self, minimum: float, x: Floats, rows: Rows) -> Solution:
         multipliers = np.zeros(self.margins.count)
-        multipliers[self.margins.basis] = rows[:-1]
-        return Solution(minimum, float(x[-1]), max(0.0, -float(rows[-1])), multipliers)
+        multipliers[self.margins.basis] = rows.others[:-1]
+        return Solution(minimum, float(x[-1]), max(0.0, -float(rows.others[-1])), multipliers)
 
-    def _start(self, right: tuple[Floats, Floats]) -> tuple[Floats, Floats, Floats, Floats]:
-        """Return Mehrotra's start: least squares, moved away from the walls."""
-        costs = self._all_costs
-        normal = _Normal(self, np.ones(len(costs)))
-        x = self._of_columns(*normal.solve(*right))
-        cells, rows = normal.solve(*self._of_rows(costs))
-        slack = costs - self._of_columns(cells, rows)
-        x = x + max(0.0, -1.5 * float(x.min()))
-        slack = slack + max(0.0, -1.5 * float(slack.min()))
+    def _start(self) -> tuple[Floats, Rows, Floats]:
+        """Return Mehrotra's start: least squares, moved away from 0."""
+        normal = _NormalEquations(self, np.ones(len(self.costs)))
+        x = self.columns_of(normal.solve(self.demands))
+        rows = normal.solve(self.rows_of(self.costs))
+        slack = self.costs - self.columns_of(rows)
+        x, slack = (each + max(0.0, -1.5 * float(each.min())) for each in (x, slack))
         product = max(float(x @ slack), 1e-3)
-        x, slack = (
-            x + 0.5 * product / max(float(slack.sum()), 1e-3),
-            slack + 0.5 * product / max(float(x.sum()), 1e-3),
-        )
-        return x, cells, rows, slack
+        away, off = (0.5 * product / max(float(each.sum()), 1e-3) for each in (slack, x))
+        return x + away, rows, slack + off
 
 
-class _Normal:
-    """The normal equations with a weight for each column: rows of cells eliminated, the rest factored."""
+class _NormalEquations:
+    """Rows by rows, each column with a weight. The rows of cells are eliminated: a row per margin is left to factor."""
 
     def __init__(self, programme: Programme, weight: Floats) -> None:
         from scipy.linalg import cho_factor
         from scipy.sparse import diags_array
 
-        many = len(programme.cost)
-        inner = weight[:many]
-        self.weight = weight
-        self._programme = programme
-        sums = programme._sums  # noqa: SLF001
-        self._total = sums(inner)
-        self._change = sums(inner * programme.change) / self._total
-        self._exposes = sums(inner * programme.exposes) / self._total
-        change = programme.change - self._change[programme.cell]
-        exposes = programme.exposes - self._exposes[programme.cell]
-        margins = programme.margins
-        diag = cast("Any", diags_array)
-        rows = len(margins.basis)
-        matrix = np.empty((rows + 1, rows + 1))
-        matrix[:rows, :rows] = (
-            margins.cells @ diag(sums(inner * change**2)) @ margins.cells_t
-            + margins.free @ diag(weight[many:-2]) @ margins.free_t
+        self._margins, cell = programme.margins, programme.cell
+        inner, free = weight[: len(cell)], weight[len(cell) : -2]
+        self._total = programme.sums(inner)
+        self._change = programme.sums(inner * programme.change) / self._total
+        self._exposes = programme.sums(inner * programme.exposes) / self._total
+        # What elimination leaves of a cell is the variance of its columns.
+        change, exposes = programme.change - self._change[cell], programme.exposes - self._exposes[cell]
+        diagonal = cast("Any", diags_array)
+        matrix = np.empty((len(self._margins.basis) + 1,) * 2)
+        matrix[:-1, :-1] = (
+            self._margins.cells @ diagonal(programme.sums(inner * change**2)) @ self._margins.by_cell
+            + self._margins.free @ diagonal(free) @ self._margins.by_free
         ).toarray()
-        matrix[:rows, rows] = matrix[rows, :rows] = margins.cells @ sums(inner * change * exposes)
-        matrix[rows, rows] = float(inner @ exposes**2) + weight[-1] + weight[-2]
-        # Rounding may leave a pivot a little below 0.
+        matrix[:-1, -1] = matrix[-1, :-1] = self._margins.cells @ programme.sums(inner * change * exposes)
+        matrix[-1, -1] = float(inner @ exposes**2) + weight[-1] + weight[-2]
         self._scale = 1 / np.sqrt(np.maximum(matrix.diagonal(), 1e-300))
         matrix *= self._scale[:, None] * self._scale
-        matrix[np.diag_indices(rows + 1)] += 1e-13
+        matrix[np.diag_indices(len(matrix))] += 1e-13  # rounding may leave a pivot a little below 0
         self._factor: Any = cast("Any", cho_factor)(matrix, lower=True, overwrite_a=True, check_finite=False)
 
-    def solve(self, cells: Floats, rows: Floats) -> tuple[Floats, Floats]:
+    def solve(self, right: Rows) -> Rows:
         from scipy.linalg import cho_solve
 
-        margins = self._programme.margins
-        reduced = rows - np.append(margins.cells @ (self._change * cells), self._exposes @ cells)
-        found = self._scale * cast("Any", cho_solve)(self._factor, self._scale * reduced, check_finite=False)
-        slope = margins.cells_t @ found[:-1]
-        return cells / self._total - self._change * slope - self._exposes * found[-1], found
+        less = np.append(self._margins.cells @ (self._change * right.cells), self._exposes @ right.cells)
+        scaled = self._scale * (right.others - less)
+        others: Floats = self._scale * cast("Any", cho_solve)(self._factor, scaled, check_finite=False)
+        slope = self._margins.by_cell @ others[:-1]
+        return Rows(right.cells / self._total - self._change * slope - self._exposes * others[-1], others)
 
 
-def _reach(at: Floats, step: Floats, most: float = 1.0) -> float:
-    """Return how far a step can go until a value is 0."""
+class _Newton:
+    """Newton's equations at a point: what is `missing` in the rows, and how far the reduced costs are `off`."""
+
+    def __init__(self, programme: Programme, x: Floats, slack: Floats, missing: Rows, off: Floats) -> None:
+        self._programme, self._slack, self._missing, self._off = programme, slack, missing, off
+        self._weight = x / slack
+        self._normal = _NormalEquations(programme, self._weight)
+
+    def towards(self, target: Floats) -> tuple[Floats, Rows, Floats]:
+        """Return the steps of columns, multipliers and reduced costs that change each product by `target`."""
+        straight = target / self._slack
+        less = self._programme.rows_of(straight - self._weight * self._off)
+        turn = self._normal.solve(self._missing.less(less))
+        bent = self._off - self._programme.columns_of(turn)
+        return straight - self._weight * bent, turn, bent
+
+
+def _reach(at: Floats, step: Floats) -> float:
+    """Return how far a step can go, at most all the way, until a value is 0."""
     down = step < 0
-    return min(most, float((-at[down] / step[down]).min(initial=most)))
+    return float((-at[down] / step[down]).min(initial=1.0))
