@@ -23,7 +23,13 @@ _MUST = 'like "2-way", 2, "A*B*C", "logit(Y)", or a list of these'
 
 
 def kept_tables(
-    keep: Keep, variables: Sequence[str], *, fixed: Iterable[str] = (), owner: str = "DesignedSwap", name: str = "keep"
+    keep: Keep,
+    variables: Sequence[str],
+    *,
+    fixed: Iterable[str] = (),
+    together: Sequence[Sequence[str]] = (),
+    owner: str = "DesignedSwap",
+    name: str = "keep",
 ) -> tuple[Names, ...]:
     """Return the largest tables that are kept; whatever is a part of one of them is kept with it.
 
@@ -37,6 +43,7 @@ def kept_tables(
         of the others and the tables of Y by each of them; or a list of such.
     variables : those of the table.
     fixed : variables that do not move: their joint table is kept too.
+    together : sets that move as one variable: a table with one of them has all of them.
     owner, name : whose parameter it is, for messages.
 
     Example
@@ -50,9 +57,11 @@ def kept_tables(
     (('Age', 'Edu', 'Sex'), ('Age', 'Pay'), ('Edu', 'Pay'), ('Sex', 'Pay'))
     >>> kept_tables("1-way", ["Age", "Edu", "Sex", "Pay"], fixed=["Age", "Sex"])
     (('Age', 'Sex'), ('Edu',), ('Pay',))
+    >>> kept_tables("2-way", ["Age", "Edu", "Sex", "Pay"], together=[["Age", "Sex"]])
+    (('Age', 'Edu', 'Sex'), ('Age', 'Sex', 'Pay'), ('Edu', 'Pay'))
     """
     place = {variable: at for at, variable in enumerate(variables)}
-    ways, named = 1, [frozenset(place).intersection(fixed)]
+    ways, named = 1, [frozenset(fixed)]
     for word in _listed(keep, owner, name):
         read = _read(word, place, owner, name)
         if isinstance(read, int):
@@ -64,15 +73,23 @@ def kept_tables(
             f"The '{name}' parameter of {owner} asks for {comb(len(place), ways):,} tables of {ways} variables, and up "
             f"to {MOST_TABLES:,} can be kept. Name the tables that matter, or ask for fewer variables per table."
         )
-    large = [each for each in set(named) if len(each) > ways and not any(each < other for other in named)]
-    if any(len(each) == len(place) for each in large) or ways >= len(place):
+    named += [frozenset(each) for each in combinations(place, ways)] if together else []
+    named = [_whole(each, together).intersection(place) for each in named]
+    large = {each for each in named if len(each) > ways}
+    large = {each for each in large if not any(each < other for other in large)}
+    if len(place) in map(len, large) or ways >= len(place):
         raise ParameterError(
             f"The '{name}' parameter of {owner} keeps the table of all its variables ({', '.join(place)}), and then "
             "nothing can move. Keep tables of fewer variables."
         )
-    small = (each for each in combinations(place, ways) if not any(large_one.issuperset(each) for large_one in large))
+    small = (each for each in combinations(place, ways) if not any(other.issuperset(each) for other in large))
     tables = [*small, *(tuple(sorted(each, key=place.__getitem__)) for each in large)]
     return tuple(sorted(tables, key=lambda table: [place[variable] for variable in table]))
+
+
+def _whole(table: frozenset[str], together: Sequence[Sequence[str]]) -> frozenset[str]:
+    """Return a table with all that moves with one of its variables."""
+    return table.union(*(each for each in together if not table.isdisjoint(each)))
 
 
 def _listed(keep: object, owner: str, name: str) -> list[object]:

@@ -121,32 +121,20 @@ def counts_of(data: Data, table: Sequence[str], kept: Sequence[Sequence[str]] | 
     held: list[Ints] = []
     absent: list[Ints] = []
     starts = [0]
-    for names_kept in kept if kept is not None else [(name,) for name in table]:
-        at = [tuple(table).index(name) for name in names_kept]
-        occurs, cell = _numbered(codes[:, at])
-        held.append(cell + starts[-1])
+    for part in kept if kept is not None else [(name,) for name in table]:
+        at = [tuple(table).index(name) for name in part]
+        occurs, number = np.unique(codes[:, at], axis=0, return_inverse=True)
+        held.append(number.reshape(-1) + starts[-1])
         if vacant is not None:
-            place = _places(occurs, vacant[:, at])
+            place = np.full([sizes[each] for each in at], -1)
+            place[tuple(occurs.T)] = np.arange(len(occurs))
             # A cell of a kept table without records stays without, and all that is in it.
-            vacant, absent = vacant[place >= 0], [each[place >= 0] for each in absent]
-            absent.append(place[place >= 0] + starts[-1])
+            where = place[tuple(vacant[:, at].T)]
+            vacant, absent = vacant[where >= 0], [each[where >= 0] for each in absent]
+            absent.append(where[where >= 0] + starts[-1])
         starts.append(starts[-1] + len(occurs))
     empty = None if vacant is None else np.stack(absent, axis=1)
     return Counts(f.astype(np.float64), np.ones(len(f)), np.stack(held, axis=1), np.array(starts), empty)
-
-
-def _numbered(codes: Ints) -> tuple[Ints, Ints]:
-    """Return the rows that occur, in lexicographic order, and the number of each row's among them."""
-    occurs, number = np.unique(codes, axis=0, return_inverse=True)
-    return occurs, number.reshape(-1)
-
-
-def _places(occurs: Ints, codes: Ints) -> Ints:
-    """Return the number of each row among those that occur, -1 where it does not."""
-    everything, number = _numbered(np.concatenate([occurs, codes]))
-    place = np.full(len(everything), -1)
-    place[number[: len(occurs)]] = np.arange(len(occurs))
-    return place[number[len(occurs) :]]
 
 
 def total_only(data: Data, table: Sequence[str]) -> Counts:
