@@ -15,6 +15,8 @@ Ints = NDArray[np.int64]
 _MOST_STEPS = 80
 _TO_THE_WALL = 0.9995
 """A step goes this share of the way to where a column would be 0."""
+_FULL = 0.15
+"""From this share of entries other than 0 on a matrix is faster dense."""
 
 
 class Solution(NamedTuple):
@@ -62,8 +64,25 @@ class Margins:
         _, pivots, rank, _ = cast("Any", lapack).dpstrf(gram, tol=1e-9 * gram.diagonal().max())
         self.count = count
         self.basis: Ints = np.sort(pivots[:rank] - 1)
-        self.cells, self.free = cells[self.basis], others[self.basis]
-        self.by_cell, self.by_free = self.cells.T.tocsr(), self.free.T.tocsr()
+        self.cells, self.free = (_dense_if_full(each[self.basis]) for each in (cells, others))
+        self.by_cell, self.by_free = self.cells.T, self.free.T
+
+    def product(self, of_cells: Floats, of_free: Floats) -> Floats:
+        """Return the rows by rows, with a weight for each cell and each free column."""
+        return _weighted(self.cells, of_cells) + _weighted(self.free, of_free)
+
+
+def _dense_if_full(matrix: Any) -> Any:
+    return matrix.toarray() if matrix.nnz > _FULL * matrix.shape[0] * matrix.shape[1] else matrix
+
+
+def _weighted(matrix: Any, weight: Floats) -> Floats:
+    from scipy.sparse import diags_array
+
+    if isinstance(matrix, np.ndarray):
+        scaled = cast("Floats", matrix) * np.sqrt(weight)
+        return scaled @ scaled.T
+    return (matrix @ cast("Any", diags_array)(weight) @ matrix.T).toarray()
 
 
 class Rows(NamedTuple):
@@ -182,7 +201,6 @@ class _NormalEquations:
 
     def __init__(self, programme: Programme, weight: Floats) -> None:
         from scipy.linalg import cho_factor
-        from scipy.sparse import diags_array
 
         self._margins, cell = programme.margins, programme.cell
         inner, free = weight[: len(cell)], weight[len(cell) : -2]
@@ -191,12 +209,8 @@ class _NormalEquations:
         self._exposes = programme.sums(inner * programme.exposes) / self._total
         # What elimination leaves of a cell is the variance of its columns.
         change, exposes = programme.change - self._change[cell], programme.exposes - self._exposes[cell]
-        diagonal = cast("Any", diags_array)
         matrix = np.empty((len(self._margins.basis) + 1,) * 2)
-        matrix[:-1, :-1] = (
-            self._margins.cells @ diagonal(programme.sums(inner * change**2)) @ self._margins.by_cell
-            + self._margins.free @ diagonal(free) @ self._margins.by_free
-        ).toarray()
+        matrix[:-1, :-1] = self._margins.product(programme.sums(inner * change**2), free)
         matrix[:-1, -1] = matrix[-1, :-1] = self._margins.cells @ programme.sums(inner * change * exposes)
         matrix[-1, -1] = float(inner @ exposes**2) + weight[-1] + weight[-2]
         self._scale = 1 / np.sqrt(np.maximum(matrix.diagonal(), 1e-300))
