@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 # Without bytecode on disk every process compiles what it imports, and the tests start many.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test nightly bench lint types imports unit browser docs pages pins wheelhouse airgap fuzz clean
+.PHONY: demo test nightly bench lint types imports unit browser docs pages comparison pins wheelhouse airgap fuzz clean
 
 demo: $(READY)
 	@$(BIN)/quadrille demo --out demo
@@ -65,6 +65,10 @@ pages: $(READY)
 	@$(BIN)/python tools/command_line_page.py
 	@$(BIN)/python tools/parameter_tables.py
 	@$(BIN)/python tools/architecture.py
+
+# Swapping and other methods on two files: the tables and the chart of docs/against-other-methods.md, in minutes.
+comparison: $(READY)
+	@$(BIN)/python -m bench.compare_methods
 
 # Write the pins anew: the newest versions that fit pyproject.toml.
 pins: $(READY)

@@ -121,3 +121,7 @@ class Chooser:
             value = int.from_bytes(self.words(count).astype("<u4").tobytes(), "little")
             if value < whole - whole % n:
                 return value % n
+
+    def chance(self, p: float) -> bool:
+        """Return true with this chance, to within 2^-32."""
+        return self.below(1 << 32) < round(p * (1 << 32))

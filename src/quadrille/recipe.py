@@ -70,13 +70,21 @@ class Recipe(ABC):
     """
 
     version: ClassVar[int] = 1
+    method_name: ClassVar[str] = ""
+    """The name under which recipes are written."""
     methods: ClassVar[dict[str, type[Recipe]]] = {}
+    earlier: ClassVar[dict[tuple[str, int], type[Recipe]]] = {}
+    """Earlier versions of methods, by name and version: old recipes draw their old plans."""
 
-    def __init_subclass__(cls) -> None:
-        Recipe.methods[cls.__name__] = cls
+    def __init_subclass__(cls, earlier_version_of: str = "") -> None:
+        cls.method_name = earlier_version_of or cls.__name__
+        if earlier_version_of:
+            Recipe.earlier[cls.method_name, cls.version] = cls
+        else:
+            Recipe.methods[cls.method_name] = cls
 
     def __post_init__(self) -> None:
-        owner = type(self).__name__
+        owner = self.method_name
         for name, param in self.params().items():
             value = getattr(self, name)
             if value is not param.default or not param.optional:
@@ -107,7 +115,7 @@ class Recipe(ABC):
         >>> qd.RandomSwap.word()
         'random'
         """
-        return cls.__name__.removesuffix("Swap").lower() or cls.__name__.lower()
+        return cls.method_name.removesuffix("Swap").lower() or cls.method_name.lower()
 
     @classmethod
     def schema(cls) -> dict[str, Any]:
@@ -117,7 +125,7 @@ class Recipe(ABC):
         >>> qd.RandomSwap.schema()["properties"]["differ"]["enum"]
         ['all', 'any', 'none']
         """
-        made = object_schema(cls.__name__, cls.params().values(), {"method": cls.__name__})
+        made = object_schema(cls.method_name, cls.params().values(), {"method": cls.method_name})
         made["properties"]["version"] = {"const": cls.version}
         return made
 
@@ -128,7 +136,7 @@ class Recipe(ABC):
         """Refuse columns that the data lack, and to swap what must stay with its record."""
         for name, columns in self.columns().items():
             if self.params()[name].kind != RuleList.kind:  # a rule says itself where its fault is
-                require_columns(data, columns, f"'{name}' of {type(self).__name__}")
+                require_columns(data, columns, f"'{name}' of {self.method_name}")
         refuse_fixed(data, sorted(self.moved(self.parameters())))
 
     @abstractmethod
@@ -174,7 +182,7 @@ class Recipe(ABC):
 
     def prepared(self, data: Data) -> Prepared:
         """Return the prepared design, kept for the next seeds of the same design on the same data."""
-        kept, design = require_data(data, type(self).__name__).prepared, self.design_json()
+        kept, design = require_data(data, self.method_name).prepared, self.design_json()
         prepared = kept.get(design)
         if not isinstance(prepared, Prepared):
             self.check_columns(data)
@@ -221,7 +229,7 @@ class Recipe(ABC):
         return self._json(without=())
 
     def _json(self, without: tuple[str, ...]) -> str:
-        document: dict[str, object] = {"method": type(self).__name__, "version": self.version}
+        document: dict[str, object] = {"method": self.method_name, "version": self.version}
         for name, param in self.params().items():
             value = getattr(self, name)
             if name not in without and (param.required or value != param.default):
@@ -249,6 +257,7 @@ class Recipe(ABC):
         name = str(document.pop("method"))
         method = find_method(name, where="the recipe")
         version = document.pop("version", method.version)  # one written by hand need not say it
+        method = Recipe.earlier.get((method.method_name, version), method) if type(version) is int else method
         if version != method.version:
             raise InputError(
                 f"The recipe is for version {version!r} of {name}; this Quadrille draws version {method.version}. "

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from quadrille.errors import MismatchError
 from quadrille.expressions import Flags, Ints, Where
 
 _NONE = np.empty(0, dtype=np.int64)
+Known = TypeVar("Known")
 
 
 class Statistic(Protocol):
@@ -131,27 +132,62 @@ class Table(Counted):
 
 
 @dataclass(frozen=True)
-class Participation(Counted):
-    """Counts of a table, apart for records that took part in no swap (last variable 0) and in some (1)."""
+class Marked(Counted):
+    """Counts of a table, apart for records without a mark (last variable 0) and with it (1)."""
+
+    mark: ClassVar[str]
 
     def cross(self, data: Data) -> Cross:
-        """Return the cross of the variables and of taking part."""
+        """Return the cross of the variables and of the mark."""
         table = Cross.of(data, self.variables)
-        return Cross((*table.variables, "(swapped)"), (*table.sizes, 2))
+        return Cross((*table.variables, self.mark), (*table.sizes, 2))
+
+    @property
+    def table(self) -> Table:
+        """The table without the mark."""
+        return Table(self.variables, self.where)
+
+    def rows(self, delta: Delta, cross: Cross) -> tuple[Cells, Cells]:
+        """Return the cells of the touched rows in the table without the mark, before and after."""
+        return self.table.rows(delta, Cross(cross.variables[:-1], cross.sizes[:-1]))
+
+    def join(self, cells: Cells, marked: Flags | int) -> Cells:
+        """Return the cells with the mark, from those without."""
+        joined = cells.astype(np.int64) * 2 + marked
+        return joined if self.where is None else np.where(cells == OUTSIDE, OUTSIDE, joined)
+
+
+@dataclass(frozen=True)
+class Participation(Marked):
+    """Counts of a table, apart for records that took part in no swap and in some."""
+
+    mark = "(swapped)"
 
     def cells(self, data: Data, original: Data | None = None, swapped: Flags | None = None) -> Cells:
         """Return the cell of every record; without a mask nobody has taken part yet."""
-        return self._join(Table(self.variables, self.where).cells(data), 0 if swapped is None else swapped)
+        return self.join(self.table.cells(data), 0 if swapped is None else swapped)
 
     def net(self, delta: Delta, cross: Cross) -> tuple[Cells, Ints]:
         """Return the net change: every touched row leaves those that took no part."""
-        table = Cross(cross.variables[:-1], cross.sizes[:-1])
-        old, new = Table(self.variables, self.where).rows(delta, table)
-        return net_of_rows(cross, delta, self._join(old, 0), self._join(new, 1))
+        old, new = self.rows(delta, cross)
+        return net_of_rows(cross, delta, self.join(old, 0), self.join(new, 1))
 
-    def _join(self, cells: Cells, swapped: Flags | int) -> Cells:
-        joined = cells.astype(np.int64) * 2 + swapped
-        return joined if self.where is None else np.where(cells == OUTSIDE, OUTSIDE, joined)
+
+@dataclass(frozen=True)
+class Arrival(Marked):
+    """Counts of a table, apart for records that are in the cell they were in, and that came from elsewhere."""
+
+    mark = "(arrived)"
+
+    def cells(self, data: Data, original: Data | None = None, swapped: Flags | None = None) -> Cells:
+        """Return the cell of every record; without an original nobody has left a cell yet."""
+        now = self.table.cells(data)
+        return self.join(now, 0 if original is None else now != self.table.cells(original))
+
+    def net(self, delta: Delta, cross: Cross) -> tuple[Cells, Ints]:
+        """Return the net change: whoever reaches another cell is new there."""
+        old, new = self.rows(delta, cross)
+        return net_of_rows(cross, delta, self.join(old, 0), self.join(new, old != new))
 
 
 @dataclass(frozen=True)
@@ -206,10 +242,10 @@ class Tally:
     per_unit: float
     valid: tuple[int, ...]
     labels: tuple[tuple[str, ...], ...] = ()
-    _known: dict[str, int] = field(default_factory=dict[str, int])
+    _known: dict[str, Any] = field(default_factory=dict[str, Any])
 
-    def known(self, name: str, work_out: Callable[[], int]) -> int:
-        """Return a sum over the whole table that measures start from, worked out once."""
+    def known(self, name: str, work_out: Callable[[], Known]) -> Known:
+        """Return what measures start from, such as a sum over the whole table, worked out once."""
         if name not in self._known:
             self._known[name] = work_out()
         return self._known[name]

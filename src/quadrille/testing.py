@@ -68,7 +68,7 @@ def check_recipe(recipe: Recipe, data: Data) -> Plan:
             not still or _same_table(data, after, still, weighted=weight_stays),
             "the joint of the columns not moved changed",
         )
-    rules = Rules.of(data, recipe.parameters().get("rules", ()), type(recipe).__name__)
+    rules = Rules.of(data, recipe.parameters().get("rules", ()), recipe.method_name)
     _law(not any(rules.created(plan)), "a record breaks a rule that it did not break before")
     _law(plan.after == after.fingerprint, "the fingerprint after is not that of the swapped data")
     _law(plan.inverse().apply(after) == data, "the inverse does not restore the data")

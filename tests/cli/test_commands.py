@@ -28,7 +28,7 @@ GOOD_CALLS = {
     "swap to a file": "swap good.csv.gz --swap Sex --rate 0.2 --out new.csv --save-recipe new.json --weight Weight",
     "score": "score good.csv good.parquet --measures hellinger,ordinal_shift(Age)",
     "release": "release good.csv --swap Sex --pairs 5 --out new --codebook book.toml",
-    "release by number": "release good.csv --swap Sex --pairs 5 --out new --seed 3 --format parquet --keep-order",
+    "release by number": "release good.csv --swap Sex --pairs 5 --out new --seed 3 --insecure --format parquet",
     "release from a study": "release good.csv --codebook book.toml --study small.study --pick --out new",
     "search": "search job.toml",
     "search with secret seeds": "search job.toml --out other.study --seeds 2 --workers 1",
@@ -217,7 +217,7 @@ def test_score_equals_the_library_and_takes_a_condition_and_a_recipe(run: Run, f
 
 
 def test_score_reads_a_public_file_with_the_codebook_of_the_original(run: Run) -> None:
-    assert run("release good.csv --swap Sex --pairs 5 --out new --codebook book.toml --seed 3").exit_code == 0
+    assert run("release good.csv --swap Sex --pairs 5 --out new --codebook book.toml").exit_code == 0
     words = "score good.csv new/public/data.csv --codebook book.toml --measures hellinger(Sex*Age) --json"
     found = document(run(words))
     assert found["scores"]["hellinger(Sex*Age)"]["value"] > 0  # type: ignore[index]
@@ -225,12 +225,17 @@ def test_score_reads_a_public_file_with_the_codebook_of_the_original(run: Run) -
     assert own == found
 
 
-def test_release_writes_both_folders_and_warns_about_numbers_as_seeds(run: Run, folder: Path) -> None:
-    result = run("release good.csv --swap Sex --pairs 5 --out new --codebook book.toml --seed 12345")
+def test_release_writes_both_folders_and_takes_a_number_as_seed_only_as_insecure(run: Run, folder: Path) -> None:
+    words = "release good.csv --swap Sex --pairs 5 --out new --codebook book.toml --seed 12345"
+    refused = run(words)
+    assert (refused.exit_code, refused.stdout) == (2, "") and not (folder / "new").exists()
+    assert "allow it with --insecure" in refused.stderr and "12345" not in refused.output
+    result = run(f"{words} --insecure")
     assert result.exit_code == 0
     assert result.stderr.startswith("quadrille: warning: The seed is a number that can be guessed")
     assert "12345" not in result.output
     assert {path.name for path in (folder / "new").iterdir()} == {"public", "confidential"}
+    assert (folder / "new" / "public" / "methods.INSECURE.md").exists()
     header = (folder / "new" / "public" / "data.csv").read_text().splitlines()[0]
     assert header == "Sex,Age,Region,Weight"
     assert run("release good.csv --swap Sex --pairs 5 --out new --codebook book.toml --overwrite").exit_code == 0
@@ -263,10 +268,10 @@ def test_demo_searches_chooses_reports_and_releases_and_a_second_one_replaces_it
         assert path in text
     assert (folder / "new" / "release" / "confidential" / "dossier.md").exists()
     assert (folder / "new" / "report.html").stat().st_mode & 0o077 == 0
-    published = (folder / "new" / "release" / "public" / "data.csv").read_bytes()
+    published = sorted((folder / "new" / "release" / "public" / "data.csv").read_bytes().splitlines())
     second = document(run("demo --out new --seed 5 --json"))
     assert second["choice"]["explanation"].splitlines()[0] in text, "a number as seed repeats itself"  # type: ignore[index]
-    assert (folder / "new" / "release" / "public" / "data.csv").read_bytes() == published
+    assert sorted((folder / "new" / "release" / "public" / "data.csv").read_bytes().splitlines()) == published
 
 
 def test_names_that_look_like_markup_are_printed_as_they_are(run: Run, folder: Path) -> None:

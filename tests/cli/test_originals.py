@@ -40,6 +40,7 @@ READS: dict[str, dict[str, str]] = {
         "recipe": "good.json",
         "study": "small.study",
         "policy": "kind.toml",
+        "after": "earlier",
     },
 }
 _PATHS = ("FILE", "FOLDER", "STUDY", "JOB", "OUT", "BEFORE", "AFTER", "TABLE", "DESIGN")

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from test_law_attack_measures import ATTACK
 from test_law_difference import DIFFERENCE
 from test_law_risk import RISK
 from test_law_utility import UTILITY
@@ -45,7 +46,7 @@ def test_every_measure_passes_the_battery_for_measures(case: Case, draw: st.Data
 
 def test_the_batteries_cover_every_measure_there_is() -> None:
     records = {"conditional_entropy", "ordinal_shift"}
-    assert set(MEASURES) == {*TABLE_MEASURES, *PAIR_MEASURES, *DIFFERENCE, *records, *RISK, *UTILITY}
+    assert set(MEASURES) == {*TABLE_MEASURES, *PAIR_MEASURES, *DIFFERENCE, *records, *RISK, *ATTACK, *UTILITY}
     assert qd.measures()["name"].to_list() == list(MEASURES)
 
 

@@ -50,21 +50,6 @@ def test_names_that_need_quotes() -> None:
     assert kept_tables("logit(`logit(c)`)", names)[0] == ("a*b", "2-way", "d")
 
 
-@given(st.lists(subsets | st.integers(1, 3), min_size=1), subsets.filter(lambda found: len(found) > 1))
-def test_variables_that_move_together_are_one(keep: list[list[str] | int], together: list[str]) -> None:
-    """As if the set were one variable of its own, which each table with one of them has."""
-    words = ["*".join(word) if isinstance(word, list) else word for word in keep]
-    try:
-        found = kept_tables(words, FOUR, together=[together])
-    except ParameterError:
-        found = (FOUR,)
-    plain = kept_tables(words, FOUR)
-    whole = [set(one) | (set(together) if set(one) & set(together) else set()) for one in plain]
-    assert {frozenset(one) for one in found} == {
-        frozenset(one) for one in whole if not any(one < other for other in whole)
-    }
-
-
 def test_fixed_variables_that_are_not_in_the_table_are_left_out() -> None:
     assert kept_tables(1, ("A", "B"), fixed=("Z", "B")) == (("A",), ("B",))
 

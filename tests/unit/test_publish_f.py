@@ -45,12 +45,12 @@ def test_classes_have_an_f_of_their_own(cps8d: qd.Data, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "recipe",
     [
-        qd.RandomSwap(["MS"], pairs=10, seed=1),
-        qd.PermutationSwap(["Edu"], records=8, seed=1),
-        qd.PermutationSwap(["Edu"], rate=1.0, seed=1),
-        qd.PermutationSwap(["Edu"], rate=0.01, within=["Age", "EmpTyp", "MS", "Race", "Sex", "AvgHrs"], seed=1),
-        qd.PermutationSwap(["Edu"], rate=0.01, kind="across", groups="Sex", seed=1),
-        qd.ControlledSwap(["Edu"], targets=0.01, seed=1),
+        qd.RandomSwap(["MS"], pairs=10),
+        qd.PermutationSwap(["Edu"], records=8),
+        qd.PermutationSwap(["Edu"], rate=1.0),
+        qd.PermutationSwap(["Edu"], rate=0.01, within=["Age", "EmpTyp", "MS", "Race", "Sex", "AvgHrs"]),
+        qd.PermutationSwap(["Edu"], rate=0.01, kind="across", groups="Sex"),
+        qd.ControlledSwap(["Edu"], targets=0.01),
     ],
 )
 def test_where_there_is_no_single_f_nothing_is_written(recipe: qd.Recipe, cps8d: qd.Data, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import stat
 import tomllib
 from contextlib import nullcontext
 from hashlib import sha256
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -17,20 +18,20 @@ import pytest
 from release_case import PAIRS, make_data, make_recipe, table, tree
 
 import quadrille as qd
-from quadrille.errors import InputError
+from quadrille.errors import InputError, ParameterError
 from quadrille.present.profile import column_table, profile_facts
 from quadrille.present.words import LIMITS
-from quadrille.recipe import random_order
 from quadrille.release import release
 from quadrille.release.release import DEFAULT, GuessableSeedWarning, ReleaseWarning, default_measures
 
 PUBLIC = {"data.csv", "codebook.toml", "methods.md"}
-CONFIDENTIAL = {"recipe.json", "plan.parquet", "account.json", "scores.json", "hashes.json", "dossier.md"}
+PLAN = {"plan.parquet", "order.parquet"}
+CONFIDENTIAL = PLAN | {"recipe.json", "account.json", "scores.json", "hashes.json", "dossier.md"}
 
 
-def public_order(n: int, recipe: qd.Recipe) -> np.ndarray:
-    """The order of the public rows: a stream of its own."""
-    return random_order(n, recipe.stream().sub("public order"))
+def public_order(made: release.Release) -> np.ndarray:
+    """The original row of each public one, as the confidential folder keeps it."""
+    return pl.read_parquet(made.confidential / "order.parquet")["row"].to_numpy()
 
 
 @pytest.fixture(scope="module")
@@ -86,16 +87,19 @@ def test_the_confidential_plan_rebuilds_and_undoes_the_release(
     swapped = plan.apply(data)
     assert plan.inverse().apply(swapped) == data
     public = qd.read(made.public / "data.csv", codebook=made.public / "codebook.toml").frame()
-    order = public_order(data.n, recipe)
-    assert public.equals(swapped.frame().drop("Serial")[order])
+    assert public.equals(swapped.frame().drop("Serial")[public_order(made)])
 
 
-def test_the_stored_recipe_makes_the_same_public_bytes_again(
+def test_the_stored_recipe_makes_the_same_public_rows_again_in_another_order(
     made: release.Release, data: qd.Data, tmp_path: Path
 ) -> None:
     again = qd.release(data, qd.Recipe.from_json((made.confidential / "recipe.json").read_text()), tmp_path / "b")
-    for name in PUBLIC:
+    for name in PUBLIC - {"data.csv"}:
         assert (again.public / name).read_bytes() == (made.public / name).read_bytes()
+    one, other = ((each.public / "data.csv").read_text().splitlines() for each in (made, again))
+    assert one[0] == other[0] and sorted(one) == sorted(other) and one != other
+    hashes = [json.loads((each.confidential / "hashes.json").read_text()) for each in (made, again)]
+    assert hashes[0]["fingerprint"] == hashes[1]["fingerprint"], "the same plan"
 
 
 def test_labels_types_missing_values_and_weights_survive(made: release.Release, data: qd.Data) -> None:
@@ -185,7 +189,7 @@ def test_public_files_hold_no_seed_plan_fingerprint_or_identifier(
 ) -> None:
     recipe = qd.RandomSwap(["Region", "Band"], pairs=PAIRS, same=["Smoker"], differ="any", seed=seed)
     with pytest.warns(GuessableSeedWarning) if seed is not None else nullcontext():
-        made = qd.release(data, recipe, tmp_path / "r", format=format)
+        made = qd.release(data, recipe, tmp_path / "r", format=format, insecure=seed is not None)
     plan = recipe.plan(data)
     secrets = [
         str(recipe.seed),
@@ -203,6 +207,7 @@ def test_public_files_hold_no_seed_plan_fingerprint_or_identifier(
         binary = [bytes.fromhex(str(recipe.seed))]
     binary += [sha256((made.confidential / name).read_bytes()).digest() for name in CONFIDENTIAL]
     binary += [plan.rows.tobytes(), plan.pairs.tobytes()] if plan.pairs is not None else [plan.rows.tobytes()]
+    binary.append(public_order(made).tobytes())
     for name, raw in public_bytes(made).items():
         for secret in secrets:
             assert secret.encode() not in raw, (name, secret)
@@ -211,8 +216,7 @@ def test_public_files_hold_no_seed_plan_fingerprint_or_identifier(
 
 
 def test_public_texts_hold_no_number_of_the_recipe_the_account_or_the_scores(cps8d: qd.Data, tmp_path: Path) -> None:
-    with pytest.warns(GuessableSeedWarning):
-        made = qd.release(cps8d, qd.RandomSwap(["MS"], rate=0.0371, same=["Sex"], seed=4), tmp_path / "r")
+    made = qd.release(cps8d, qd.RandomSwap(["MS"], rate=0.0371, same=["Sex"]), tmp_path / "r")
     account = made.account
     numbers = [account.pairs, account.records, account.changed, account.compensating, 0.0371, 3.71]
     texts = [f"{n}" for n in numbers] + [f"{n:,}" for n in numbers]
@@ -246,31 +250,27 @@ def test_the_public_codebook_is_that_of_the_original_without_identifiers(made: r
     assert book == qd.Codebook(tuple(v for v in data.codebook if v.role != "id"))
 
 
-def test_the_row_order_is_a_permutation_by_a_stream_of_its_own(data: qd.Data) -> None:
-    orders = [
-        public_order(5000, qd.RandomSwap(["Region"], pairs=pairs, seed=seed))
-        for pairs, seed in ((5, 1), (5, 1), (5, 2), (6, 1))
-    ]
+def test_the_row_order_is_a_permutation_and_every_release_has_its_own() -> None:
     identity = np.arange(5000)
+    orders = [identity, *(release.fresh_order(5000) for _ in range(3))]
     for order in orders:
         assert np.array_equal(np.sort(order), identity)
-    assert np.array_equal(orders[0], orders[1])
-    # Two unrelated permutations agree in one place on average (Poisson): 12 or more has probability below 1e-9.
-    for one, other in ((orders[0], identity), (orders[0], orders[2]), (orders[0], orders[3])):
-        assert (one == other).sum() < 12
-    # Spearman correlation of an unrelated order has standard error 1/sqrt(n).
-    assert abs(np.corrcoef(orders[0], identity)[0, 1]) < 5 / np.sqrt(5000)
+    # Two unrelated permutations agree in one place on average (Poisson): 15 or more has probability below 1e-12.
+    for one, other in combinations(orders, 2):
+        assert (one == other).sum() < 15
+        # Spearman correlation of an unrelated order has standard error 1/sqrt(n); beyond 7 of them: below 1e-11.
+        assert abs(np.corrcoef(one, other)[0, 1]) < 7 / np.sqrt(5000)
 
 
-def test_the_row_order_does_not_follow_the_plan(cps8d: qd.Data) -> None:
-    recipe = qd.RandomSwap(["MS"], pairs=2000, seed=1)
-    place = np.argsort(public_order(cps8d.n, recipe))
+def test_the_row_order_does_not_follow_the_plan(cps8d: qd.Data, tmp_path: Path) -> None:
+    recipe = qd.RandomSwap(["MS"], pairs=2000)
+    place = np.argsort(public_order(qd.release(cps8d, recipe, tmp_path / "r", measures=[])))
     pairs = recipe.plan(cps8d).pairs
     assert pairs is not None
     distance = np.abs(place[pairs[:, 0]] - place[pairs[:, 1]])
-    # Distance of two random places: mean n/3, standard deviation n/sqrt(18).
-    assert abs(distance.mean() - cps8d.n / 3) < 5 * cps8d.n / np.sqrt(18 * len(pairs))
-    assert abs(place[pairs.ravel()].mean() - cps8d.n / 2) < 5 * cps8d.n / np.sqrt(12 * pairs.size)
+    # Distance of two random places: mean n/3, standard deviation n/sqrt(18). Seven of them, as it is drawn afresh.
+    assert abs(distance.mean() - cps8d.n / 3) < 7 * cps8d.n / np.sqrt(18 * len(pairs))
+    assert abs(place[pairs.ravel()].mean() - cps8d.n / 2) < 7 * cps8d.n / np.sqrt(12 * pairs.size)
 
 
 def test_rows_keep_their_order_only_when_asked(data: qd.Data, recipe: qd.RandomSwap, tmp_path: Path) -> None:
@@ -279,6 +279,7 @@ def test_rows_keep_their_order_only_when_asked(data: qd.Data, recipe: qd.RandomS
     assert public.equals(recipe.plan(data).apply(data).frame().drop("Serial"))
     assert "order of the records" not in (made.public / "methods.md").read_text()
     assert "original order" in (made.confidential / "dossier.md").read_text()
+    assert not (made.confidential / "order.parquet").exists()
 
 
 # Modes
@@ -313,18 +314,30 @@ def test_nothing_can_be_read_by_others_while_it_is_written(
 
     monkeypatch.setattr(release, "write_file", watch)
     qd.release(data, recipe, tmp_path / "r")
-    assert seen == [0o700] * 9
+    assert seen == [0o700] * 10
 
 
 # Warnings and odd files
 
 
-def test_an_integer_seed_is_warned_about_and_written_down(data: qd.Data, tmp_path: Path) -> None:
+def test_an_integer_seed_is_refused(data: qd.Data, tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match=r"Leave the seed out.*with insecure=True") as caught:
+        qd.release(data, qd.RandomSwap(["Region"], pairs=5, seed=918273645), tmp_path / "r")
+    assert "918273645" not in str(caught.value)
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_integer_seed_that_is_let_pass_is_warned_about_and_written_down(data: qd.Data, tmp_path: Path) -> None:
+    recipe = qd.RandomSwap(["Region"], pairs=5, seed=7)
     with pytest.warns(GuessableSeedWarning, match="guessed"):
-        made = qd.release(data, qd.RandomSwap(["Region"], pairs=5, seed=7), tmp_path / "r")
+        made = qd.release(data, recipe, tmp_path / "r", insecure=True)
+    assert {file.name for file in made.public.iterdir()} == PUBLIC - {"methods.md"} | {"methods.INSECURE.md"}
+    assert "methods.INSECURE.md" in json.loads((made.confidential / "hashes.json").read_text())["sha256"]
     dossier = (made.confidential / "dossier.md").read_text()
     assert made.warnings[0] in dossier
-    assert "a number that can be guessed" in dossier
+    assert "INSECURE: a number that can be guessed" in dossier
+    again = qd.release(data, recipe.changed(seed=None), tmp_path / "r", overwrite=True, insecure=True)
+    assert {file.name for file in again.public.iterdir()} == PUBLIC, "a secret seed is not made worse by the word"
 
 
 def test_a_secret_seed_gives_no_warning(made: release.Release, recwarn: pytest.WarningsRecorder) -> None:

@@ -82,11 +82,14 @@ def _stale(name: str) -> bool:
 PRIVATE_FOLDER = 0o700
 PRIVATE_FILE = 0o600
 
+NOTE, INSECURE_NOTE = "methods.md", "methods.INSECURE.md"
+"""The methods note of a release; its name says so where the seed can be guessed."""
+
 CONTENTS = {
-    "public": (*(f"data.{word}" for word in RELEASED), "codebook.toml", "methods.md"),
+    "public": (*(f"data.{word}" for word in RELEASED), "codebook.toml", NOTE, INSECURE_NOTE),
     "confidential": (
         *("recipe.json", "account.json", "scores.json", "hashes.json", "policy.json"),
-        *("plan.parquet", "targets.parquet", "dossier.md", "readers"),
+        *("plan.parquet", "order.parquet", "targets.parquet", "dossier.md", "readers"),
     ),
     "readers": ("analyst.html", "chair.html", "board.html"),
 }

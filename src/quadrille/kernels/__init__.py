@@ -1,5 +1,17 @@
 """The compiled loops. The only package that imports numba; each kernel has a plain numpy twin in the tests."""
 
+from quadrille.kernels.attack import (
+    BY_VALUE,
+    CLAIMS,
+    RIGHT,
+    UNIQUE_GONE,
+    UNIQUE_RIGHT,
+    UNIQUE_SHARE,
+    UNIQUE_UNDECIDED,
+    UNIQUE_WRONG,
+    inference_change,
+    links_change,
+)
 from quadrille.kernels.controlled.donors import DonorIndex, Edits, no_edits, open_line, open_stock
 from quadrille.kernels.controlled.partners import (
     near_donors,
@@ -9,6 +21,7 @@ from quadrille.kernels.controlled.partners import (
     rules_leave_nobody,
 )
 from quadrille.kernels.count_space import Urn, compare_tables, swap_cells, swap_records
+from quadrille.kernels.designed.cubes import anneal, displace, find, put_all
 from quadrille.kernels.designed.design import draw_rows, improve, price_cells, take_back, treat_all
 from quadrille.kernels.designed.fillers import room_for
 from quadrille.kernels.designed.neighbours import loss_now
@@ -26,10 +39,13 @@ from quadrille.kernels.draw import (
     take_any,
 )
 from quadrille.kernels.fused import (
+    ATTRIBUTED,
+    ATTRIBUTED_UNIQUE,
     CONFIDENCE,
     ENTROPY_CHANGE,
     EXPOSED,
     HELLINGER,
+    LINKED,
     SMALL_CELLS,
     TOTAL_VARIATION,
     FullTable,
@@ -45,14 +61,26 @@ from quadrille.kernels.tables import (
     small_cell_change,
     sort_into_groups,
 )
+from quadrille.kernels.uniques import mark_lone
 
 __all__ = [
+    "ATTRIBUTED",
+    "ATTRIBUTED_UNIQUE",
+    "BY_VALUE",
+    "CLAIMS",
     "CONFIDENCE",
     "ENTROPY_CHANGE",
     "EXPOSED",
     "HELLINGER",
+    "LINKED",
+    "RIGHT",
     "SMALL_CELLS",
     "TOTAL_VARIATION",
+    "UNIQUE_GONE",
+    "UNIQUE_RIGHT",
+    "UNIQUE_SHARE",
+    "UNIQUE_UNDECIDED",
+    "UNIQUE_WRONG",
     "Dice",
     "DonorIndex",
     "Edits",
@@ -60,6 +88,7 @@ __all__ = [
     "Pool",
     "Urn",
     "add_ticks",
+    "anneal",
     "augment",
     "below",
     "chi_square",
@@ -68,12 +97,17 @@ __all__ = [
     "count_dominating",
     "derange",
     "dice",
+    "displace",
     "draw_pairs",
     "draw_rows",
+    "find",
     "fresh",
     "has_partner",
     "improve",
+    "inference_change",
+    "links_change",
     "loss_now",
+    "mark_lone",
     "near_donors",
     "net_of_cells",
     "net_of_rows",
@@ -85,6 +119,7 @@ __all__ = [
     "part_pairs",
     "pick_from_groups",
     "price_cells",
+    "put_all",
     "put_back",
     "room_for",
     "rules_leave_nobody",

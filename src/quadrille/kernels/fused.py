@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from quadrille.kernels.attack import BY_VALUE, RIGHT, UNIQUE_SHARE, infer
 from quadrille.kernels.compile import kernel, step
 from quadrille.kernels.draw import draw_places, put_back
 from quadrille.kernels.pool import Dice, Ints, Pool, Whole
@@ -15,21 +16,25 @@ from quadrille.kernels.pool import Dice, Ints, Pool, Whole
 Floats = NDArray[np.float64]
 
 HELLINGER, TOTAL_VARIATION, ENTROPY_CHANGE, SMALL_CELLS, EXPOSED, CONFIDENCE = range(6)
-BEFORE, CHANGE, UNSWAPPED, MARK = range(4)
+LINKED, ATTRIBUTED, ATTRIBUTED_UNIQUE = range(6, 9)
+BEFORE, CHANGE, UNSWAPPED, LEFT, MARK = range(5)
 
 
 class FullTable(NamedTuple):
-    """The full table: per cell its count before, and room for its change, the change of its unswapped records, a mark.
+    """The full table: per cell its count before, and room for its change, that of its unswapped records, who left it.
 
-    `roots` are those of the whole numbers. `measures` holds a code and its n per measure, `start` the sum of each over
-    the file before.
+    The last column marks the touched cells. `roots` are those of the whole numbers, `axes` the stride and the size of
+    each variable. `measures` holds per measure a code, its n, and the first and the last but one of its targets;
+    `start` the sum of each over the file before, `persons` how many that is about.
     """
 
     cells: NDArray[np.int32]
     total: float
     roots: Floats
+    axes: Ints
     measures: Ints
     start: Floats
+    persons: Floats
 
 
 @step
@@ -38,6 +43,8 @@ def move(old: Whole, new: Whole, cells: NDArray[np.int32], touched: Ints, found:
     cells[old, CHANGE] -= 1
     cells[old, UNSWAPPED] -= 1
     cells[new, CHANGE] += 1
+    if old != new:
+        cells[old, LEFT] += 1
     if cells[old, MARK] == 0:
         cells[old, MARK] = 1
         touched[found] = old
@@ -64,6 +71,10 @@ def sum_over(code: Whole, n: Whole, touched: Ints, table: FullTable) -> tuple[Wh
         elif code == ENTROPY_CHANGE:
             value += f / total * math.log(f / total) if f else 0.0
             value -= g / total * math.log(g / total) if g else 0.0
+        elif code == LINKED:
+            still = f - cells[cell, LEFT]
+            if 0 < f < n:
+                value += (still / g if still else 0.0) - 1
         else:
             was = f if f < n else 0
             now = min(f, g) if code != SMALL_CELLS else f + cells[cell, UNSWAPPED]
@@ -72,8 +83,19 @@ def sum_over(code: Whole, n: Whole, touched: Ints, table: FullTable) -> tuple[Wh
     return value, shown
 
 
+@kernel
+def sum_inferred(place: Whole, first: Whole, end: Whole, touched: Ints, table: FullTable) -> Whole:
+    """Sum what is inferred about some targets, over the groups of the touched cells."""
+    cells, sums = table.cells, np.zeros(BY_VALUE + table.axes[:, 1].max())
+    for target in range(first, end):
+        stride, size = table.axes[target]
+        for cell in touched:
+            infer(cell, stride, size, cells[:, BEFORE], cells[:, CHANGE], sums)
+    return sums[place]
+
+
 @step
-def final(code: Whole, value: float, shown: float, start: float, total: float, swapped: Whole) -> float:
+def final(code: Whole, value: float, shown: float, start: float, persons: float, total: float, swapped: Whole) -> float:
     """Turn the sum over touched cells into the score; NaN where it is undefined."""
     if code == HELLINGER:
         return math.sqrt(value / (2 * total))
@@ -85,6 +107,8 @@ def final(code: Whole, value: float, shown: float, start: float, total: float, s
         return (start + value) / (total - swapped) if total > swapped else np.nan
     if code == EXPOSED:
         return (start + value) / total
+    if code >= LINKED:
+        return (start + value) / persons if persons > 0 else np.nan
     return (start + value) / (start + shown) if start + shown > 0 else np.nan
 
 
@@ -116,13 +140,18 @@ def score_candidate(
     put_back(0, pool, log)
     defined = True
     for m in range(len(out)):
-        code, n = table.measures[0, m], table.measures[1, m]
-        value, shown = sum_over(code, n, touched[:found], table)
-        out[m] = final(code, value, shown, table.start[m], table.total, 2 * drawn)
+        code, n, first, end = table.measures[:, m]
+        if code >= ATTRIBUTED:
+            place = RIGHT if code == ATTRIBUTED else UNIQUE_SHARE
+            value, shown = sum_inferred(place, first, end, touched[:found], table), 0.0
+        else:
+            value, shown = sum_over(code, n, touched[:found], table)
+        out[m] = final(code, value, shown, table.start[m], table.persons[m], table.total, 2 * drawn)
         defined &= out[m] == out[m]
     for cell in touched[:found]:
         table.cells[cell, CHANGE] = 0
         table.cells[cell, UNSWAPPED] = 0
+        table.cells[cell, LEFT] = 0
         table.cells[cell, MARK] = 0
     if dice.cursor[1] == 1:
         return -1

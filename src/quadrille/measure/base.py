@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property, partial
 from itertools import chain, combinations
-from typing import Literal, cast
+from typing import Any, Literal
 
 from quadrille.data import Data, require_columns
 from quadrille.errors import InputError, bad_parameter, unknown_name
@@ -23,13 +23,15 @@ from quadrille.expressions import (
 )
 from quadrille.measure.areas import Grouped
 from quadrille.measure.moments import Moments
-from quadrille.params import Columns, ConditionText, Digits, Models, Param, object_schema
-from quadrille.summary import Change, Participation, Summary, Table, Transition
+from quadrille.params import ColumnName, Columns, ConditionText, Digits, Models, Param, object_schema
+from quadrille.summary import Arrival, Change, Counted, Participation, Summary, Table, Transition
 
 Side = Literal["risk", "loss"]
 Direction = Literal["lower", "higher", "nearer 0"]
 Names = tuple[str, ...]
-Layout = Literal["table", "pair", "each", "joint", "participation", "moved", "margins", "columns", "models"]
+Layout = Literal[
+    "table", "pair", "each", "joint", "participation", "arrival", "target", "moved", "margins", "columns", "models"
+]
 
 LEMONS_2014 = "Lemons, Dajani, You & Jordan (2014), US Census Bureau"
 NISS_131 = "Gomatam & Karr (2003), NISS Technical Report 131"
@@ -78,6 +80,11 @@ def option(name: str, default: int, text: str) -> Param:
     return declared.of_field(name, int, default)
 
 
+TARGET = ColumnName("the variable that is inferred from the others", otherwise="each variable in turn").of_field(
+    "target", str, None
+)
+
+
 def _named(text: str, otherwise: str) -> Param:
     return Columns(text, otherwise=otherwise).of_field("variables", tuple, ())
 
@@ -88,6 +95,10 @@ _KEYS, _MOVED = "the cross of the key variables", "the columns that the plan mov
 _NAMED: Mapping[Layout, Param] = {
     "table": _named(_TABLE, _KEYS),
     "participation": _named(_TABLE, _KEYS),
+    "arrival": _named("the variables that the intruder knows, A*B", _KEYS),
+    "target": _named(
+        "the variables that the intruder knows, A*B; 2-way for pairs of key variables", "the key variables"
+    ),
     "pair": _named("the variables that are paired up, A*B*C", "the key variables"),
     "each": _named("the variables, each by itself", _MOVED),
     "joint": _named("the variables, taken together", _MOVED),
@@ -107,9 +118,11 @@ class Measure:
 
     `layout` says what it is computed on: "table" (one table of any margin; without a margin the cross of the key
     variables), "pair" (two variables at a time), "each" (one variable at a time, record by record), "joint"
-    (several variables together, record by record), "participation" (a table that knows who was swapped), "moved"
-    (one table; without a margin the cross of the columns that the plan moves), "margins" (one table per variable;
-    else those that the plan moves), "columns" (correlations of several variables) or "models" (regressions).
+    (several variables together, record by record), "participation" (a table that knows who was swapped), "arrival"
+    (a table that knows who came from another cell), "target" (a table of which one variable is inferred from the
+    others), "moved" (one table; without a margin the cross of the columns that the plan moves), "margins" (one table
+    per variable; else those that the plan moves), "columns" (correlations of several variables) or "models"
+    (regressions).
     `over_changed`: pairs are averaged over those that changed; without a margin the moved columns join the keys.
     `direction` says which values are better: "lower", "higher" or "nearer 0". `declares` are the options that `score`
     takes by name, each declared once with its help, limits and default. `weight_linear`: a record of weight 2 counts
@@ -132,9 +145,9 @@ class Measure:
     grouped: Callable[..., Grouped] | None = None
 
     @cached_property
-    def options(self) -> dict[str, int]:
+    def options(self) -> dict[str, Any]:
         """The options and their values: the defaults, or those of an address."""
-        return {param.name: cast("int", param.default) for param in self.declares}
+        return {param.name: param.default for param in self.declares}
 
     def params(self) -> dict[str, Param]:
         """Return what an address of the measure can hold: variables or models, a condition, and the options.
@@ -148,7 +161,7 @@ class Measure:
     @property
     def options_text(self) -> str:
         """The options with their defaults and what they mean, as a list of measures shows them."""
-        return "; ".join(f"{param.name}={param.default}: {param.help}" for param in self.declares)
+        return "; ".join(f"{param.name}={param.otherwise or param.default}: {param.help}" for param in self.declares)
 
     def schema(self) -> dict[str, object]:
         """Return the JSON Schema of an address, taken apart.
@@ -165,7 +178,7 @@ class Measure:
         for name, text in address.options:
             if name not in declared:
                 raise unknown_name("option", name, ["where", *declared], where=f"the measure {address.text!r}")
-            values[name] = cast("int", declared[name].check(f"the measure {self.name}", name, text))
+            values[name] = declared[name].check(f"the measure {self.name}", name, unquoted(text))
         if not values:
             return self
         grouped = None if self.grouped is None else partial(self.grouped, **values)
@@ -175,7 +188,7 @@ class Measure:
     @property
     def by_record(self) -> bool:
         """Whether it compares record by record, and so needs the plan or aligned files."""
-        return self.layout in ("each", "joint")
+        return self.layout in ("each", "joint", "arrival")
 
     @property
     def follows_plan(self) -> bool:
@@ -260,7 +273,7 @@ def parts_of(address: Address, measure: Measure, data: Data, moved: Names, steer
     pairs = address.margin == (ALL_PAIRS,)
     margin = None if pairs else address.margin
     _check_address(address, measure, data, margin, place)
-    if measure.by_record:
+    if measure.layout in ("each", "joint"):
         return _by_record(address, measure, data, margin, moved)
     if measure.layout == "models":
         return _models(address, data, moved)
@@ -273,12 +286,13 @@ def parts_of(address: Address, measure: Measure, data: Data, moved: Names, steer
                 return Parts((), undefined("there are fewer than two categorical variables")) if moved else Parts(())
             return _pairs(address, variables)
         return _pairs(address, margin or keys)
+    table = {"participation": Participation, "arrival": Arrival}.get(measure.layout, Table)
     if pairs:
-        return _pairs(address, keys)
+        return _pairs(address, keys, table)
     if measure.layout in ("moved", "margins"):
         return _moved(address, measure, margin or _coded(data, moved), moved)
-    table = Participation if measure.layout == "participation" else Table
-    return Parts((Part(margin or keys, table(margin or keys, address.where)),))
+    variables = _with_target(address, measure, margin, keys) if measure.layout == "target" else margin or keys
+    return Parts((Part(variables, table(variables, address.where)),))
 
 
 def _check_address(address: Address, measure: Measure, data: Data, margin: Names | None, place: str) -> None:
@@ -286,6 +300,12 @@ def _check_address(address: Address, measure: Measure, data: Data, margin: Names
         if len(set(margin)) != len(margin):
             raise InputError(f"A variable occurs twice in {place}. Name each variable once.")
         require_columns(data, margin, place)
+    if target := measure.options.get("target"):
+        require_columns(data, [target], place)
+        if target in (address.margin or ()):
+            raise InputError(f"The target of {place} is also a variable that is known. Name it as the target only.")
+        if address.margin == (ALL_PAIRS,):
+            raise InputError(f"{place} has a target: name the variables that are known, as in {measure.name}(A*B).")
     if address.where:
         require_columns(data, address.where.variables, place)
         for condition in address.where.conditions:
@@ -303,10 +323,23 @@ def _coded(data: Data, names: Names) -> Names:
     return tuple(name for name in names if data.codebook[name].coded)
 
 
-def _pairs(address: Address, variables: Names) -> Parts:
+def _pairs(address: Address, variables: Names, table: type[Counted] = Table) -> Parts:
+    _need_two(address, variables)
+    return Parts(tuple(Part(pair, table(pair, address.where)) for pair in combinations(variables, 2)))
+
+
+def _need_two(address: Address, variables: Names) -> None:
     if len(variables) < 2:
         raise InputError(f"The measure {address.text!r} needs two variables or more; there is {len(variables)}.")
-    return Parts(tuple(Part(pair, Table(pair, address.where)) for pair in combinations(variables, 2)))
+
+
+def _with_target(address: Address, measure: Measure, margin: Names | None, keys: Names) -> Names:
+    """Return the variables of the table: those that are known and the one that is inferred."""
+    target: str | None = measure.options["target"]
+    known = margin or keys
+    variables = known if target is None or target in known else (*known, target)
+    _need_two(address, variables)
+    return variables
 
 
 def _moved(address: Address, measure: Measure, variables: Names, moved: Names) -> Parts:

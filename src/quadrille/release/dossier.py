@@ -8,11 +8,12 @@ from datetime import datetime
 from typing import cast
 
 from quadrille import __version__
-from quadrille.data import Data
+from quadrille.data import Data, Rows
 from quadrille.delta import PlanReport
 from quadrille.inspect import inspect
+from quadrille.io.atomic import NOTE
 from quadrille.plan import Details, Plan
-from quadrille.present import markdown, words
+from quadrille.present import markdown, numbers, words
 from quadrille.present.account import account, alternatives_table, recipe_table, strata_table
 from quadrille.present.blocks import Block, Items, Text, Title, facts, table
 from quadrille.present.designed import diagnosis_of, limits
@@ -21,6 +22,7 @@ from quadrille.present.scores import definitions, score_table, scores
 from quadrille.present.verdict import verdict
 from quadrille.randomness import is_secret
 from quadrille.recipe import Recipe
+from quadrille.release.earlier import NUMBERS, ON_CPS8D, Again
 from quadrille.release.judge import Verdict
 from quadrille.release.note import Published
 from quadrille.release.warnings import ReleaseWarning
@@ -58,8 +60,15 @@ def _alternatives(record: Record) -> list[Block]:
     ]
 
 
-def methods_note(public: Data, *, shuffled: bool, published: Published | None = None, weight_stays: bool = True) -> str:
-    """Return the note that goes out with the file.
+def methods_note(
+    public: Data,
+    *,
+    shuffled: bool,
+    published: Published | None = None,
+    weight_stays: bool = True,
+    name: str = NOTE,
+) -> str:
+    """Return the note that goes out with the file, in a file of that name.
 
     It is made from the public file alone, and from the factor f where that is to be published. It does not know the
     recipe, the plan or the original, so it cannot give them away.
@@ -70,7 +79,7 @@ def methods_note(public: Data, *, shuffled: bool, published: Published | None = 
     secret = _ALL_SECRET if published is None else _REST_SECRET
     variables = " or which variables" if published is None else ""
     note = _METHODS.format(weight=weight, order=order, secret=secret, variables=variables, version=__version__)
-    return note if published is None else note.rstrip("\n") + "\n" + published.section()
+    return note if published is None else note.rstrip("\n") + "\n" + published.section(name)
 
 
 _METHODS = """\
@@ -141,8 +150,10 @@ class Record:
     account: PlanReport
     scores: Scores
     warnings: tuple[ReleaseWarning, ...]
-    shuffled: bool
+    order: Rows | None
+    """The original row of each public one, counted from 0; None where they stand in their order."""
     verdict: Verdict | None = None
+    again: Again | None = None
     alternatives: Mapping[str, Scores] = field(default_factory=dict[str, Scores])
     hashes: Mapping[str, str] = field(default_factory=dict[str, str])
     written: datetime = datetime.min
@@ -154,6 +165,7 @@ def dossier(record: Record) -> str:
         *_files(record),
         Title("Warnings"),
         Items(tuple(map(str, record.warnings))) if record.warnings else Text("None."),
+        *_earlier(record.again),
         *([] if record.verdict is None else verdict(record.verdict)),
         *_data(record),
         *_recipe(record.recipe, record.plan),
@@ -177,11 +189,38 @@ def dossier(record: Record) -> str:
 
 def _files(record: Record) -> list[Block]:
     rows = [(f"`public/{name}`", f"`{digest}`") for name, digest in record.hashes.items()]
-    order = "random order, by a stream of their own" if record.shuffled else "their original order, as asked"
+    shuffled = "random order, drawn from the operating system; `order.parquet` has the original row of each"
+    order = shuffled if record.order is not None else "their original order, as asked"
     return [
         Title("Files"),
         table(("file", "SHA-256"), rows),
         Text(f"The rows of the public file are in {order}."),
+    ]
+
+
+def _earlier(again: Again | None) -> list[Block]:
+    """Say what earlier releases of the same data add to this one, beside what was measured on a known file."""
+    if again is None:
+        return []
+    title, found = Title("Released before"), again.aligned
+    if found is None:
+        return [title, Text(again.text())]
+    counts = [
+        (f"records that this release changes, of {numbers.count(found.records)}", numbers.count(found.changed)),
+        ("of them shown by a comparison of matched rows", numbers.count(found.shown)),
+        ("records as in the original, in this release alone", numbers.count(found.alone)),
+        (f"records restored by the most frequent values of {found.releases} releases", numbers.count(found.restored)),
+    ]
+    measured = [(each.what, *map(numbers.share, each.shares)) for each in ON_CPS8D]
+    heads = ("measured on CPS-8d, by number of releases", *map(str, NUMBERS))
+    return [
+        title,
+        facts(counts),
+        Text(
+            "Rows can be matched where they keep their order, or by columns that hardly two records share. Where they "
+            "cannot, the mean of the tables is corrected and rounded; of designed swaps that gains nothing."
+        ),
+        table(heads, measured, numbers=range(1, len(heads))),
     ]
 
 
@@ -201,7 +240,7 @@ def _recipe(recipe: Recipe, plan: Plan) -> list[Block]:
     seed = (
         "64 hexadecimal digits (drawn from the operating system unless they were given)"
         if is_secret(recipe.parameters()["seed"])
-        else "a number that can be guessed: for tests and papers, not for a release"
+        else "INSECURE: a number that can be guessed, allowed on purpose; for tests and papers, not for a release"
     )
     moves = [f"Move {place} of `plan.parquet`: {', '.join(move.columns)}" for place, move in enumerate(plan.moves)]
     listed = Items(("The seed itself is in `recipe.json`.", *moves))

@@ -18,6 +18,7 @@ from quadrille.plan import Plan
 from quadrille.present import numbers
 from quadrille.randomness import is_secret
 from quadrille.recipe import Recipe
+from quadrille.release.earlier import Again
 from quadrille.release.policy import Asked, Limit, Outcome, Policy, Required
 from quadrille.score.evaluator import Scores, score
 
@@ -215,6 +216,7 @@ class Case:
     shuffled: bool
     publish_f: bool
     warnings: Sequence[str]
+    again: Again | None = None
 
 
 def scored(data: Data, plan: Plan, wanted: Sequence[str], asked: Sequence[Asked]) -> tuple[Scores, dict[str, str]]:
@@ -255,7 +257,7 @@ def _swap_lines(policy: Policy, case: Case) -> list[Line]:
     """Judge method, rates, variables and seed."""
     lines: list[Line] = []
     if policy.methods:
-        method = type(case.recipe).__name__
+        method = case.recipe.method_name
         lines.append(_either("[swap] methods", ", ".join(policy.methods), method, method in policy.methods))
     if policy.rate is not None:
         lines.append(_rate(policy.rate, case.account))
@@ -284,7 +286,19 @@ def _release_lines(policy: Policy, case: Case) -> list[Line]:
     if policy.formats:
         allowed = case.format in policy.formats
         lines.append(_either("[release] formats", ", ".join(policy.formats), case.format, allowed))
+    if policy.earlier is not None:
+        lines.append(_earlier(case.again))
     return lines
+
+
+def _earlier(again: Again | None) -> Line:
+    """Judge whether the data went out before: the same plan again tells nothing new, for another a person looks."""
+    rule, asked = "[release] earlier", "not released before, or by the same plan"
+    if again is None:
+        return Line(rule, asked, "not released before", "pass")
+    if again.repeats is not None:
+        return Line(rule, asked, "the same plan again", "pass", again.text())
+    return Line(rule, asked, "released by another plan", "review", again.text())
 
 
 def _either(rule: str, asked: str, found: str, kept: bool) -> Line:

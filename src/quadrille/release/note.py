@@ -14,6 +14,7 @@ from typing import Any, cast
 
 from quadrille.data import Data
 from quadrille.errors import InputError, ParameterError
+from quadrille.io.atomic import NOTE
 from quadrille.plan import Plan
 from quadrille.recipe import Recipe, carried
 from quadrille.swap.permutation import PermutationSwap
@@ -40,8 +41,8 @@ class Published:
     sizes: dict[str, int] = field(default_factory=dict[str, int])
     """Records of each class; empty where the note does not tell."""
 
-    def section(self) -> str:
-        """Return the section of the methods note."""
+    def section(self, note: str = NOTE) -> str:
+        """Return the section of the methods note, whose file has that name."""
         lines = [
             f"- f ({label}): {f:.12g}, {self.sizes[label]} records" if label else f"- f: {f:.12g}"
             for label, f in self.f.items()
@@ -49,7 +50,7 @@ class Published:
         listed = "\n".join(
             [f"- swapped: {', '.join(self.swapped)}", f"- kind: {self.kind}", f"- records: {self.records}", *lines]
         )
-        return _SECTION.format(listed=listed)
+        return _SECTION.format(listed=listed, note=note)
 
 
 _SECTION = """
@@ -63,7 +64,7 @@ be a table of all records: the swapped variables (columns) against variables tha
 
 estimates the original table without bias. A table of a part of the file cannot be corrected in this
 way. Where f is given by class, correct the table of each class apart and add up. Single cells become
-more variable, and small ones can come out negative. `quadrille correct TABLE.csv --methods-note methods.md`
+more variable, and small ones can come out negative. `quadrille correct TABLE.csv --methods-note {note}`
 does the sum and gives standard errors; with f by class, a column of the table that holds the classes
 is named with `--class-column`.
 

@@ -265,6 +265,13 @@ class Policy:
     warnings: Annotated[
         Outcome, Word("the outcome of a release that comes with a warning", words=("review", "fail", "pass"))
     ] = "review"
+    earlier: Annotated[
+        str | None,
+        Text(
+            "the folder that holds earlier releases, from the place of the policy file. Data that are among them are "
+            "released again by the same plan, or a person looks"
+        ),
+    ] = None
 
     def __post_init__(self) -> None:
         """Refuse what reading a file can never give; a text instead of a list would be taken apart into letters."""
@@ -279,6 +286,8 @@ class Policy:
             value = cast("object", getattr(self, name))
             if value is not None and not isinstance(value, Limit):
                 raise bad_parameter("Policy", name, "a Limit or None", value)
+        if not isinstance(cast("object", self.earlier), str | None):
+            raise bad_parameter("Policy", "earlier", "the name of a folder, or None", self.earlier)
         if self.warnings not in ("pass", "review", "fail"):
             raise bad_parameter("Policy", "warnings", "'pass', 'review' or 'fail'", self.warnings)
 
@@ -333,7 +342,9 @@ SECTIONS: Mapping[str, tuple[Param, ...]] = {
         *(_FIELDS[name] for name in ("methods", "rate", "changed", "never_swapped")),
         replace(_FIELDS["secret_seeds"], default="any"),
     ),
-    "release": tuple(_FIELDS[name] for name in ("never_released", "shuffled", "publish_f", "formats", "warnings")),
+    "release": tuple(
+        _FIELDS[name] for name in ("never_released", "shuffled", "publish_f", "formats", "earlier", "warnings")
+    ),
 }
 """The settings that are known beforehand, by section; [measures] has one per measure."""
 CELL_MEASURES = tuple(param.name for param in SECTIONS["cells"] if isinstance(param, Limits))

@@ -19,18 +19,20 @@ from quadrille.data import Column, Data, Rows
 from quadrille.delta import PlanReport
 from quadrille.errors import InputError, ParameterError
 from quadrille.io import file_bytes
-from quadrille.io.atomic import check_free, new_folder, private_folder, write_file
+from quadrille.io.atomic import INSECURE_NOTE, NOTE, check_free, new_folder, private_folder, write_file
 from quadrille.io.formats import RELEASED
 from quadrille.io.results import as_json
 from quadrille.measure import beside_the_n_rule
 from quadrille.params import one_of
 from quadrille.plan import Details, Plan
+from quadrille.randomness import Stream, fresh_seed, is_secret
 from quadrille.recipe import Recipe, random_order
 from quadrille.release.dossier import Record, dossier, methods_note
+from quadrille.release.earlier import Again, Earlier, check_apart, earlier_releases, released_again
 from quadrille.release.judge import Case, PolicyError, Verdict, judge, scored
 from quadrille.release.note import Published, published
 from quadrille.release.policy import VARIABLE, Asked, Policy, asked_policies
-from quadrille.release.warnings import GuessableSeedWarning, ReleaseWarning, release_warnings
+from quadrille.release.warnings import GuessableSeedWarning, ReleasedBeforeWarning, ReleaseWarning, release_warnings
 from quadrille.score.evaluator import Scores, score
 
 __all__ = [
@@ -39,6 +41,7 @@ __all__ = [
     "PolicyError",
     "Release",
     "ReleaseWarning",
+    "ReleasedBeforeWarning",
     "check_policy",
     "default_measures",
     "release",
@@ -82,6 +85,8 @@ class Release:
     """What the policies say, line by line, where one was given or the machine names one."""
     left_out: tuple[str, ...] = ()
     """The columns with the role id: identifiers, declared or recognised, that are not in the public file."""
+    again: Again | None = None
+    """What earlier releases of the same data add, where such were found."""
 
     @property
     def public(self) -> Path:
@@ -104,6 +109,7 @@ class Release:
             "not_held": list(self.not_held),
             "left_out": list(self.left_out),
             "policy": None if self.verdict is None else self.verdict.as_dict(),
+            "earlier": None if self.again is None else self.again.as_dict(),
         }
 
 
@@ -127,6 +133,8 @@ def release(
     publish_f: bool = False,
     overwrite: bool = False,
     policy: Policy | str | Path | None = None,
+    after: str | Path | Sequence[str | Path] = (),
+    insecure: bool = False,
 ) -> Release:
     """Swap, score and write `out/public/` and `out/confidential/`; both appear whole or not at all.
 
@@ -137,11 +145,16 @@ def release(
     measures : which scores to keep in the confidential folder.
     format : of the public file: "csv", "parquet", "sav" (SPSS), "dta" (Stata) or "xpt" (SAS transport). Columns with
         the role id are left out. What the format cannot hold is refused, or listed in the methods note.
-    shuffle : put the public rows in random order, so that they cannot be matched by position.
+    shuffle : put the public rows in random order, so that they cannot be matched by position. The order is drawn afresh
+        from the operating system, whatever the seed is; `confidential/order.parquet` keeps it.
     publish_f : tell users in the methods note by which factor f, and for which variables, they can correct tables.
     overwrite : replace an earlier release; a folder that holds anything else is never replaced.
     policy : the agency's policy, or the path of its TOML file; a release that fails it is refused. See `check_policy`.
         The policy that the variable QUADRILLE_POLICY names is checked as well, whatever is given here.
+    after : folders of earlier releases. Where one is of the same data, the release repeats its plan, or a
+        `ReleasedBeforeWarning` says what both together tell. A policy can name a folder that is always looked through.
+    insecure : let a recipe with a number as seed pass, for tests and papers. Whoever guesses the number can draw the
+        plan again; so the dossier says it, and the methods note is called `methods.INSECURE.md`.
 
     Example
     -------
@@ -154,13 +167,22 @@ def release(
     one_of("release", "format", format, RELEASED)
     folder = Path(out)
     check_free(folder, overwrite=overwrite, holds=_FOLDERS)
+    guessable = not is_secret(recipe.parameters()["seed"])
+    if guessable and not insecure:
+        raise ParameterError(
+            "The seed is a number that can be guessed, and with it the release can be undone. Leave the seed out, so "
+            "that it is drawn from the operating system; for tests and papers alone, allow it with insecure=True."
+        )
     asked = asked_policies("release", policy)
-    draft, factor = _draft(data, recipe, measures, asked, format=format, shuffle=shuffle, publish_f=publish_f)
+    known = earlier_releases("release", after, asked)
+    check_apart(folder, known)
+    draft, factor = _draft(data, recipe, measures, asked, known, format=format, shuffle=shuffle, publish_f=publish_f)
     if draft.verdict is not None and draft.verdict.outcome == "fail":
         raise PolicyError(draft.verdict)
     stays = data.weight not in draft.plan.columns
-    note = methods_note(draft.public, shuffled=shuffle, published=factor, weight_stays=stays)
-    outside, not_held = _public_files(draft.public, format, note)
+    name = INSECURE_NOTE if guessable else NOTE
+    note = methods_note(draft.public, shuffled=shuffle, published=factor, weight_stays=stays, name=name)
+    outside, not_held = _public_files(draft.public, format, note, name)
     record = replace(
         draft,
         alternatives=_alternative_scores(data, draft.plan, draft.scores),
@@ -174,7 +196,9 @@ def release(
     files = [folder / "public" / name for name in outside] + [folder / "confidential" / name for name in inside]
     left_out = tuple(variable.name for variable in data.codebook if variable.role == "id")
     texts = tuple(map(str, record.warnings))
-    return Release(folder, tuple(files), record.scores, record.account, texts, not_held, record.verdict, left_out)
+    return Release(
+        *(folder, tuple(files), record.scores, record.account, texts, not_held, record.verdict, left_out, record.again)
+    )
 
 
 def check_policy(
@@ -185,6 +209,7 @@ def check_policy(
     format: str = "csv",
     shuffle: bool = True,
     publish_f: bool = False,
+    after: str | Path | Sequence[str | Path] = (),
 ) -> Verdict:
     """Say line by line what a policy says to a release, without writing anything.
 
@@ -205,7 +230,8 @@ def check_policy(
     asked = asked_policies("check_policy", policy)
     if not asked:
         raise ParameterError(f"Name a policy: check_policy(data, recipe, policy), or by the variable {VARIABLE}.")
-    draft, _ = _draft(data, recipe, (), asked, format=format, shuffle=shuffle, publish_f=publish_f)
+    known = earlier_releases("check_policy", after, asked)
+    draft, _ = _draft(data, recipe, (), asked, known, format=format, shuffle=shuffle, publish_f=publish_f)
     assert draft.verdict is not None
     return draft.verdict
 
@@ -215,6 +241,7 @@ def _draft(
     recipe: Recipe,
     measures: Sequence[str],
     asked: Sequence[Asked],
+    known: Sequence[Earlier],
     *,
     format: str,
     shuffle: bool,
@@ -229,19 +256,22 @@ def _draft(
         )
     wanted = beside_the_n_rule(default_measures(data) if measures is DEFAULT else measures)
     scores, cannot = scored(data, plan, wanted, asked)
-    public = _public(
-        plan.apply(data),
-        random_order(data.n, recipe.stream().sub("public order")) if shuffle else None,
-        recipe.steering_columns,
-    )
+    order = fresh_order(data.n) if shuffle else None
+    public = _public(plan.apply(data), order, recipe.steering_columns)
     factor = published(recipe, plan, data, public) if publish_f else None
-    account, given, verdict = plan.report(data), release_warnings(public, recipe, data, plan), None
+    again = released_again(data, plan, known)
+    account, given, verdict = plan.report(data), release_warnings(public, recipe, data, plan, again), None
     if asked:
         texts, columns = tuple(map(str, given)), public.columns
-        case = Case(data, recipe, plan, account, scores, cannot, columns, format, shuffle, publish_f, texts)
+        case = Case(data, recipe, plan, account, scores, cannot, columns, format, shuffle, publish_f, texts, again)
         verdict = judge(asked, case)
         given += _to_review(verdict)
-    return Record(data, public, recipe, plan, account, scores, tuple(given), shuffle, verdict), factor
+    return Record(data, public, recipe, plan, account, scores, tuple(given), order, verdict, again), factor
+
+
+def fresh_order(n: int) -> Rows:
+    """Return the rows in random order, from the operating system: a seed that leaks tells nothing about it."""
+    return random_order(n, Stream.of(fresh_seed(), "public order"))
 
 
 def _to_review(verdict: Verdict) -> list[ReleaseWarning]:
@@ -281,13 +311,13 @@ def _ordered(column: Column, order: Rows | None) -> Rows:
     return column.values if order is None else column.values[order]
 
 
-def _public_files(public: Data, format: str, note: str) -> tuple[Files, tuple[str, ...]]:
+def _public_files(public: Data, format: str, note: str, note_name: str) -> tuple[Files, tuple[str, ...]]:
     """Return the public files, and line by line what the format does not hold; the note says so too."""
     name = f"data.{format}"
     contents, not_held = file_bytes(public, name)
     if not_held:
         note = note.rstrip("\n") + "\n" + _NOT_HELD.format(name=name, lines="\n".join(f"- {each}" for each in not_held))
-    files = {name: contents, "codebook.toml": public.codebook.to_toml().encode(), "methods.md": note.encode()}
+    files = {name: contents, "codebook.toml": public.codebook.to_toml().encode(), note_name: note.encode()}
     return files, not_held
 
 
@@ -308,6 +338,7 @@ def _confidential_files(record: Record) -> Files:
     return {
         "recipe.json": (record.recipe.to_json() + "\n").encode(),
         "plan.parquet": _plan_bytes(plan),
+        **({} if record.order is None else {"order.parquet": _parquet({"row": record.order})}),
         "account.json": _json({**record.account.as_dict(), "moves": moves}),
         "scores.json": _json(record.scores.as_dict()),
         "hashes.json": _json(hashes),

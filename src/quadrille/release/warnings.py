@@ -8,6 +8,7 @@ from quadrille.io.frames.identifiers import can_be_rounded, suspicion
 from quadrille.plan import Plan
 from quadrille.randomness import is_secret
 from quadrille.recipe import Recipe
+from quadrille.release.earlier import Again
 
 
 class ReleaseWarning(UserWarning):
@@ -18,8 +19,14 @@ class GuessableSeedWarning(ReleaseWarning):
     """The seed is a number: whoever guesses it can undo the release."""
 
 
-def release_warnings(public: Data, recipe: Recipe, data: Data, plan: Plan) -> list[ReleaseWarning]:
-    """Return what to warn of: a seed that can be guessed, targets left alone, columns and weights that give away."""
+class ReleasedBeforeWarning(ReleaseWarning):
+    """The data were released before by another plan: both files together tell more than each."""
+
+
+def release_warnings(
+    public: Data, recipe: Recipe, data: Data, plan: Plan, again: Again | None = None
+) -> list[ReleaseWarning]:
+    """Return what to warn of: a guessable seed, earlier releases, targets left alone, columns that give away."""
     found: list[ReleaseWarning] = []
     if not is_secret(recipe.parameters()["seed"]):
         found.append(
@@ -28,6 +35,8 @@ def release_warnings(public: Data, recipe: Recipe, data: Data, plan: Plan) -> li
                 "Leave the seed out, so that it is drawn from the operating system."
             )
         )
+    if again is not None and again.repeats is None:
+        found.append(ReleasedBeforeWarning(again.text()))
     alone = plan.details.rows.get("without partner", ()) if plan.details else ()
     if len(alone):
         stand = (

@@ -25,9 +25,9 @@ By = str | Sequence[str]
 NONE_BEFORE = "no record, or no weight, before"
 NONE_AFTER = "no record, or no weight, after"
 NEITHER = "no weight before or after"
-OF_TABLES = frozenset({"table", "pair", "participation", "moved", "margins"})
+OF_TABLES = frozenset({"table", "pair", "participation", "arrival", "target", "moved", "margins"})
 """The layouts of measures that are computed from tables, which can be taken apart."""
-AS_ONE = frozenset({"table", "participation", "moved"})
+AS_ONE = frozenset({"table", "participation", "arrival", "target", "moved"})
 """Those of them that are computed from one table of any number of variables."""
 
 
@@ -136,8 +136,9 @@ def check_call(call: Address, kind: Measure, levels: Mapping[str, Level]) -> Non
             "by=, or for one area with where=."
         )
     for text, level in levels.items():
+        target = [unquoted(value) for name, value in call.options if name == "target" and unquoted(value) in level]
         both = [name for name in call.margin or () if name in level]
-        if both and (len(both) == len(call.margin or ()) or kind.layout not in AS_ONE):
+        if target or (both and (len(both) == len(call.margin or ()) or kind.layout not in AS_ONE)):
             raise InputError(
                 f"by={text!r} is what the measure {call.text!r} is about. Name variables that are not the area itself."
             )

@@ -21,7 +21,7 @@ from quadrille.plan import Plan
 from quadrille.score.by_area import By, Count, Split, Splitter, check_call, levels_of, needed, usual_measures
 from quadrille.score.matching import changed_columns, matched
 from quadrille.score.scores import Scores, detail_rows
-from quadrille.summary import Change, Counted, Participation, Statistic, Summary, Table, Tally
+from quadrille.summary import Change, Counted, Marked, Statistic, Summary, Table, Tally
 
 if TYPE_CHECKING:
     import polars as pl
@@ -159,7 +159,7 @@ class Evaluator:
 
         def count(summary: Counted) -> tuple[Tally, Change]:
             before = summary.of(mine)
-            return before, before.against(summary.of(theirs, None, mask))
+            return before, before.against(summary.of(theirs, mine, mask))
 
         return self._split(wanted, count, reasons)
 
@@ -327,7 +327,7 @@ def _is_mask(mask: ArrayLike | None, *lengths: int) -> bool:
 def _fuse(data: Data, summaries: Sequence[Summary]) -> dict[Cross, Fused]:
     """Fuse as many variables as fit a dense cross, those of the largest tables first."""
     chosen: tuple[str, ...] = ()
-    tables = {summary for summary in summaries if isinstance(summary, Table | Participation)}
+    tables = {summary for summary in summaries if isinstance(summary, Table | Marked)}
     for table in sorted(tables, key=lambda table: (-len(table.needs), table.needs)):
         union = tuple(dict.fromkeys(chosen + table.needs))
         if Cross.of(data, union).possible <= DENSE_LIMIT:

@@ -49,7 +49,7 @@ class CandidateCheck:
             self._compare_steering(candidate.steering_columns)
         for name, listed in columns:
             if (name, listed) not in self._seen:
-                require_columns(self._data, listed, f"'{name}' of {method.__name__}")
+                require_columns(self._data, listed, f"'{name}' of {method.method_name}")
                 self._seen.add((name, listed))
         for parameters in moved if self._following else ():
             self._compare(method.moved(parameters))

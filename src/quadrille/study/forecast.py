@@ -83,7 +83,7 @@ def _predicted(
     rows: list[PredictedDesign] = []
     for design in (design for design in designs if design in made):
         recipe, found = recipes[design], made[design].found
-        name = (f"{type(recipe).__name__}, " if several else "") + named(recipe)
+        name = (f"{recipe.method_name}, " if several else "") + named(recipe)
         reasons = dict.fromkeys(one.reason for one in found.values() if one.value is None)
         values = {address: one.value for address, one in found.items()}
         basis: dict[str, str | None] = {address: one.basis for address, one in found.items()}

@@ -57,7 +57,7 @@ class Grid:
     def identity(self) -> str:
         """Return what tells this grid from others, without its secret seeds."""
         seeds = len(self.seeds) if self.secret else self.seeds
-        document = {"method": self.method.__name__, "axes": self.axes, "seeds": seeds}
+        document = {"method": self.method.method_name, "axes": self.axes, "seeds": seeds}
         return json.dumps(document, sort_keys=True, ensure_ascii=False)
 
     def columns(self) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -81,7 +81,7 @@ def grid(method: type[Recipe], /, *, seeds: int | None = None, seed: object = No
     >>> len(qd.grid(qd.RandomSwap, swap=[["Edu"], ["Race", "Sex"]], pairs=[244, 488], seeds=10))
     40
     """
-    owner = f"grid({method.__name__})"
+    owner = f"grid({method.method_name})"
     params = method.params()
     for name in parameters:
         if name not in params:

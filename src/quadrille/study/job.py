@@ -118,7 +118,7 @@ class GridTable:
         if not isinstance(values.get("curve", False), bool):
             self.table.demand("true or false", values["curve"], "curve")
         if self.curved and not issubclass(self.method, DesignedSwap):
-            self.table.refuse(f"{self.method.__name__} has no curve; DesignedSwap has one.", "curve")
+            self.table.refuse(f"{self.method.method_name} has no curve; DesignedSwap has one.", "curve")
         if self._word and (self._word not in SETS or self.curved):
             words = ", ".join(f'"{word}"' for word in SETS)
             several = "" if self.curved else f", a list of such lists, or one of the words {words}"
@@ -137,7 +137,7 @@ class GridTable:
             for spot in spots:
                 if spot.value is not param.default or not param.optional:
                     try:
-                        param.check(self.method.__name__, param.name, spot.value)
+                        param.check(self.method.method_name, param.name, spot.value)
                     except ParameterError as error:
                         self.table.demand(error.must or str(error), spot.value, key, spot.at)
 

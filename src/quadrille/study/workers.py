@@ -15,13 +15,13 @@ import numpy as np
 from quadrille import kernels
 from quadrille.data import Codes, Cross, Data
 from quadrille.errors import InfeasibleError, QuadrilleError
-from quadrille.measure import measure_of
-from quadrille.measure.base import Address
+from quadrille.measure import attack, measure_of
+from quadrille.measure.base import Address, Measure
 from quadrille.randomness import Stream
 from quadrille.recipe import Exchange, Prepared, Recipe
 from quadrille.score.evaluator import Evaluator
 from quadrille.study.store import DONE, FAILED, INFEASIBLE, Pending, Result, seed_of
-from quadrille.summary import Table
+from quadrille.summary import Table, Tally
 
 _CODES = {
     "hellinger": kernels.HELLINGER,
@@ -30,6 +30,10 @@ _CODES = {
     "small_cells": kernels.SMALL_CELLS,
     "exposed": kernels.EXPOSED,
     "confidence": kernels.CONFIDENCE,
+    "linked": kernels.LINKED,
+    "linked_small": kernels.LINKED,
+    "attributed": kernels.ATTRIBUTED,
+    "attributed_unique": kernels.ATTRIBUTED_UNIQUE,
 }
 PACKAGE = __name__.partition(".")[0]
 _SMALL = (kernels.SMALL_CELLS, kernels.EXPOSED, kernels.CONFIDENCE)
@@ -38,19 +42,21 @@ _SMALL = (kernels.SMALL_CELLS, kernels.EXPOSED, kernels.CONFIDENCE)
 class FusedScorer:
     """The full table of the key variables before, ready for any exchange of random pairs."""
 
-    def __init__(self, data: Data, measures: Sequence[tuple[int, int]]) -> None:
+    def __init__(self, data: Data, measures: Sequence[Measure]) -> None:
         self._cross = Cross.of(data, data.keys)
         self._cells = self._cross.cells(data).astype(np.int32)
-        count = Table(data.keys).of(data).count
-        small = [float(count[count < n].sum()) if code in _SMALL else 0.0 for code, n in measures]
-        cells = np.zeros((self._cross.possible, 4), dtype=np.int32)
-        cells[:, 0] = count
+        before = Table(data.keys).of(data)
+        starts = [_start(kind, before) for kind in measures]
+        cells = np.zeros((self._cross.possible, 5), dtype=np.int32)
+        cells[:, 0] = before.count
         self._table = kernels.FullTable(
             cells=cells,
             total=float(data.n),
             roots=np.sqrt(np.arange(data.n + 1)),
-            measures=np.array(measures, dtype=np.int64).T.copy(),
-            start=np.array(small),
+            axes=np.array([self._cross.strides, self._cross.sizes], dtype=np.int64).T.copy(),
+            measures=np.array([_coded(kind, data) for kind in measures], dtype=np.int64).T.copy(),
+            start=np.array([start for start, _ in starts]),
+            persons=np.array([persons for _, persons in starts]),
         )
         self._words = 0  # what the last draw of this exchange needed
         self._latest: tuple[Exchange, Codes, Codes, Codes] | None = None
@@ -63,7 +69,8 @@ class FusedScorer:
         if plain or data.weight is not None or not Cross.of(data, data.keys).dense:
             return None
         kinds = [measure_of(address).with_options(call) for address, call in zip(measures, calls, strict=True)]
-        return cls(data, [(_CODES[kind.name], kind.options.get("n", 0)) for kind in kinds])
+        targets = {target for kind in kinds if (target := kind.options.get("target")) is not None}
+        return cls(data, kinds) if targets <= set(data.keys) else None
 
     def run(self, exchange: Exchange, stream: Stream) -> tuple[float, ...] | None:
         """Draw and score one candidate; None when that needs a plan."""
@@ -85,6 +92,22 @@ class FusedScorer:
             log = np.zeros(2 * exchange.pairs + 2, dtype=np.int64)
             self._latest = exchange, log, self._cross.part(exchange.columns), self._cells[exchange.pool.order]
         return self._latest[1:]
+
+
+def _coded(kind: Measure, data: Data) -> tuple[int, int, int, int]:
+    """Return the code of a measure, its n, and which of the key variables are its targets, from and to."""
+    n = data.n + 1 if kind.name == "linked" else kind.options.get("n", 0)
+    target = kind.options.get("target")
+    first, end = (0, len(data.keys)) if target is None else (data.keys.index(target), data.keys.index(target) + 1)
+    return _CODES[kind.name], n, first, end
+
+
+def _start(kind: Measure, before: Tally) -> tuple[float, float]:
+    """Return the sum of a measure over the file before, and the number of persons, or cases, that it is about."""
+    if kind.layout in ("arrival", "target"):
+        return attack.at_start(kind, before)
+    small = before.count[before.count < kind.options["n"]].sum() if _CODES[kind.name] in _SMALL else 0
+    return float(small), float(before.records)
 
 
 Task = TypeVar("Task")
@@ -200,7 +223,7 @@ def own_methods(designs: Iterable[str]) -> tuple[type[Recipe], ...]:
     """Return the methods of some designs that are not of this package: a worker knows them when it receives them."""
     texts = list(designs)
     outside = [method for method in Recipe.methods.values() if method.__module__.split(".")[0] != PACKAGE]
-    return tuple(method for method in outside if any(f'"{method.__name__}"' in text for text in texts))
+    return tuple(method for method in outside if any(f'"{method.method_name}"' in text for text in texts))
 
 
 def begin(parent: int, data: Data, measures: Sequence[str], _own: tuple[type[Recipe], ...]) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from math import comb
-from typing import cast
+from typing import Any, cast
 
 from quadrille.errors import ParameterError, bad_parameter, unknown_name
 from quadrille.expressions import split_outside_quotes, unquoted
+from quadrille.params import Param, split_names
 
 Keep = str | int | Sequence[str | int | Sequence[str]]
 """What may be kept: "2-way", 2, "Age*Edu*Sex", "logit(Salary)", or a list of these."""
@@ -22,14 +24,44 @@ _LOGIT = re.compile(r"logit\s*\((.*)\)", re.DOTALL)
 _MUST = 'like "2-way", 2, "A*B*C", "logit(Y)", or a list of these'
 
 
+@dataclass(frozen=True)
+class Kept(Param):
+    """The tables that stay as they are to the last record."""
+
+    kind = "kept tables"
+    metavar = "TABLES"
+    repeated = True
+    example = '["1-way", "2-way"]'
+
+    def check(self, owner: str, parameter: str, value: object) -> object:
+        """Return a word, or a tuple of several."""
+        made = tuple(_word(each, owner, parameter) for each in _listed(value, owner, parameter))
+        return made[0] if len(made) == 1 else made
+
+    def columns(self, value: object) -> tuple[str, ...]:
+        return tuple(sorted(named_variables(cast("Keep", value))))
+
+    def read(self, given: Any) -> object:
+        return split_names(given)
+
+    def shape(self) -> dict[str, object]:
+        one = {"anyOf": [{"type": "string", "minLength": 1}, {"type": "integer", "minimum": 1}]}
+        return {"anyOf": [*one["anyOf"], {"type": "array", "items": one, "minItems": 1}]}
+
+
+def _word(value: object, owner: str, parameter: str) -> str:
+    """Return one thing to keep as a text."""
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 1:
+        return f"{value}-way"
+    if isinstance(value, list | tuple) and value and all(isinstance(each, str) for each in cast("list[object]", value)):
+        return "*".join(cast("list[str]", value))
+    if isinstance(value, str) and value.strip():
+        return value.strip()
+    raise bad_parameter(owner, parameter, _MUST, value)
+
+
 def kept_tables(
-    keep: Keep,
-    variables: Sequence[str],
-    *,
-    fixed: Iterable[str] = (),
-    together: Sequence[Sequence[str]] = (),
-    owner: str = "DesignedSwap",
-    name: str = "keep",
+    keep: Keep, variables: Sequence[str], *, fixed: Iterable[str] = (), owner: str = "DesignedSwap", name: str = "keep"
 ) -> tuple[Names, ...]:
     """Return the largest tables that are kept; whatever is a part of one of them is kept with it.
 
@@ -43,7 +75,6 @@ def kept_tables(
         of the others and the tables of Y by each of them; or a list of such.
     variables : those of the table.
     fixed : variables that do not move: their joint table is kept too.
-    together : sets that move as one variable: a table with one of them has all of them.
     owner, name : whose parameter it is, for messages.
 
     Example
@@ -57,11 +88,9 @@ def kept_tables(
     (('Age', 'Edu', 'Sex'), ('Age', 'Pay'), ('Edu', 'Pay'), ('Sex', 'Pay'))
     >>> kept_tables("1-way", ["Age", "Edu", "Sex", "Pay"], fixed=["Age", "Sex"])
     (('Age', 'Sex'), ('Edu',), ('Pay',))
-    >>> kept_tables("2-way", ["Age", "Edu", "Sex", "Pay"], together=[["Age", "Sex"]])
-    (('Age', 'Edu', 'Sex'), ('Age', 'Sex', 'Pay'), ('Edu', 'Pay'))
     """
     place = {variable: at for at, variable in enumerate(variables)}
-    ways, named = 1, [frozenset(fixed)]
+    ways, named = 1, [frozenset(place).intersection(fixed)]
     for word in _listed(keep, owner, name):
         read = _read(word, place, owner, name)
         if isinstance(read, int):
@@ -73,23 +102,32 @@ def kept_tables(
             f"The '{name}' parameter of {owner} asks for {comb(len(place), ways):,} tables of {ways} variables, and up "
             f"to {MOST_TABLES:,} can be kept. Name the tables that matter, or ask for fewer variables per table."
         )
-    named += [frozenset(each) for each in combinations(place, ways)] if together else []
-    named = [_whole(each, together).intersection(place) for each in named]
-    large = {each for each in named if len(each) > ways}
-    large = {each for each in large if not any(each < other for other in large)}
-    if len(place) in map(len, large) or ways >= len(place):
+    large = [each for each in set(named) if len(each) > ways and not any(each < other for other in named)]
+    if any(len(each) == len(place) for each in large) or ways >= len(place):
         raise ParameterError(
             f"The '{name}' parameter of {owner} keeps the table of all its variables ({', '.join(place)}), and then "
             "nothing can move. Keep tables of fewer variables."
         )
-    small = (each for each in combinations(place, ways) if not any(other.issuperset(each) for other in large))
+    small = (each for each in combinations(place, ways) if not any(large_one.issuperset(each) for large_one in large))
     tables = [*small, *(tuple(sorted(each, key=place.__getitem__)) for each in large)]
     return tuple(sorted(tables, key=lambda table: [place[variable] for variable in table]))
 
 
-def _whole(table: frozenset[str], together: Sequence[Sequence[str]]) -> frozenset[str]:
-    """Return a table with all that moves with one of its variables."""
-    return table.union(*(each for each in together if not table.isdisjoint(each)))
+def named_variables(keep: Keep) -> frozenset[str]:
+    """Return the variables that `keep` names one by one.
+
+    >>> from quadrille.swap.kept import named_variables
+    >>> sorted(named_variables(["2-way", "Age*Edu", "logit(Pay)"])), sorted(named_variables("2-way"))
+    (['Age', 'Edu', 'Pay'], [])
+    """
+    found: set[str] = set()
+    for word in _listed(keep, "DesignedSwap", "keep"):
+        if isinstance(word, str) and not _WAYS.fullmatch(word.strip()):
+            outcome = _LOGIT.fullmatch(word.strip())
+            found |= {unquoted(outcome[1])} if outcome else set(map(unquoted, split_outside_quotes(word, "*")))
+        elif isinstance(word, list | tuple):
+            found |= {each for each in cast("Sequence[object]", word) if isinstance(each, str)}
+    return frozenset(found)
 
 
 def _listed(keep: object, owner: str, name: str) -> list[object]:

@@ -60,7 +60,7 @@ def levels_of(data: Data, recipe: Recipe) -> Levels:
         return _permuted(data, recipe)
     if isinstance(recipe, RandomSwap):
         return _paired(data, recipe)
-    raise NotPredicted(f"{type(recipe).__name__} has no closed form")
+    raise NotPredicted(f"{recipe.method_name} has no closed form")
 
 
 def _paired(data: Data, recipe: RandomSwap) -> Levels:

@@ -369,7 +369,7 @@ def _published(recipe: Recipe, n: int) -> tuple[Kind, float]:
     """Return the kind and f of a permutation of the whole table."""
     if not isinstance(recipe, PermutationSwap):
         raise ParameterError(
-            f"correct knows PermutationSwap and RandomSwap; {type(recipe).__name__} has no correction in closed form."
+            f"correct knows PermutationSwap and RandomSwap; {recipe.method_name} has no correction in closed form."
         )
     if recipe.kind == "across":
         raise ParameterError('Swaps of kind="across" have no single f: the change depends on both groups.')

@@ -108,7 +108,7 @@ def moments_of(
     if isinstance(recipe, RandomSwap):
         return _random(data, recipe, margin, where)
     raise ParameterError(
-        f"{where} has closed forms for PermutationSwap and RandomSwap. Draw plans of {type(recipe).__name__} instead."
+        f"{where} has closed forms for PermutationSwap and RandomSwap. Draw plans of {recipe.method_name} instead."
     )
 
 

@@ -71,7 +71,9 @@ def _walk(out: Path, seed: int | None, *, as_json: bool) -> None:
     assert seen.knee is not None
     with verdict_shown(as_json=as_json), warnings_told(), show.working("Writing the report and the release"):
         picture, report = _pictures(seen, data, out)
-        made = qd.release(data, seen.knee.recipe, out / "release", measures=MEASURES, overwrite=True)
+        made = qd.release(
+            *(data, seen.knee.recipe, out / "release"), measures=MEASURES, overwrite=True, insecure=seed is not None
+        )
     gained = study.gains(*AXES)
     if as_json:
         document = {

@@ -110,7 +110,7 @@ def _permutation(path: Path, *, of_table: bool) -> PermutationSwap:
     if not isinstance(recipe, PermutationSwap):
         raise ParameterError(
             f"The error is known in closed form for permutation swapping, and the recipe {str(path)!r} is of "
-            f"{type(recipe).__name__}. Keep one with: quadrille swap FILE --method permutation --save-recipe FILE."
+            f"{recipe.method_name}. Keep one with: quadrille swap FILE --method permutation --save-recipe FILE."
         )
     if of_table and isinstance(recipe.rate, str):
         raise ParameterError("A table of counts has no column of class rates: the rate of the recipe must be a number.")

@@ -32,6 +32,7 @@ class PublicFile(TypedDict):
     format: str
     shuffle: bool
     publish_f: bool
+    after: Sequence[Path]
 
 
 def release(
@@ -59,10 +60,18 @@ def release(
         str,
         opt.value("WORD", f"Public file: {', '.join(RELEASED[:-1])} or {RELEASED[-1]}."),
     ] = "csv",
+    after: Annotated[
+        list[Path] | None,
+        opt.value("FOLDER", "An earlier release: warn if it has these data; repeat it to be sure."),
+    ] = None,
     keep_order: Annotated[bool, opt.flag("--keep-order", "Do not shuffle the public rows.", panel=opt.RARELY)] = False,
     publish_f: Annotated[
         bool,
         opt.flag("--publish-f", "Publish how users can correct tables.", panel=opt.RARELY),
+    ] = False,
+    insecure: Annotated[
+        bool,
+        opt.flag("--insecure", "Let a number as seed pass: tests and papers only.", panel=opt.RARELY),
     ] = False,
     readers: opt.Readers = False,
     var_stratum: opt.VarStratum = None,
@@ -78,8 +87,9 @@ def release(
 
     check_readers(readers, var_stratum, var_unit)
     if check:
-        _check_alone({"--out": out, "--readers": readers, "--overwrite": overwrite, "--measures": measures})
-    public: PublicFile = {"format": format, "shuffle": not keep_order, "publish_f": publish_f}
+        written = {"--out": out, "--readers": readers, "--overwrite": overwrite, "--insecure": insecure}
+        _check_alone({**written, "--measures": measures})
+    public: PublicFile = {"format": format, "shuffle": not keep_order, "publish_f": publish_f, "after": after or ()}
     stray = ["recipe"] * (recipe is not None) + ["method"] * (method is not None) + list(design_words(ctx))
     if study is not None and stray:
         raise ParameterError(f"Give --study or --{stray[0]}, not both: a candidate has its recipe.")
@@ -101,7 +111,8 @@ def release(
         if known is not None and not measures:
             wanted = list(dict.fromkeys((*known.measures, *wanted)))
         pages = _reader_pages(data, made, var_stratum, var_unit) if readers else None
-        done = qd.release(data, made, out or "release", measures=wanted, overwrite=overwrite, policy=policy, **public)
+        allowed = {"overwrite": overwrite, "insecure": insecure}
+        done = qd.release(data, made, out or "release", measures=wanted, policy=policy, **allowed, **public)
         if pages is not None:
             from quadrille.report.readers import write_pages
 
@@ -156,6 +167,8 @@ def _show_release(done: Release, steering: Sequence[str]) -> None:
             ("to lock away", f"{done.confidential}/ (it can undo the release)"),
         ]
     )
+    if done.again is not None and done.again.repeats is not None:
+        show.note(f"\n{done.again.text()}")
     for text in left_out(done.left_out, steering):
         show.note(f"\n{text}")
     show.not_held(done.not_held)

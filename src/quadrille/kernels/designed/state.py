@@ -28,78 +28,78 @@ NONE = np.int64(-1)
 EXHAUSTED_LISTED = 64
 """How many buckets found exhausted are listed one by one."""
 
-_Int = Annotated[Any, np.int64]
-_Short = Annotated[Any, np.int32]
+IntField = Annotated[Any, np.int64]
+ShortField = Annotated[Any, np.int32]
 """In arrays of a number per mover and cell, which are the largest; kernels turn what they read into 64 bits."""
-_Float = Annotated[Any, np.float64]
+FloatField = Annotated[Any, np.float64]
 
 
 class Table:
     """A table whose small cells are protected, whose loss counts, or both."""
 
-    protected: _Int
-    loss: _Int
+    protected: IntField
+    loss: IntField
     """Which loss, 0 for none."""
-    importance: _Float
-    total: _Float
+    importance: FloatField
+    total: FloatField
     """Its total weight."""
-    raw_loss: _Float
-    marked_loss: _Float
+    raw_loss: FloatField
+    marked_loss: FloatField
     """The raw loss at the mark to which steps can be undone."""
-    slope: _Float
+    slope: FloatField
     """Price of a small change of the raw loss."""
 
 
 class Cell:
     """A cell of a table: records and weight before the swap, and now."""
 
-    table: _Int
-    before: _Int
-    weight_before: _Float
-    count: _Int
-    weight: _Float
-    bases_from: _Int
-    bases_to: _Int
+    table: IntField
+    before: IntField
+    weight_before: FloatField
+    count: IntField
+    weight: FloatField
+    bases_from: IntField
+    bases_to: IntField
     """Its base cells are those from here to there in `Treatments.bases_of`."""
 
 
 class BaseCell:
     """Records that are alike in all that matters."""
 
-    class_: _Int
-    mean_weight: _Float
-    free: _Int
+    class_: IntField
+    mean_weight: FloatField
+    free: IntField
     """Records that may move and have not."""
 
 
 class BaseLevel:
     """What a base cell is to a mover: its level, and the pattern of its records in the plausibility rules."""
 
-    level: _Short
-    pattern: _Short
+    level: ShortField
+    pattern: ShortField
 
 
 class Place:
     """Where a cell stands among its neighbours in a mover: its level, and which neighbours are its own."""
 
-    level: _Short
-    first: _Short
-    size: _Short
+    level: ShortField
+    first: ShortField
+    size: ShortField
 
 
 class Neighbour:
     """A cell of a neighbourhood, by level."""
 
-    level: _Short
-    cell: _Short
+    level: ShortField
+    cell: ShortField
 
 
 class Totals:
     """What a draw has done so far."""
 
-    exposed: _Int
-    moved: _Int
-    marked_exposed: _Int
+    exposed: IntField
+    moved: IntField
+    marked_exposed: IntField
     """Exposed records at the mark to which steps can be undone."""
 
 
@@ -131,48 +131,48 @@ class Lattice(NamedTuple):
 class Block:
     """The base cells of one class and level of a mover."""
 
-    key: _Int
+    key: IntField
     """(mover * classes + class) * levels + level, ascending."""
-    first: _Int
-    end: _Int
+    first: IntField
+    end: IntField
     """They are those from `first` to `end` in the mover's row of `Fillers.by_block`."""
-    buckets_from: _Int
-    buckets_to: _Int
+    buckets_from: IntField
+    buckets_to: IntField
     """Bucket `buckets_from + k` is for moves from the block to level k."""
 
 
 class Bucket:
     """The moves of one class from one level of a mover to another."""
 
-    length: _Int
+    length: IntField
     """Entries of its heap; CLOSED before it is opened, EXHAUSTED when nothing is left."""
-    heap_at: _Int
-    newest: _Int
+    heap_at: IntField
+    newest: IntField
     """The newest filler in use, -1 for none."""
-    limit: _Float
+    limit: FloatField
     """Dearer entries were left out of its heap."""
 
 
 class Entry:
     """An entry of a heap: a base cell to move from, and the price of that when it was last looked at."""
 
-    base: _Int
-    price: _Float
+    base: IntField
+    price: FloatField
 
 
 class Filler:
     """A filler in use: its base cell, and the next older one of its bucket. Of an unused slot, the next unused one."""
 
-    base: _Int
-    older: _Int
+    base: IntField
+    older: IntField
 
 
 class Stock:
     """How much of the room for heaps and fillers is used, and the buckets found exhausted since the mark."""
 
-    heap_used: _Int
-    unused_slot: _Int
-    exhausted: _Int
+    heap_used: IntField
+    unused_slot: IntField
+    exhausted: IntField
     first_exhausted: Annotated[Any, np.int64, EXHAUSTED_LISTED]
 
 
@@ -198,44 +198,44 @@ class Fillers(NamedTuple):
 class SmallCell:
     """A small cell to be treated, what came of it, and how many moves were made for it."""
 
-    cell: _Int
-    status: _Int
-    made: _Int
+    cell: IntField
+    status: IntField
+    made: IntField
 
 
 class NeededMove:
     """A move made for a small cell: from a base cell to a level of a mover; its own partner, -1 for a filler."""
 
-    mover: _Int
-    base: _Int
-    to: _Int
-    partner: _Int
+    mover: IntField
+    base: IntField
+    to: IntField
+    partner: IntField
 
 
 class Option:
     """A move that could be made, and its price with that of balancing it."""
 
-    mover: _Int
-    base: _Int
-    to: _Int
-    cost: _Float
+    mover: IntField
+    base: IntField
+    to: IntField
+    cost: FloatField
 
 
 class Step:
     """A step that can be undone."""
 
-    what: _Int
-    mover: _Int
-    base: _Int
-    to: _Int
-    bucket: _Int
-    block: _Int
+    what: IntField
+    mover: IntField
+    base: IntField
+    to: IntField
+    bucket: IntField
+    block: IntField
 
 
 class Progress:
     """How many steps were logged since the mark."""
 
-    steps: _Int
+    steps: IntField
 
 
 class Treatments(NamedTuple):

@@ -1,13 +1,13 @@
-"""Designed swapping: pairs chosen so that the small cells of a table are hidden at the least loss."""
+"""Designed swapping: small cells of a table are hidden, and the tables that matter stay as they are."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from quadrille.data import Data
-from quadrille.errors import OverlapError, ParameterError
+from quadrille.errors import ParameterError, bad_parameter
 from quadrille.params import (
     NOT_INFINITE,
     SEED,
@@ -24,9 +24,12 @@ from quadrille.params import (
 )
 from quadrille.randomness import Seed
 from quadrille.recipe import Prepared, Recipe
-from quadrille.swap.designed.draw import DesignedDraw
-from quadrille.swap.designed.problem import problem_of
+from quadrille.swap.designed.lattice import cube_problem
+from quadrille.swap.designed.pairs import DesignedPairs
+from quadrille.swap.designed.search import CubeDraw
+from quadrille.swap.kept import Keep, Kept
 
+_MOST_EFFORT = 1000
 SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
 
@@ -43,84 +46,72 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class DesignedSwap(Recipe):
-    """Hide the small cells of a table: let records come in until they are no longer small, or let theirs leave.
+class DesignedSwap(DesignedPairs):
+    """Hide the small cells of a table at the least loss, and keep other tables exactly as they are.
 
-    Each pair exchanges one variable, or one set of `together`. A small cell gets a record from a neighbouring cell that
-    differs in that variable only; its partner moves the other way between cells that are large. No other cell becomes
-    small. Moves are chosen by what they cost in `loss`; then cells are treated anew while that lowers the loss.
+    Small cells are filled until they are no longer small, or emptied, by moves that cannot change a kept table: by
+    default no table of two variables, to the last record. A search finds moves that cost little in `loss`; then each
+    variable is permuted among the fewest records that can make the new table.
 
     Example
     -------
     >>> import quadrille as qd
     >>> data = qd.datasets.cps8d()
     >>> plan = qd.DesignedSwap(seed=7).plan(data)
-    >>> scores = qd.score(data, plan, ["exposed", "hellinger"])
-    >>> scores["exposed"] < 0.001, scores["hellinger"] < 0.049
-    (True, True)
+    >>> scores = qd.score(data, plan, ["exposed", "hellinger", "hellinger(2-way)"])
+    >>> scores["exposed"] < 0.0002, scores["hellinger"] < 0.06, scores["hellinger(2-way)"]
+    (True, True, 0.0)
     """
 
-    swap: Annotated[
-        Sequence[str],
-        Columns("variables that may move", otherwise="those of the protected tables", moves=True),
-    ] = ()
+    version: ClassVar[int] = 2
+
     _: KW_ONLY
-    tables: Annotated[
-        Sequence[Sequence[str]],
-        ColumnSets("tables whose small cells are protected", otherwise="one, of the key variables", moves=True),
-    ] = ()
-    n: Annotated[int, Count("cells of 1 to n - 1 records are small", least=2, unit="records")] = 3
-    share: Annotated[float, Share("share of the small cells to treat", unit="share of the small cells")] = 1.0
-    choose: Annotated[
-        Literal["random", "cheapest"],
-        Word("which ones: random or cheapest. Random: an intruder cannot tell; cheapest: closest to the bound"),
-    ] = "random"
+    keep: Annotated[
+        Keep,
+        Kept(
+            'tables that stay exact: "1-way", "2-way", "3-way", a table such as "Age*Edu*Sex", "logit(Y)" for what a '
+            "logistic regression of Y needs, or several of these"
+        ),
+    ] = "2-way"
     treatment: Annotated[
-        Literal["cheaper", "camouflage", "empty", "either"],
-        Word(
-            "cheaper, either, camouflage or empty. Cheaper: camouflage, or empty a cell where that costs less, and "
-            "leave one that cannot be camouflaged; either: empty such a cell where that can be done; camouflage, "
-            "empty: only that"
-        ),
-    ] = "cheaper"
-    loss: Annotated[
-        str | Mapping[str, float],
-        Losses(
-            'what to keep low, as in "hellinger=1,hellinger(Age*Sex)=5". A loss of a table, such as "hellinger", '
-            '"total_variation(Age*Sex)" or "chi_square", or several with their weights',
-            option="keep-low",
-        ),
-    ] = field(default="hellinger", hash=False)
-    spread: Annotated[
+        Literal["either", "camouflage", "empty"],
+        Word("either, camouflage or empty: whether small cells are filled up, emptied, or what costs less"),
+    ] = "either"
+    coin: Annotated[
         float,
         Share(
-            "how much dearer than the cheapest a way may be; one of these is drawn, with 0 always the cheapest",
+            "chance of a cell of one record to be left as it is or displaced to an empty cell, by a fair coin: then "
+            "nobody can tell whether a record that stands alone is genuine",
             within="[0, 1]",
             must="a number from 0 to 1",
-            unit="share of the cost",
+            unit="chance",
         ),
-    ] = 0.1
-    price: Annotated[
-        float | None,
-        Number(
-            "treat where loss + price * exposed falls; Hellinger distances are squared in it",
-            must=NOT_INFINITE,
-            otherwise="at any cost",
-        ),
-    ] = None
-    improve: Annotated[bool, Flag("treat cells anew; round by round, while that lowers the loss")] = True
-    together: Annotated[Sequence[Sequence[str]], ColumnSets("sets of swap variables that move as one: Age*MS")] = ()
-    same: Annotated[Sequence[str], Columns("columns that must agree within a pair; never swap variables")] = ()
-    different: Annotated[Sequence[str], Columns("columns that must differ within a pair; never swap variables")] = ()
-    never: Annotated[
-        str | None, ColumnName("column that is true for records that must not be touched", steers=True)
-    ] = None
-    rules: Annotated[
+    ] = 0.0
+    sensitive: Annotated[
         Sequence[str],
-        RuleList('no pair may make a record meet it: "Age<16 & MS=Widowed"', option="rule"),
+        Columns("variables that an intruder wants to know: left out of the protected table and of the loss"),
     ] = ()
-    max_pairs: Annotated[int | None, Count("most pairs", unit="pairs")] = None
-    seed: Annotated[Seed, SEED] = field(default=None, repr=False)
+    fit: Annotated[
+        Sequence[str],
+        Columns("other columns of the public file: records are moved whose values in these fit their new place"),
+    ] = ()
+    new_cells: Annotated[bool, Flag("let records come to combinations that nobody has, for files with many of them")] = (
+        False
+    )
+    effort: Annotated[
+        float,
+        Number("how long to look for a better way, 1 being a few seconds", must="a number above 0, up to 1000"),
+    ] = 1.0
+
+    @property
+    def makes_cells(self) -> bool:
+        """Whether combinations that nobody has can arise."""
+        return self.new_cells or self.coin > 0
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Columns that are in no table unless it names them."""
+        return (*self.steering_columns, *self.sensitive)
 
     @classmethod
     def curve(
@@ -171,31 +162,27 @@ class DesignedSwap(Recipe):
         swept = None if prices is None else tuple(prices)
         return Curve(tuple(shares), swept, ways, seeds, seed, {name: known[name] for name in common})
 
-    @classmethod
-    def moved(cls, parameters: Mapping[str, object]) -> frozenset[str]:
-        """Return the swap variables, or those of the tables."""
-        return super().moved({"swap": parameters.get("swap", ())}) or super().moved(parameters)
-
     def prepare(self, data: Data) -> Prepared:
-        """Tabulate the file and find out which cells neighbour which."""
-        problem, never = problem_of(self, data)
-        return Prepared(DesignedDraw(self, data, problem, never).draw)
+        """Tabulate the file."""
+        if self.different:
+            return super().prepare(data)
+        return Prepared(CubeDraw(self, data, cube_problem(self, data)).draw)
 
     def check(self) -> None:
-        """Refuse columns with two parts."""
-        part: dict[str, str] = {}
-        lists = {"swap": self.swap, "same": self.same, "different": self.different, "never": self.steering_columns}
-        for parameter, columns in lists.items():
-            for name in columns:
-                if name in part:
-                    raise OverlapError(
-                        f"Column {name!r} is in both '{part[name]}' and '{parameter}' of DesignedSwap. "
-                        "A column can be swapped, kept the same, kept different or say who takes no part: one of these."
-                    )
-                part[name] = parameter
-        grouped = [name for group in self.together for name in group]
-        if len(set(grouped)) != len(grouped):
-            raise ParameterError("A column is in two sets of 'together' of DesignedSwap. Name it in one.")
-        for name in grouped if self.swap else ():
-            if name not in self.swap:
-                raise ParameterError(f"'together' of DesignedSwap names {name!r}, which is not a swap variable.")
+        """Refuse what does not go together."""
+        super().check()
+        if not 0 < self.effort <= _MOST_EFFORT:
+            raise bad_parameter(self.method_name, "effort", "a number above 0, up to 1000", self.effort)
+        if self.different and (self.keep != "1-way" or self.coin or self.new_cells):
+            raise ParameterError(
+                "'different' of DesignedSwap is about pairs of records, and exact tables are made by permutations. "
+                'Use it with keep="1-way", without \'coin\' and \'new_cells\', or leave it out.'
+            )
+        if self.coin and len(self.tables) > 1:
+            raise ParameterError("'coin' of DesignedSwap works on one protected table. Name one, or leave 'coin' out.")
+        for name in self.sensitive:
+            if any(name in columns for columns in (self.swap, *self.tables)):
+                raise ParameterError(
+                    f"{name!r} is in 'sensitive' of DesignedSwap, which is left out of the protected tables, and in "
+                    "'swap' or 'tables'. Name it in one of them."
+                )

@@ -32,7 +32,7 @@ from quadrille.swap.designed.problem import DesignedProblem
 from quadrille.swap.groups import Ints, sorted_by
 
 if TYPE_CHECKING:
-    from quadrille.swap.designed import DesignedSwap
+    from quadrille.swap.designed.pairs import DesignedPairs
 
 
 SPOILT = BUDGET + 1
@@ -66,8 +66,8 @@ def facts(problem: DesignedProblem, drawn: Drawn) -> dict[str, object]:
         "left": {reason: int(status[code]) for code, reason in REASONS.items() if status[code]},
         "exposed_before": int(f[f < n].sum()),
         "exposed_after": int(np.minimum(f, g)[(g > 0) & (g < n)].sum()),
-        "by_size": [_of_size(f, g, size, n) for size in range(1, n)],
-        "just_large": [_just_large(f, g, size) for size in range(n, n + _NEAR)],
+        "by_size": [of_size(f, g, size, n) for size in range(1, n)],
+        "just_large": [just_large(f, g, size) for size in range(n, n + _NEAR)],
         "design_loss": float(kernels.loss_now(drawn.state.lattice)),
         "rounds": drawn.rounds,
         **carried_fact(carried),
@@ -90,7 +90,7 @@ def _counts(drawn: Drawn) -> tuple[Ints, Ints]:
     return protected["before"], protected["count"]
 
 
-def _of_size(f: Ints, g: Ints, size: int, n: int) -> dict[str, object]:
+def of_size(f: Ints, g: Ints, size: int, n: int) -> dict[str, object]:
     """Tell what became of the cells that held so many records."""
     held, after = f == size, g[f == size]
     small = (after > 0) & (after < n)
@@ -104,7 +104,7 @@ def _of_size(f: Ints, g: Ints, size: int, n: int) -> dict[str, object]:
     }
 
 
-def _just_large(f: Ints, g: Ints, size: int) -> dict[str, object]:
+def just_large(f: Ints, g: Ints, size: int) -> dict[str, object]:
     """Tell how many of the cells that hold so many records in the release are what they seem to be."""
     shown = g == size
     records = size * int(shown.sum())
@@ -135,7 +135,7 @@ class Drawn:
 class DesignedDraw:
     """A designed swap prepared for one file."""
 
-    def __init__(self, recipe: DesignedSwap, data: Data, problem: DesignedProblem, never: NDArray[np.bool_]) -> None:
+    def __init__(self, recipe: DesignedPairs, data: Data, problem: DesignedProblem, never: NDArray[np.bool_]) -> None:
         self._recipe, self._data, self._problem = recipe, data, problem
         rows = np.flatnonzero(~never)
         order, self._start = sorted_by(problem.base[rows], len(problem.state.lattice.bases))

@@ -49,7 +49,7 @@ from quadrille.swap.groups import Ints, group_ids
 from quadrille.swap.rules import Candidates, Forbidden, RuleCounts, count_pairs, rules_facts
 
 if TYPE_CHECKING:
-    from quadrille.swap.designed import DesignedSwap
+    from quadrille.swap.designed.pairs import DesignedPairs
 
 
 Floats = NDArray[np.float64]
@@ -375,29 +375,29 @@ LOSSES = {
 Movers = tuple[tuple[str, ...], ...]
 
 
-def problem_of(recipe: DesignedSwap, data: Data) -> tuple[DesignedProblem, NDArray[np.bool_]]:
+def problem_of(recipe: DesignedPairs, data: Data) -> tuple[DesignedProblem, NDArray[np.bool_]]:
     """Tabulate a file for a recipe; return also which records take no part."""
     recipe.check_columns(data)
-    protected = _tables(recipe, data)
-    movers, columns = _movers(recipe, data, protected)
-    views = _views(recipe, data, protected)
+    protected = protected_tables(recipe, data)
+    movers, columns = movers_of(recipe, data, protected)
+    views = views_of(recipe, data, protected)
     task = Task(views, movers, columns, tuple(recipe.same), tuple(recipe.different), recipe.n, recipe.spread)
     never = flags_of(data, recipe.never, "never", "DesignedSwap")
     rule_filter = RuleFilter.of(Rules.of(data, recipe.rules, "DesignedSwap"), movers, columns)
     return build(data, task, never, rule_filter), never
 
 
-def _tables(recipe: DesignedSwap, data: Data) -> list[tuple[str, ...]]:
+def protected_tables(recipe: DesignedPairs, data: Data) -> list[tuple[str, ...]]:
     """Return the protected tables."""
     tables = [tuple(table) for table in recipe.tables]
-    keys = tuple(name for name in data.keys if name not in recipe.steering_columns)
+    keys = tuple(name for name in data.keys if name not in recipe.left_out)
     found = tables or [keys]
     if not found[0]:
         raise InputError("The file has no key variable. Name categorical variables with 'tables' of DesignedSwap.")
     return list(dict.fromkeys(found))
 
 
-def _movers(recipe: DesignedSwap, data: Data, protected: list[tuple[str, ...]]) -> tuple[Movers, Movers]:
+def movers_of(recipe: DesignedPairs, data: Data, protected: list[tuple[str, ...]]) -> tuple[Movers, Movers]:
     """Return the variables that each pair exchanges, as the tables see them, and all columns that go with them."""
     fixed = {*recipe.same, *recipe.different}
     inside = dict.fromkeys(name for table in protected for name in table)
@@ -449,7 +449,7 @@ def _varies(data: Data, name: str) -> bool:
     return bool((values != values[0]).any())
 
 
-def _views(recipe: DesignedSwap, data: Data, protected: list[tuple[str, ...]]) -> tuple[View, ...]:
+def views_of(recipe: DesignedPairs, data: Data, protected: list[tuple[str, ...]]) -> tuple[View, ...]:
     """Return the protected tables and those whose loss counts; a table with the same variables once."""
     losses = {recipe.loss: 1.0} if isinstance(recipe.loss, str) else dict(recipe.loss)
     views = {frozenset(table): View(table, protected=True, loss=0, importance=0.0) for table in protected}
@@ -464,13 +464,13 @@ def _views(recipe: DesignedSwap, data: Data, protected: list[tuple[str, ...]]) -
     return (*views.values(), *extra)
 
 
-def _loss(recipe: DesignedSwap, data: Data, address: str) -> tuple[int, tuple[str, ...]]:
+def _loss(recipe: DesignedPairs, data: Data, address: str) -> tuple[int, tuple[str, ...]]:
     call = Address.parse(address)
     if call.name not in LOSSES or call.where or call.options or call.models or call.margin == ("2-way",):
         raise ParameterError(
             f"'loss' of DesignedSwap has {address!r}. It takes {', '.join(LOSSES)}, each alone or with one margin, "
             'like "hellinger(Age*Sex)".'
         )
-    margin = call.margin or tuple(name for name in data.keys if name not in recipe.steering_columns)
+    margin = call.margin or tuple(name for name in data.keys if name not in recipe.left_out)
     require_columns(data, margin, "'loss' of DesignedSwap")
     return LOSSES[call.name], margin

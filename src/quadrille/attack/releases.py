@@ -1,0 +1,341 @@
+"""Several releases of one file: what independent swaps of the same data give away together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quadrille.attack.finding import Finding, Section
+from quadrille.attack.transition import Floats, Ints, NoClosedForm, Transition, transition_of
+from quadrille.data import Cross, Data
+from quadrille.errors import InputError, bad_parameter
+from quadrille.plan import Plan
+from quadrille.present import numbers
+from quadrille.recipe import Recipe
+
+ATTACK = "several releases"
+Release = Recipe | Plan | Data
+"""A recipe with its seed, the plan that it draws, or the released file."""
+
+_MOST_ENTRIES = 1 << 24
+
+
+@dataclass(frozen=True)
+class SeveralReleases:
+    """What an intruder has who holds all releases, and, with the name `_one`, who holds the first of them only.
+
+    `restored` is the share of records all of whose values he gets right, each by its mode over the releases; among
+    values as frequent he takes that of the earliest release. `agree` is the share of records on which all releases
+    agree, `right` the share of these that are as in the original. The three are None when rows are not aligned. `exact`
+    is the share of the cells of the original whose counts he finds from tables alone: averaged, corrected where the
+    design allows it, and rounded; `small` is the same of the cells of fewer than n records. `corrected` says whether
+    tables were corrected. `chance` and `guessed` are what the margins alone give of `restored` and of `exact`.
+    """
+
+    releases: int
+    cells: int
+    small_cells: int
+    records: int
+    restored: float | None
+    restored_one: float | None
+    agree: float | None
+    right: float | None
+    chance: float | None
+    exact: float
+    exact_one: float
+    small: float | None
+    small_one: float | None
+    guessed: float
+    guessed_small: float | None
+    corrected: bool
+
+    @property
+    def warning(self) -> str:
+        """The sentence to warn with before data are released once more."""
+        told = f"These data were released before, and this would be release {self.releases} of them."
+        if self.agree == 1:
+            return f"{told} It repeats the same plan, so that nothing new is given away."
+        rows = ""
+        if self.restored is not None and self.agree is not None and self.right is not None:
+            rows = (
+                f" Who lays the rows side by side sees that {numbers.share(1 - self.agree)} of the records were "
+                f"swapped in one of them; of the others {numbers.share(self.right)} are true. One release has "
+                f"{numbers.share(self.restored_one)} of the records right, all together {numbers.share(self.restored)}."
+            )
+        return (
+            f"{told}{rows} Tables alone tell {numbers.share(self.exact)} of the counts, those of one release "
+            f"{numbers.share(self.exact_one)}. Release the same plan again, or count this as a new risk."
+        )
+
+
+def seeds_apart(recipe: Recipe, count: int) -> list[Recipe]:
+    """Return a design with several seeds: what would get out if so many candidates did.
+
+    Example
+    -------
+    >>> import quadrille as qd
+    >>> from quadrille.attack.releases import seeds_apart
+    >>> [each.rate for each in seeds_apart(qd.RandomSwap(["Edu"], rate=0.02), 3)]
+    [0.02, 0.02, 0.02]
+    """
+    return [recipe.changed(seed=seed) for seed in range(1, count + 1)]
+
+
+def several_releases(
+    data: Data,
+    releases: Sequence[Release],
+    keys: Sequence[str] | None = None,
+    *,
+    design: Recipe | None = None,
+    n: int = 3,
+    aligned: bool = True,
+) -> SeveralReleases:
+    """Restore the original file, and its table of the keys, from several releases of it.
+
+    Parameters
+    ----------
+    data : the original file.
+    releases : recipes, plans or released files, at least one.
+    keys : the variables of the table; the key variables by default.
+    design : the recipe behind plans and files, for the correction of their tables; its seed plays no part.
+    n : cells of fewer than n records are small.
+    aligned : whether the rows of all releases are those of the same persons; the values of a row are compared then.
+
+    Example
+    -------
+    >>> import quadrille as qd
+    >>> from quadrille.attack.releases import several_releases
+    >>> designs = [qd.RandomSwap(["Edu", "MS"], rate=0.10, seed=seed) for seed in (1, 2, 3)]
+    >>> found = several_releases(qd.datasets.cps8d(), designs)
+    >>> round(found.restored_one, 4), round(found.restored, 4)
+    (0.9, 0.973)
+    """
+    names = data.keys if keys is None else tuple(keys)
+    if not names or not releases:
+        raise InputError("The attack on several releases needs at least one release and one key variable.")
+    if n < 2:
+        raise bad_parameter("several_releases", "n", "a whole number of 2 or more", n)
+    files = [_file(data, release, names) for release in releases]
+    table = _Table(data, names)
+    designs = [release if isinstance(release, Recipe) else design for release in releases]
+    every = [table.estimate(file, each) for file, each in zip(files, designs, strict=True)]
+    mean = np.mean([found for found, _ in every], axis=0)
+    exact, exact_one, guessed = map(table.exact, (mean, every[0][0], table.independent()))
+    rows, one = (_rows(data, files), _rows(data, files[:1])) if aligned else (None, None)
+    small = table.count < n
+    return SeveralReleases(
+        releases=len(files),
+        cells=len(small),
+        small_cells=int(small.sum()),
+        records=data.n,
+        restored=None if rows is None else float(rows.right.mean()),
+        restored_one=None if one is None else float(one.right.mean()),
+        agree=None if rows is None else float(rows.agree.mean()),
+        right=None if rows is None else _share(rows.right[rows.agree]),
+        chance=None if rows is None else rows.chance,
+        exact=float(exact.mean()),
+        exact_one=float(exact_one.mean()),
+        small=_share(exact[small]),
+        small_one=_share(exact_one[small]),
+        guessed=float(guessed.mean()),
+        guessed_small=_share(guessed[small]),
+        corrected=all(corrected for _, corrected in every),
+    )
+
+
+def _share(right: NDArray[np.bool_]) -> float | None:
+    return float(right.mean()) if len(right) else None
+
+
+def warning_figures(
+    data: Data, releases: Sequence[Recipe | Plan], keys: Sequence[str] | None = None, *, n: int = 3
+) -> SeveralReleases:
+    """Return the figures to warn with before data that were released are released again; see `warning`.
+
+    `releases` are the recipes or plans of the earlier releases and, last, of the one that is planned.
+
+    Example
+    -------
+    >>> import quadrille as qd
+    >>> from quadrille.attack.releases import warning_figures
+    >>> recipe = qd.RandomSwap(["Edu"], rate=0.02, seed=7)
+    >>> print(warning_figures(qd.datasets.cps8d(), [recipe, recipe]).warning)
+    These data were released before, and this would be release 2 of them. It repeats the same plan, so that nothing ...
+    """
+    return several_releases(data, releases, keys, n=n)
+
+
+def _file(data: Data, release: Release, names: Sequence[str]) -> Data:
+    """Return the released file, in the categories of the original."""
+    if isinstance(release, Recipe):
+        release = release.plan(data)
+    file = release.apply(data) if isinstance(release, Plan) else release
+    for name in names:
+        mine, theirs = data.coded(name, purpose="a key"), file.coded(name, purpose="a key")
+        if mine.variable != theirs.variable or mine.nullable != theirs.nullable:
+            raise InputError(f"Column {name!r} of a release has other categories. Read it with the file's codebook.")
+    return file
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """For every record whether all its values are restored, and whether all releases agree on it."""
+
+    right: NDArray[np.bool_]
+    agree: NDArray[np.bool_]
+    chance: float
+
+
+def _rows(data: Data, files: Sequence[Data]) -> _Rows:
+    """Take the mode of each value over aligned files."""
+    if any(file.n != data.n for file in files):
+        raise InputError("A release has another number of records: its rows are not aligned with the file.")
+    right, agree, chance = np.ones(data.n, dtype=np.bool_), np.ones(data.n, dtype=np.bool_), 1.0
+    for name in data.columns:
+        if not all(name in file.codebook for file in files):
+            continue
+        true, *shown = _codes([data[name].values, *(file[name].values for file in files)])
+        if all(np.array_equal(true, each) for each in shown):
+            continue
+        votes = np.array([np.sum([one == other for other in shown], axis=0) for one in shown])
+        mode = np.array(shown)[np.argmax(votes, axis=0), np.arange(data.n)]
+        right &= mode == true
+        agree &= votes[0] == len(files)
+        chance *= float(((np.bincount(true) / data.n) ** 2).sum())
+    return _Rows(right, agree, chance)
+
+
+def _codes(columns: Sequence[NDArray[np.generic]]) -> list[Ints]:
+    """Give the values of a column in several files the same codes; numbers are ranked, missing ones are alike."""
+    if columns[0].dtype.kind != "f":
+        return [column.astype(np.int64) for column in columns]
+    together = np.unique(np.concatenate(columns), return_inverse=True)[1].ravel()
+    return [part.astype(np.int64) for part in np.split(together, len(columns))]
+
+
+class _Table:
+    """The cells of the original that are occupied: their numbers, a row in each, their counts."""
+
+    def __init__(self, data: Data, names: tuple[str, ...]) -> None:
+        self.data, self.cross = data, Cross.of(data, names)
+        self.cells, self.leader, self.count = np.unique(self.cross.cells(data), return_index=True, return_counts=True)
+        self._known: dict[str, _Corrected | None] = {}
+
+    def exact(self, estimate: Floats) -> NDArray[np.bool_]:
+        """Return which counts an estimate gives when it is rounded."""
+        return np.rint(estimate) == self.count
+
+    def estimate(self, file: Data, design: Recipe | None) -> tuple[Floats, bool]:
+        """Return the counts of the cells as a release shows them, and whether they are corrected for its design."""
+        corrected = None if design is None else self._corrected(design)
+        if corrected is not None:
+            return corrected.table(file), True
+        cells, counts = np.unique(self.cross.cells(file), return_counts=True)
+        place = np.minimum(np.searchsorted(cells, self.cells), len(cells) - 1)
+        return np.where(cells[place] == self.cells, counts[place], 0).astype(np.float64), False
+
+    def _corrected(self, design: Recipe) -> _Corrected | None:
+        name = design.design_json()
+        if name not in self._known:
+            try:
+                self._known[name] = _Corrected.of(self, transition_of(self.data, design, self.cross.variables))
+            except NoClosedForm:
+                self._known[name] = None
+        return self._known[name]
+
+    def independent(self) -> Floats:
+        """Return the counts that the margins of the single variables would give."""
+        expected = np.full(len(self.cells), float(self.data.n))
+        for name in self.cross.variables:
+            codes = self.data[name].values
+            expected *= (np.bincount(codes) / self.data.n)[codes[self.leader]]
+        return expected
+
+
+@dataclass(frozen=True, eq=False)
+class _Corrected:
+    """The table of held keys by moved keys, for its correction: T = T' inv(M)."""
+
+    transition: Transition
+    held: Cross
+    rows: Ints
+    leader: Ints
+    whole: _Table
+
+    @classmethod
+    def of(cls, whole: _Table, transition: Transition) -> _Corrected:
+        held = Cross.of(whole.data, transition.held)
+        rows, leader = np.unique(held.cells(whole.data), return_index=True)
+        if len(rows) * len(transition.shown) > _MOST_ENTRIES:
+            raise NoClosedForm("The table is too large to be corrected.")
+        found = cls(transition, held, rows, leader, whole)
+        found.table(whole.data)
+        return found
+
+    @cached_property
+    def _row_codes(self) -> dict[str, Ints]:
+        return {name: self.whole.data[name].values[self.leader].astype(np.int64) for name in self.transition.held}
+
+    def _places(self, file: Data, rows: Ints | None = None) -> Ints:
+        row = np.searchsorted(self.rows, self.held.cells(file, rows))
+        return row * len(self.transition.shown) + np.searchsorted(
+            self.transition.shown, self.transition.moving.cells(file, rows)
+        )
+
+    def table(self, file: Data) -> Floats:
+        """Return the corrected counts of the cells of the original."""
+        shape = (len(self.rows), len(self.transition.shown))
+        counts = np.bincount(self._places(file), minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64)
+        return self.transition.undo(counts, self._row_codes).ravel()[self._places(self.whole.data, self.whole.leader)]
+
+
+_ADVICE = (
+    "One release for each file and set of keys. A second one repeats the same plan, from the same seed, or is a new "
+    "risk that adds to the first. Candidates that were not chosen never get out."
+)
+
+
+def several_section(
+    data: Data,
+    releases: Sequence[Release],
+    keys: Sequence[str] | None = None,
+    *,
+    design: Recipe | None = None,
+    n: int = 3,
+    aligned: bool = True,
+) -> Section:
+    """Report what several releases give away together, next to what one of them does."""
+    found = several_releases(data, releases, keys, design=design, n=n, aligned=aligned)
+    many, tables = f"{found.releases} releases", "corrected by the design" if found.corrected else "not corrected"
+
+    def row(quantity: str, value: float | None, chance: float | None, count: int, note: str = "") -> Finding:
+        return Finding(ATTACK, quantity, value, 1.0, chance, count, note)
+
+    unaligned = "" if aligned else "rows are not aligned"
+    findings = (
+        row("records restored, one release", found.restored_one, found.chance, found.records, unaligned),
+        row(f"records restored, {many}", found.restored, found.chance, found.records, unaligned),
+        row("right where all releases agree", found.right, found.chance, found.records, unaligned),
+        row("cells exact, one release", found.exact_one, found.guessed, found.cells, tables),
+        row(f"cells exact, {many}", found.exact, found.guessed, found.cells, tables),
+        row("small cells exact, one release", found.small_one, found.guessed_small, found.small_cells, tables),
+        row(f"small cells exact, {many}", found.small, found.guessed_small, found.small_cells, tables),
+    )
+    return Section(ATTACK, "Several releases of one file", _story(found), findings, _ADVICE)
+
+
+def _story(found: SeveralReleases) -> str:
+    if found.restored is None or found.restored_one is None:
+        return (
+            f"A person is one of a few with some keys. Somebody who averages {found.releases} releases knows how many "
+            f"they are in {numbers.share(found.exact)} of all cases, instead of {numbers.share(found.exact_one)}."
+        )
+    return (
+        f"A person's values were swapped in one of {found.releases} releases and are true in the others. Somebody who "
+        f"lays them side by side gives {numbers.share(found.restored)} of all persons their own values back; one "
+        f"release has {numbers.share(found.restored_one)} of them right."
+    )

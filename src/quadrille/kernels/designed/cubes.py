@@ -1,0 +1,532 @@
+"""Moves over cubes of cells, which leave every kept table as it is, and the search that makes them.
+
+A cell and another value for each of m blocks of axes span a cube of 2^m corners. A move adds a record to every corner
+in which an even number of blocks has changed and takes one from the others, or the other way round. Summed over the
+two values of a block it is nothing: a table that lacks all axes of some block does not notice. So a move is admitted
+when no kept table meets every block, and then no sequence of moves, stopped anywhere, can change a kept table.
+
+The search proposes moves at small cells and takes those that lower the cost, and others now and then: fewer the lower
+the temperature. Cost is lambda times the exposed records plus the loss, both sums over cells. Cubes that could be moved
+are remembered with their small cell and tried again, since in a sparse table most cubes have an empty corner.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quadrille.kernels.compile import kernel, no_alloc, step
+from quadrille.kernels.designed.neighbours import exposure, raw_loss
+from quadrille.kernels.designed.state import NONE, NOTHING, Real, FloatField, IntField, Rows, ShortField
+from quadrille.kernels.pool import Whole
+
+Ints = NDArray[np.int64]
+MOST_BLOCKS = 6
+"""Blocks of a move, at most: 64 corners."""
+MOST_AXES = 62
+_HALF = np.uint64(32)
+
+
+class CubeTable:
+    """A table that is protected, whose loss counts, or both; the first one has all axes, and holds the records."""
+
+    protected: IntField
+    loss: IntField
+    importance: FloatField
+    total: FloatField
+
+
+class CubeCell:
+    """A cell of a table: records before and now, the fewest that it may hold, and whether it may gain and lose."""
+
+    key: IntField
+    before: ShortField
+    count: ShortField
+    least: ShortField
+    gains: ShortField
+    loses: ShortField
+
+
+class Cubes(NamedTuple):
+    """The cells of all tables, and how to find the cell of a key."""
+
+    n: int
+    new_cells: bool
+    """Whether a cell that held nobody may get records."""
+    tables: Rows
+    strides: Ints
+    """[table, axis]: what one level more adds to the key; 0 for an axis that the table lacks."""
+    sizes: Ints
+    """[axis]: number of levels."""
+    cells: Rows
+    index: NDArray[np.int32]
+    """The cell of a key, -1 for none; where keys are too many for that, the cell at each place of a hash table."""
+    keys: Ints
+    """The key at each place of the hash table; empty where `index` lists all keys."""
+    levels: NDArray[np.int32]
+    """[cell of the first table, axis]."""
+    key_of: Ints
+    """[table, cell of the first table]."""
+    kept: NDArray[np.uint64]
+    """The kept tables, as bits of axes."""
+    faces: NDArray[np.int32]
+    """[set, place]: the smallest sets of axes that no kept table contains; -1 behind the last axis of a set."""
+    order: NDArray[np.int32]
+    """[axis, place]: occupied cells, those that differ in this axis only next to each other."""
+    near_from: NDArray[np.int32]
+    near: NDArray[np.int32]
+    """[axis, cell]: where its neighbours in that axis begin, itself among them, and their number."""
+    rules: NDArray[np.bool_]
+    """[rule, axis, level]: whether the level meets the part of the rule that is about the axis."""
+    progress: Ints
+    """Cells in use, and twice the records that have moved."""
+
+
+class Search(NamedTuple):
+    """What a search remembers: for each small cell, cubes that could be moved there."""
+
+    memory: Ints
+    """[small cell, cube, table, block]: the change of the key; 0 in the first table behind the last block."""
+    found: Ints
+    """[small cell]."""
+    small_no: NDArray[np.int32]
+    """[cell]: its number among the small cells, -1 for others."""
+
+
+class Cube(NamedTuple):
+    """Room for one move: the change of the key by block and table, and the cells of the corners by table."""
+
+    blocks: Ints
+    """[table, block]."""
+    masks: NDArray[np.uint64]
+    """[block]: its axes."""
+    corners: Ints
+    """[table, corner]: the cell, -1 for one that is not in use."""
+    keys: Ints
+    """[table, corner]."""
+
+
+@step
+def _below(word: Any, n: Any) -> Any:
+    # Without rejection: a proposal need not be exactly uniform, and n is far below 2^32.
+    return np.int64((np.uint64(word) * np.uint64(n)) >> _HALF)
+
+
+@no_alloc
+def _mixed(key: Whole) -> Any:
+    """Scatter keys over the places of a hash table."""
+    scattered = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
+    return scattered ^ (scattered >> np.uint64(29))
+
+
+@no_alloc
+def find(key: Whole, cubes: Cubes) -> Whole:
+    """Return the cell of a key, -1 if no record was or came there."""
+    if not len(cubes.keys):
+        return np.int64(cubes.index[key])
+    last = np.uint64(len(cubes.keys) - 1)
+    place = _mixed(key) & last
+    while cubes.index[place] >= 0:
+        if cubes.keys[place] == key:
+            return np.int64(cubes.index[place])
+        place = (place + np.uint64(1)) & last
+    return NONE
+
+
+@no_alloc
+def _put(key: Whole, cell: Whole, cubes: Cubes) -> None:
+    if not len(cubes.keys):
+        cubes.index[key] = cell
+        return
+    last = np.uint64(len(cubes.keys) - 1)
+    place = _mixed(key) & last
+    while cubes.index[place] >= 0:
+        place = (place + np.uint64(1)) & last
+    cubes.index[place] = cell
+    cubes.keys[place] = key
+
+
+@kernel
+def put_all(used: int, cubes: Cubes) -> None:
+    """Enter the cells in use under their keys."""
+    for cell in range(used):
+        _put(cubes.cells[cell].key, np.int64(cell), cubes)
+
+
+@no_alloc
+def _against_rules(key: Whole, cubes: Cubes) -> bool:
+    """Tell whether the records of a cell of the first table meet a rule."""
+    for r in range(len(cubes.rules)):
+        meets = True
+        for a in range(len(cubes.sizes)):
+            if not cubes.rules[r, a, key // cubes.strides[0, a] % cubes.sizes[a]]:
+                meets = False
+                break
+        if meets:
+            return True
+    return False
+
+
+@step
+def _sign(corner: Any, s: Any) -> Any:
+    parity = corner ^ (corner >> 4)
+    parity ^= parity >> 2
+    parity ^= parity >> 1
+    return s if (parity & 1) == 0 else -s
+
+
+@no_alloc
+def _admitted(m: Whole, cube: Cube, cubes: Cubes) -> bool:
+    """Tell whether every kept table misses a block."""
+    for t in range(len(cubes.kept)):
+        missed = False
+        for j in range(m):
+            if cubes.kept[t] & cube.masks[j] == 0:
+                missed = True
+                break
+        if not missed:
+            return False
+    return True
+
+
+@no_alloc
+def _corners_fit(t: Whole, c: Whole, m: Whole, s: Whole, cube: Cube, cubes: Cubes) -> bool:
+    """Find the corners of a move in a table; False if one of them cannot gain or lose as it would have to."""
+    width = np.int64(1)
+    cube.keys[t, 0] = cubes.key_of[t, c]
+    for j in range(-1, m):
+        for i in range(width):
+            corner = NOTHING if j < 0 else width + i
+            if j >= 0:
+                cube.keys[t, corner] = cube.keys[t, i] + cube.blocks[t, j]
+            cell = c if t == 0 and j < 0 else find(cube.keys[t, corner], cubes)
+            cube.corners[t, corner] = cell
+            gain = _sign(corner, s)
+            if cell < 0:
+                if gain < 0 or not cubes.new_cells or (t == 0 and _against_rules(cube.keys[t, corner], cubes)):
+                    return False
+            elif gain > 0:
+                if not cubes.cells[cell].gains:
+                    return False
+            elif not cubes.cells[cell].loses or cubes.cells[cell].count <= cubes.cells[cell].least:
+                return False
+        if j >= 0:
+            width *= 2
+    return True
+
+
+@no_alloc
+def _unnoticed(t: Whole, m: Whole, cube: Cube) -> bool:
+    """Tell whether a table lacks all axes of some block, and so does not change."""
+    for j in range(m):
+        if cube.blocks[t, j] == 0:
+            return True
+    return False
+
+
+@no_alloc
+def _fits(c: Whole, m: Whole, s: Whole, cube: Cube, cubes: Cubes) -> bool:
+    """Tell whether a move can be made: in every table, no corner lacks the record it must give, or must not gain."""
+    for t in range(len(cubes.tables)):
+        if not _unnoticed(t, m, cube) and not _corners_fit(np.int64(t), c, m, s, cube, cubes):
+            return False
+    return True
+
+
+@no_alloc
+def _cost(m: Whole, s: Whole, price: Real, cube: Cube, cubes: Cubes) -> Real:
+    """Return what a move costs: price times exposed records, and the loss times the number of records."""
+    cost = 0.0
+    for t in range(len(cubes.tables)):
+        if _unnoticed(t, m, cube):
+            continue
+        kind, total = cubes.tables[t].loss, cubes.tables[t].total
+        importance = cubes.tables[t].importance * total
+        lambda_ = price * cubes.tables[t].protected
+        for corner in range(1 << m):
+            gain, cell = _sign(corner, s), cube.corners[t, corner]
+            before, count = NOTHING, NOTHING
+            if cell >= 0:
+                before, count = np.int64(cubes.cells[cell].before), np.int64(cubes.cells[cell].count)
+            if lambda_ > 0:
+                cost += lambda_ * (exposure(before, count + gain, cubes.n) - exposure(before, count, cubes.n))
+            if kind > 0:
+                more = raw_loss(kind, float(before), float(count + gain), total)
+                cost += importance * (more - raw_loss(kind, float(before), float(count), total))
+    return cost
+
+
+@no_alloc
+def _room(m: Whole, cube: Cube, cubes: Cubes) -> bool:
+    """Tell whether there is room for the cells that a move would make."""
+    missing = NOTHING
+    for t in range(len(cubes.tables)):
+        if not _unnoticed(t, m, cube):
+            for corner in range(1 << m):
+                missing += cube.corners[t, corner] < 0
+    return cubes.progress[0] + missing <= len(cubes.cells)
+
+
+@no_alloc
+def _moved_more(m: Whole, s: Whole, cube: Cube, cubes: Cubes) -> Whole:
+    """Return by how much a move changes the sum of differences from before."""
+    more = NOTHING
+    for corner in range(1 << m):
+        gain, cell = _sign(corner, s), cube.corners[0, corner]
+        away = NOTHING if cell < 0 else np.int64(cubes.cells[cell].count) - cubes.cells[cell].before
+        more += abs(away + gain) - abs(away)
+    return more
+
+
+@no_alloc
+def _make(m: Whole, s: Whole, cube: Cube, cubes: Cubes) -> None:
+    cubes.progress[1] += _moved_more(m, s, cube, cubes)
+    for t in range(len(cubes.tables)):
+        if _unnoticed(t, m, cube):
+            continue
+        for corner in range(1 << m):
+            cell = cube.corners[t, corner]
+            if cell < 0:
+                cell = cubes.progress[0]
+                cubes.progress[0] += 1
+                _put(cube.keys[t, corner], cell, cubes)
+                cubes.cells[cell].key = cube.keys[t, corner]
+                cubes.cells[cell].gains = 1
+                cubes.cells[cell].loses = 1
+            cubes.cells[cell].count += _sign(corner, s)
+
+
+@no_alloc
+def _set_block(j: Whole, a: Whole, change: Whole, cube: Cube, cubes: Cubes) -> None:
+    """Add the change of an axis to a block."""
+    cube.masks[j] |= np.uint64(1) << np.uint64(a)
+    for t in range(len(cubes.tables)):
+        cube.blocks[t, j] += change * cubes.strides[t, a]
+
+
+@no_alloc
+def _clear(m: Whole, cube: Cube, cubes: Cubes) -> None:
+    for j in range(m):
+        cube.masks[j] = 0
+        for t in range(len(cubes.tables)):
+            cube.blocks[t, j] = 0
+
+
+@no_alloc
+def _single_axes(c: Whole, near: bool, face: Whole, words: Any, at: Whole, cube: Cube, cubes: Cubes) -> Whole:
+    """Make blocks of one axis each, to any level or to an occupied neighbour; return their number, 0 for none."""
+    m = NOTHING
+    for place in range(cubes.faces.shape[1]):
+        a = np.int64(cubes.faces[face, place])
+        if a < 0:
+            break
+        level = np.int64(cubes.levels[c, a])
+        if near:
+            other = cubes.order[a, cubes.near_from[a, c] + _below(words[at + place], cubes.near[a, c])]
+            change = np.int64(cubes.levels[other, a]) - level
+            if change == 0:
+                return NOTHING
+        else:
+            to = level + 1 + _below(words[at + place], cubes.sizes[a] - 1)
+            change = (to if to < cubes.sizes[a] else to - cubes.sizes[a]) - level
+        _set_block(m, a, change, cube, cubes)
+        m += 1
+    return m
+
+
+@no_alloc
+def _towards(c: Whole, other: Whole, m: Whole, low: Any, high: Any, cube: Cube, cubes: Cubes) -> Whole:
+    """Put each axis in which another cell differs into a block at random; return the number of blocks, 0 for none."""
+    dice = np.uint64(low) | (np.uint64(high) << _HALF)
+    for a in range(len(cubes.sizes)):
+        change = np.int64(cubes.levels[other, a]) - np.int64(cubes.levels[c, a])
+        if change != 0:
+            _set_block(np.int64(dice % np.uint64(m)), np.int64(a), change, cube, cubes)
+            dice //= np.uint64(m)
+            if dice == 0:
+                dice = np.uint64(low) ^ np.uint64(a * 0x9E3779B9)
+    for j in range(m):
+        if cube.masks[j] == 0:
+            return NOTHING
+    return m if _admitted(m, cube, cubes) else NOTHING
+
+
+@no_alloc
+def _propose(c: Whole, word: Any, words: Any, at: Whole, cube: Cube, cubes: Cubes) -> Whole:
+    """Span a cube at a cell, one way or another; return the number of blocks, 0 for none."""
+    face = _below(words[at], len(cubes.faces))
+    m = NOTHING
+    while m < cubes.faces.shape[1] and cubes.faces[face, m] >= 0:
+        m += 1
+    _clear(m, cube, cubes)
+    if word & 1:
+        other = _below(words[at + 1], len(cubes.levels))
+        return _towards(c, other, m, words[at + 2], words[at + 3], cube, cubes)
+    return _single_axes(c, bool(word & 2), face, words, at + 1, cube, cubes)
+
+
+@no_alloc
+def _recall(small: Whole, word: Any, cube: Cube, search: Search) -> Whole:
+    """Span a cube that could be moved at this small cell before; return the number of blocks."""
+    which = _below(word, min(search.found[small], np.int64(search.memory.shape[1])))
+    m = NOTHING
+    while m < search.memory.shape[3] and search.memory[small, which, 0, m] != 0:
+        for t in range(search.memory.shape[2]):
+            cube.blocks[t, m] = search.memory[small, which, t, m]
+        m += 1
+    return m
+
+
+@no_alloc
+def _remember(small: Whole, m: Whole, word: Any, cube: Cube, search: Search) -> None:
+    room = np.int64(search.memory.shape[1])
+    which = search.found[small] if search.found[small] < room else _below(word, room)
+    search.found[small] += 1
+    for j in range(search.memory.shape[3]):
+        for t in range(search.memory.shape[2]):
+            search.memory[small, which, t, j] = cube.blocks[t, j] if j < m else NOTHING
+
+
+@kernel
+def anneal(
+    targets: NDArray[np.int32],
+    price: float,
+    temperature: float,
+    most_moved: int,
+    words: NDArray[np.uint32],
+    words_per_step: int,
+    exponential: NDArray[np.float64],
+    cube: Cube,
+    cubes: Cubes,
+    search: Search,
+) -> int:
+    """Take as many steps as there are words for; return how many moves were made."""
+    made = 0
+    for at in range(0, len(words) - words_per_step + 1, words_per_step):
+        word = words[at]
+        if word & 7 < 6:
+            c = np.int64(targets[_below(words[at + 1], len(targets))])
+        else:
+            c = _below(words[at + 1], len(cubes.levels))
+        s = np.int64(1) if word & 8 else np.int64(-1)
+        small = np.int64(search.small_no[c])
+        recalled = small >= 0 and search.found[small] > 0 and (word >> 4) & 15 < 10
+        if recalled:
+            m = _recall(small, words[at + 2], cube, search)
+        else:
+            m = _propose(c, word >> 8, words, np.int64(at + 3), cube, cubes)
+        if m == 0 or not _fits(c, m, s, cube, cubes):
+            continue
+        if small >= 0 and not recalled:
+            _remember(small, m, words[at + 2], cube, search)
+        cost = _cost(m, s, price, cube, cubes)
+        if cost > temperature * exponential[(word >> 16) & 4095]:
+            continue
+        if cubes.progress[1] + _moved_more(m, s, cube, cubes) > most_moved:
+            continue
+        if not _room(m, cube, cubes):
+            continue
+        _make(m, s, cube, cubes)
+        made += 1
+    return made
+
+
+@no_alloc
+def _large_after(m: Whole, s: Whole, lost: Whole, made: Whole, cube: Cube, cubes: Cubes) -> bool:
+    """Tell whether the corners of protected tables are large after a move, but for the cell left and the one made."""
+    for t in range(len(cubes.tables)):
+        if not cubes.tables[t].protected or _unnoticed(t, m, cube):
+            continue
+        for corner in range(1 << m):
+            cell = cube.corners[t, corner]
+            if corner == lost or corner == made:
+                if corner == made and cell >= 0 and cubes.cells[cell].count + cubes.cells[cell].before > 0:
+                    return False
+            elif cell < 0 or cubes.cells[cell].count + _sign(corner, s) < cubes.n:
+                return False
+    return True
+
+
+@kernel
+def displace(
+    c: int,
+    axes: NDArray[np.int32],
+    to: NDArray[np.int32],
+    words: NDArray[np.uint32],
+    apply: bool,
+    cube: Cube,
+    cubes: Cubes,
+) -> int:
+    """Move the one record of a cell to an empty cell that differs in one axis, by the cheapest exact move found.
+
+    The empty cells are given in the order in which they are tried, and `cubes` lets new cells arise. With `apply` the move is made; the cell and the new
+    one are then frozen. Return which of them was reached, -1 for none.
+    """
+    s, tries = np.int64(-1), 48
+    here = np.int64(c)
+    at = 0
+    for i in range(len(axes)):
+        best, best_at, best_m = np.inf, -1, np.int64(0)
+        change = np.int64(to[i]) - np.int64(cubes.levels[here, axes[i]])
+        for k in range(2 * tries):
+            start = at if k < tries else best_at
+            if k >= tries and (k > tries or best_at < 0):
+                break
+            if start + 9 > len(words):
+                return -1
+            m = _around(here, np.int64(axes[i]), change, words, np.int64(start), cube, cubes)
+            if k < tries:
+                at += 9
+            if m == 0 or not _fits(here, m, s, cube, cubes):
+                continue
+            if not _large_after(m, s, NOTHING, np.int64(1), cube, cubes) or not _room(m, cube, cubes):
+                continue
+            if k < tries:
+                cost = _cost(m, s, 0.0, cube, cubes)
+                if cost < best:
+                    best, best_at, best_m = cost, start, m
+                continue
+            if apply:
+                _make(m, s, cube, cubes)
+                _freeze(best_m, cube, cubes)
+            return i
+    return -1
+
+
+@no_alloc
+def _freeze(m: Whole, cube: Cube, cubes: Cubes) -> None:
+    """Let the cell that was left and the one that was reached be as they are."""
+    for t in range(len(cubes.tables)):
+        if cubes.tables[t].protected and not _unnoticed(t, m, cube):
+            for corner in range(2):
+                cell = find(cube.keys[t, corner], cubes)
+                cubes.cells[cell].gains = 0
+                cubes.cells[cell].loses = 0
+
+
+@no_alloc
+def _around(c: Whole, axis: Whole, change: Whole, words: Any, at: Whole, cube: Cube, cubes: Cubes) -> Whole:
+    """Span a cube whose first block is the change of one axis; the others lead towards an occupied cell."""
+    face = _below(words[at], len(cubes.faces))
+    m = NOTHING
+    while m < cubes.faces.shape[1] and cubes.faces[face, m] >= 0:
+        m += 1
+    _clear(m, cube, cubes)
+    other = _below(words[at + 1], len(cubes.levels))
+    dice = np.uint64(words[at + 2]) | (np.uint64(words[at + 3]) << _HALF)
+    _set_block(NOTHING, axis, change, cube, cubes)
+    single = (words[at + 4] & 1) == 1
+    for a in range(len(cubes.sizes)):
+        more = np.int64(cubes.levels[other, a]) - np.int64(cubes.levels[c, a])
+        if a != axis and more != 0:
+            j = 1 + np.int64(dice % np.uint64(m - 1))
+            dice = dice // np.uint64(m - 1) if m > 2 else dice
+            if single and cube.masks[j] != 0:
+                continue
+            _set_block(j, np.int64(a), more, cube, cubes)
+    for j in range(m):
+        if cube.masks[j] == 0:
+            return NOTHING
+    return m if _admitted(m, cube, cubes) else NOTHING
