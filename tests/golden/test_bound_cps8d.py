@@ -124,19 +124,3 @@ def test_no_candidate_is_below(data: qd.Data, bound: Bound, solved: Bound) -> No
     for point in bound.points:
         line = point.certificate
         assert (hellinger**2 >= line.height - line.price * exposed).all()
-
-
-@pytest.mark.parametrize(
-    ("margins", "least"),
-    [
-        ("1-way", (0.0145, 0.0419, 0.0460, 0.0493, 0.0497)),
-        ("2-way", (0.0169, 0.0465, 0.0512, 0.0547, 0.0551)),
-        ("3-way", (0.0211, 0.0493, 0.0538, 0.0572, 0.0576)),
-    ],
-)
-def test_what_exact_tables_cost(data: qd.Data, margins: str, least: tuple[float, ...]) -> None:
-    """The values that the page on designed swapping prints."""
-    exposed = [0.0074, 0.0021, 0.0010, 0.0001, 0.0]
-    bound = least_loss(data, exposed, margins=margins)
-    assert {point.status for point in bound.points} == {"optimal"}
-    assert bound.at(exposed) == pytest.approx(least, abs=0.00006)

@@ -222,17 +222,27 @@ def test_what_does_not_move_is_a_table_that_is_kept() -> None:
 
 
 def test_the_bound_of_a_recipe_holds_what_it_keeps(monkeypatch: pytest.MonkeyPatch) -> None:
-    data = file_of([(0, 0, 1), (0, 1, 1), (1, 0, 0), (1, 1, 2), (1, 1, 1), (0, 0, 0)] * 2 + [(0, 0, 2)])
-    any_swap = bound_for(None, data, 0.01)
-    assert any_swap == least_loss(data, 0.01)
+    records = [(0, 0, 1, 0), (0, 1, 1, 0), (1, 0, 0, 0), (1, 1, 2, 1), (1, 1, 1, 1), (0, 0, 0, 1)]
+    data = file_of(records * 2 + [(0, 0, 2, 0)])
+    assert bound_for(None, data, 0.01) == least_loss(data, 0.01)
     assert bound_for(None, data, 0.01, n=2).n == 2
-    one = bound_for(qd.DesignedSwap(["v1"], n=2), data, 0.01, loss="total_variation")
-    assert one == least_loss(data, 0.01, n=2, loss="total_variation", swap=["v1"])
-    both = bound_for(qd.DesignedSwap(together=[["v0", "v1"]]), data, 0.01)
-    assert both.kept == (("v0", "v1"), ("v2",))
-    assert bound_for(qd.DesignedSwap(tables=[["v0", "v2"]]), data, 0.01).table == ("v0", "v2")
+    assert bound_for(qd.DesignedSwap(), data, 0.01) == least_loss(data, 0.01, margins="2-way")
+    moved = qd.DesignedSwap(["v1"], n=2, keep="1-way")
+    assert bound_for(moved, data, 0.01, loss="total_variation") == least_loss(
+        data, 0.01, n=2, loss="total_variation", swap=["v1"]
+    )
+    together = qd.DesignedSwap(together=[["v0", "v1"]], keep="1-way")
+    assert bound_for(together, data, 0.01).kept == (("v0", "v1"), ("v2",), ("v3",))
+    together = qd.DesignedSwap(together=[["v0", "v1"]])
+    assert bound_for(together, data, 0.01).kept == (("v0", "v1", "v2"), ("v0", "v1", "v3"), ("v2", "v3"))
+    part = bound_for(qd.DesignedSwap(tables=[["v0", "v1", "v2"]], keep="v2*v3"), data, 0.01)
+    assert (part.table, part.kept) == (("v0", "v1", "v2"), (("v0",), ("v1",), ("v2",)))
+    with pytest.raises(ParameterError, match=r"'table' parameter of bound_for keeps the table of all its variables"):
+        bound_for(qd.DesignedSwap(), data, 0.01, table="v0*v1")
+    monkeypatch.setattr(certificates, "FEW_MARGINS", 9)
+    assert bound_for(qd.DesignedSwap(), data, 0.01).margins == "1-way"
     monkeypatch.setattr(certificates, "FEW_CELLS", 3)
-    assert bound_for(qd.DesignedSwap(["v1"]), data, 0.01) == least_loss(data, 0.01, margins="total")
+    assert bound_for(qd.DesignedSwap(), data, 0.01) == least_loss(data, 0.01, margins="total")
 
 
 def test_a_full_table_has_no_empty_cell_to_go_to() -> None:

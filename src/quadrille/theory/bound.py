@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import fsum, inf, nan, prod
@@ -15,7 +15,9 @@ from quadrille.data import Cross, Data, require_columns, require_data, tidy
 from quadrille.errors import InputError, ParameterError, bad_parameter
 from quadrille.params import as_float, names, one_of, whole
 from quadrille.swap.designed import DesignedSwap
-from quadrille.swap.kept import Keep, kept_tables
+from quadrille.swap.designed.pairs import DesignedPairs
+from quadrille.swap.designed.problem import movers_of, protected_tables
+from quadrille.swap.kept import Keep, kept_tables, named_variables
 from quadrille.theory.programme import FreeColumns, Margins, Programme, Solution
 
 if TYPE_CHECKING:
@@ -529,11 +531,11 @@ def least_loss(
 
 
 def bound_for(
-    recipe: DesignedSwap | None,
+    recipe: DesignedPairs | None,
     data: Data,
     exposed: float | Sequence[float],
     *,
-    n: int = 3,
+    n: int | None = None,
     table: str | Sequence[str] | None = None,
     loss: str = "hellinger",
 ) -> Bound:
@@ -546,33 +548,57 @@ def bound_for(
     Parameters
     ----------
     recipe : a designed swap; None stands for any swap whatever.
-    data, exposed, table, loss : as in `least_loss`; by default the recipe's own first table.
-    n : as in `least_loss`, where there is no recipe to say it.
+    data, exposed, n, table, loss : as in `least_loss`; by default n and the first table of the recipe.
 
     Example
     -------
-    Whatever moves the level of education alone loses more than what may move everything:
+    Any swap whatever, one that keeps all tables of two variables, and one that moves the level of education alone:
 
     >>> import quadrille as qd
     >>> data = qd.datasets.cps8d()
-    >>> for recipe in (None, qd.DesignedSwap(["Edu"])):
+    >>> for recipe in (None, qd.DesignedSwap(), qd.DesignedSwap(["Edu"], keep="1-way")):
     ...     bound = qd.theory.bound_for(recipe, data, 0.008)
-    ...     print(round(float(bound.at(0.008)), 4), [len(table) for table in bound.kept])
-    0.0138 [1, 1, 1, 1, 1, 1, 1, 1]
-    0.0208 [7, 1]
+    ...     print(round(float(bound.at(0.008)), 4), len(bound.kept), "tables")
+    0.0138 8 tables
+    0.0154 28 tables
+    0.0208 2 tables
     """
     require_data(data, "bound_for")
     one_of("bound_for", "loss", loss, tuple(LOSSES))
-    own = recipe if recipe is not None else DesignedSwap(n=n)
-    variables = _variables(data, own.tables[0] if table is None and own.tables else table)
-    fixed = set(variables).difference(own.swap) if own.swap else ()
-    keep = cast("Keep", getattr(own, "keep", "1-way"))
-    for margins in dict.fromkeys([keep if isinstance(keep, str | int) else tuple(keep), "1-way"]):
-        kept = kept_tables(margins, variables, fixed=fixed, together=own.together)
+    n = whole("bound_for", "n", (3 if recipe is None else recipe.n) if n is None else n, least=2)
+    own = None if recipe is None else protected_tables(recipe, data)[0]
+    variables = _variables(data, own if table is None else table)
+    for margins, kept in _held_by(recipe, data, variables):
         counts = counts_of(data, variables, kept)
         if len(counts.f) <= FEW_CELLS and counts.starts[-1] <= FEW_MARGINS:
-            return _solved(counts, exposed, own.n, loss, variables, _written(margins), kept)
-    return _solved(total_only(data, variables), exposed, own.n, loss, variables, "total", ())
+            return _solved(counts, exposed, n, loss, variables, margins, kept)
+    return _solved(total_only(data, variables), exposed, n, loss, variables, "total", ())
+
+
+def _held_by(
+    recipe: DesignedPairs | None, data: Data, variables: tuple[str, ...]
+) -> Iterator[tuple[str, tuple[tuple[str, ...], ...]]]:
+    """Yield what a recipe keeps of a table, in words and as tables; then the same without the tables in its `keep`."""
+    if recipe is None:
+        yield "1-way", kept_tables("1-way", variables)
+        return
+    protected = protected_tables(recipe, data)
+    movers, _ = movers_of(recipe, data, protected)
+    keep = recipe.keep if isinstance(recipe, DesignedSwap) else "1-way"
+    named = sorted(named_variables(keep), key=data.columns.index)
+    every = tuple(dict.fromkeys((*(name for table in protected for name in table), *named, *variables)))
+    fixed = set(every).difference(*movers)
+    for margins in (keep, "1-way"):
+        # What moves together is one variable: a table with a part of it has all of it.
+        held = [
+            frozenset(table).union(*(mover for mover in movers if not set(mover).isdisjoint(table)))
+            for table in kept_tables(margins, every, fixed=fixed)
+        ]
+        parts = [[name for name in variables if name in table] for table in held]
+        yield (
+            _written(margins),
+            kept_tables([part for part in parts if part], variables, owner="bound_for", name="table"),
+        )
 
 
 def _solved(
