@@ -23,4 +23,4 @@ def stored_bound(data: qd.Data) -> Bound:
         points.append(Point(each["exposed"], line.at(each["exposed"]) ** 0.5, line.price, "optimal", line))
     exposed = qd.score(data, data, ["exposed"])["exposed"]
     assert exposed is not None
-    return Bound(tuple(points), data.keys, 3, "hellinger", "each", exposed)
+    return Bound(tuple(points), data.keys, 3, "hellinger", "1-way", exposed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from itertools import combinations, product
+from itertools import combinations, pairwise, product
 from math import inf, isnan, sqrt
 
 import numpy as np
@@ -16,7 +16,7 @@ from scipy.optimize import linprog
 
 import quadrille as qd
 from quadrille.errors import InputError, ParameterError, QuadrilleError
-from quadrille.theory import Bound, least_loss
+from quadrille.theory import Bound, bound_for, least_loss
 from quadrille.theory import bound as bounds
 from quadrille.theory import bound as certificates
 from quadrille.theory.bound import LOSSES, certify, counts_of, total_only
@@ -68,23 +68,52 @@ def loss_of(before: dict[Cell, int], after: dict[Cell, int], loss: str) -> float
     return sum((g - f) ** 2 / f for f, g in pairs if f)
 
 
-def full_programme(records: list[Cell], n: int, exposed: float, loss: str) -> float | None:
+def at(cell: Cell, part: tuple[int, ...]) -> Cell:
+    """Return the cell of a smaller table."""
+    return tuple(cell[v] for v in part)
+
+
+def every_table_with(records: list[Cell], kept: tuple[tuple[int, ...], ...]) -> list[dict[Cell, int]]:
+    """Fill the cells one after the other with all that the kept tables have left."""
+    cells = list(product(*(sorted(set(codes)) for codes in zip(*records, strict=True))))
+    left = Counter((part, at(record, part)) for record in records for part in kept)
+    found: list[dict[Cell, int]] = []
+
+    def fill(place: int, table: dict[Cell, int]) -> None:
+        if place == len(cells):
+            if not any(left.values()):
+                found.append(dict(table))
+            return
+        mine = [(part, at(cells[place], part)) for part in kept]
+        for count in range(min(left[each] for each in mine) + 1):
+            left.subtract(dict.fromkeys(mine, count))
+            fill(place + 1, table | {cells[place]: count} if count else table)
+            left.update(dict.fromkeys(mine, count))
+
+    fill(0, {})
+    return found
+
+
+def full_programme(
+    records: list[Cell], n: int, exposed: float, loss: str, kept: tuple[tuple[int, ...], ...] | None = None
+) -> float | None:
     """Formula (2) of bound.md, written out: every cell, every count, no column left out."""
+    tables = kept or tuple((v,) for v in range(len(records[0])))
     before = Counter(records)
     levels = [sorted(set(codes)) for codes in zip(*records, strict=True)]
     columns = [(cell, g) for cell in product(*levels) for g in range(len(records) + 1)]
     cells = list(product(*levels))
-    margins = [(v, level) for v, some in enumerate(levels) for level in some]
+    margins = [(part, cell) for part in tables for cell in product(*(levels[v] for v in part))]
     whole = [[float(cell == other) for cell, _ in columns] for other in cells]
-    sums = [[float(g) * (cell[v] == level) for cell, g in columns] for v, level in margins]
-    held = [float(sum(record[v] == level for record in records)) for v, level in margins]
+    sums = [[float(g) * (at(cell, part) == where) for cell, g in columns] for part, where in margins]
+    held = [float(sum(at(record, part) == where for record in records)) for part, where in margins]
     cost = {
         "hellinger": lambda f, g: (sqrt(f) - sqrt(g)) ** 2 / 2 / len(records),
         "total_variation": lambda f, g: abs(f - g) / 2 / len(records),
         "chi_square": lambda f, g: (g - f) ** 2 / f if f else 0.0,
     }[loss]
     # A cell has no more records than its smallest margin.
-    most = {cell: min(held[margins.index((v, code))] for v, code in enumerate(cell)) for cell in cells}
+    most = {cell: min(held[margins.index((part, at(cell, part)))] for part in tables) for cell in cells}
     found = linprog(
         [cost(before[cell], g) for cell, g in columns],
         A_ub=[[float(min(before[cell], g)) if g < n else 0.0 for cell, g in columns]],
@@ -111,10 +140,124 @@ def test_the_bound_is_below_every_table_with_the_same_margins(
     asked = share * exposed_of(before, before, n)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(certificates, "MOST_EMPTY", 1 << 14 if listed else 0)
-        bound = least_loss(file_of(records), asked, n=n, loss=loss, margins="total" if total else "each")
+        bound = least_loss(file_of(records), asked, n=n, loss=loss, margins="total" if total else "1-way")
     for table in every_table(records):
         after = dict(table)
         assert loss_of(before, after, loss) >= bound.at(exposed_of(before, after, n)) - 1e-9
+
+
+three_of = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1), st.integers(0, 2)), min_size=3, max_size=9)
+KEPT = {
+    "2-way": ((0, 1), (0, 2), (1, 2)),
+    "v2*v0": ((0, 2), (1,)),
+    ("v0*v1", "v1*v2"): ((0, 1), (1, 2)),
+    "logit(v0)": ((0, 1), (0, 2), (1, 2)),
+}
+keeps = st.sampled_from(sorted(KEPT, key=str))
+
+
+@given(three_of, st.integers(2, 4), st.sampled_from(KINDS), st.floats(0, 1), keeps, st.booleans())
+def test_the_bound_is_below_every_table_that_keeps_the_same_tables(
+    records: list[Cell], n: int, loss: str, share: float, keep: str | tuple[str, ...], listed: bool
+) -> None:
+    before = Counter(records)
+    asked = share * exposed_of(before, before, n)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(certificates, "MOST_EMPTY", 1 << 14 if listed else 0)
+        bound = least_loss(file_of(records), asked, n=n, loss=loss, margins=keep)
+    assert bound.kept == tuple(tuple(f"v{v}" for v in part) for part in KEPT[keep])
+    tables = every_table_with(records, KEPT[keep])
+    assert dict(before) in tables
+    for after in tables:
+        assert loss_of(before, after, loss) >= bound.at(exposed_of(before, after, n)) - 1e-9
+
+
+@given(three_of, st.integers(2, 4), st.sampled_from(KINDS), st.floats(0, 1), keeps, st.booleans())
+def test_it_is_the_minimum_of_the_full_programme_with_tables_kept(
+    records: list[Cell], n: int, loss: str, share: float, keep: str | tuple[str, ...], few: bool
+) -> None:
+    """Also where empty cells become columns only as they are needed."""
+    before = Counter(records)
+    asked = share * exposed_of(before, before, n)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(certificates, "_FEW_EMPTY", 1 if few else 1 << 12)
+        (point,) = least_loss(file_of(records), asked, n=n, loss=loss, margins=keep).points
+    expected = full_programme(records, n, asked, loss, KEPT[keep])
+    if point.status == "unreachable":
+        assert expected is None or full_programme(records, n, max(0.0, asked - 1e-5), loss, KEPT[keep]) is None
+    else:
+        assert expected is not None
+        assert point.loss is not None
+        assert point.loss ** POWER[loss] == pytest.approx(expected ** POWER[loss], rel=2e-4, abs=1e-7)
+
+
+def test_the_least_of_a_cube_is_found() -> None:
+    """With all two-way tables kept only the whole cube can move, by as many records in each corner."""
+    before = {cell: 1 if cell == (0, 0, 0) else 40 for cell in product((0, 1), repeat=3)}
+    data = file_of([cell for cell, count in before.items() for _ in range(count)])
+    moved = [{cell: f + by * (-1) ** sum(cell) for cell, f in before.items()} for by in range(-1, 41)]
+    least = min(loss_of(before, after, "hellinger") for after in moved if exposed_of(before, after, 3) == 0)
+    bound = least_loss(data, 0.0, margins="2-way")
+    assert bound.points[0].loss == pytest.approx(least, rel=1e-4)
+    assert bound.points[0].status == "optimal"
+
+
+def test_what_is_kept_beyond_can_only_cost(cps8d: qd.Data) -> None:
+    """Loss at exposed <= .002 of a table of five variables: each set of kept tables contains the one before."""
+    table = ("Age", "Edu", "Sex", "Race", "MS")
+    keeps = ["total", "1-way", "Age*Edu", ["Age*Edu", "2-way"], ["2-way", "Age*Edu*Sex"], 3, "4-way"]
+    start = least_loss(cps8d, 0.0, table=table, margins="total").exposed
+    losses = [float(least_loss(cps8d, start / 3, table=table, margins=keep).at(start / 3)) for keep in keeps]
+    assert all(more >= less * (1 - 1e-4) for less, more in pairwise(losses))
+    assert losses[-1] > 1.1 * losses[1]
+
+
+def test_what_does_not_move_is_a_table_that_is_kept() -> None:
+    data = file_of([(0, 0, 1), (0, 1, 1), (1, 0, 0), (1, 1, 2), (1, 1, 1), (0, 0, 0)] * 2 + [(0, 0, 2)])
+    for margins, same in (("1-way", "v0*v2"), ("v0*v1", ["v0*v1", "v0*v2"])):
+        moved = least_loss(data, 0.01, margins=margins, swap=["v1"])
+        assert moved.kept == least_loss(data, 0.01, margins=same).kept
+        assert moved.points == least_loss(data, 0.01, margins=same).points
+    assert least_loss(data, 0.01, swap=("v0", "v1", "v2")).points == least_loss(data, 0.01).points
+
+
+def test_the_bound_of_a_recipe_holds_what_it_keeps(monkeypatch: pytest.MonkeyPatch) -> None:
+    records = [(0, 0, 1, 0), (0, 1, 1, 0), (1, 0, 0, 0), (1, 1, 2, 1), (1, 1, 1, 1), (0, 0, 0, 1)]
+    data = file_of(records * 2 + [(0, 0, 2, 0)])
+    assert bound_for(None, data, 0.01) == least_loss(data, 0.01)
+    assert bound_for(None, data, 0.01, n=2).n == 2
+    assert bound_for(qd.DesignedSwap(), data, 0.01) == least_loss(data, 0.01, margins="2-way")
+    moved = qd.DesignedSwap(["v1"], n=2, keep="1-way")
+    assert bound_for(moved, data, 0.01, loss="total_variation") == least_loss(
+        data, 0.01, n=2, loss="total_variation", swap=["v1"]
+    )
+    together = qd.DesignedSwap(together=[["v0", "v1"]], keep="1-way")
+    assert bound_for(together, data, 0.01).kept == (("v0", "v1"), ("v2",), ("v3",))
+    together = qd.DesignedSwap(together=[["v0", "v1"]])
+    assert bound_for(together, data, 0.01).kept == (("v0", "v1", "v2"), ("v0", "v1", "v3"), ("v2", "v3"))
+    part = bound_for(qd.DesignedSwap(tables=[["v0", "v1", "v2"]], keep="v2*v3"), data, 0.01)
+    assert (part.table, part.kept) == (("v0", "v1", "v2"), (("v0",), ("v1",), ("v2",)))
+    with pytest.raises(ParameterError, match=r"'table' parameter of bound_for keeps the table of all its variables"):
+        bound_for(qd.DesignedSwap(), data, 0.01, table="v0*v1")
+    monkeypatch.setattr(certificates, "FEW_MARGINS", 9)
+    assert bound_for(qd.DesignedSwap(), data, 0.01).margins == "1-way"
+    monkeypatch.setattr(certificates, "FEW_CELLS", 3)
+    assert bound_for(qd.DesignedSwap(), data, 0.01) == least_loss(data, 0.01, margins="total")
+
+
+def test_a_full_table_has_no_empty_cell_to_go_to() -> None:
+    """Chi-square counts no record in an empty cell: with the total held, two records must come from large cells."""
+    table = [[1, 8], [9, 6]]
+    bound = least_loss(file_of(from_counts(table)), 0.0, loss="chi_square", margins="total")
+    counts = [1, 8, 9, 6]
+    tables = [(a, b, c, 24 - a - b - c) for a, b, c in product(range(25), repeat=3) if a + b + c <= 24]
+    least = min(
+        sum((g - f) ** 2 / f for f, g in zip(counts, table, strict=True))
+        for table in tables
+        if not any(0 < g < 3 for g in table)
+    )
+    assert 0.9 * least < bound.points[0].loss <= least  # type: ignore[operator]
+    assert least_loss(file_of(from_counts([[1, 8], [9, 0]])), 0.0, loss="chi_square", margins="total").at(0.0) <= least
 
 
 weights = st.lists(st.floats(-2, 2), min_size=9, max_size=9)
@@ -285,7 +428,7 @@ def test_exposures_that_cannot_be(exposed: object) -> None:
 def test_parameters_that_cannot_be() -> None:
     bad("'n' parameter of least_loss must be a whole number of 2 or more. Got 1", n=1)
     bad("'loss' parameter of least_loss must be one of 'hellinger'", loss="deviance")
-    bad("'margins' parameter of least_loss must be one of 'each', 'total'", margins="two")
+    bad("no variable 'two' in 'margins' of least_loss", margins="two")
     bad("no column 'v7' in 'table' of least_loss", InputError, table=["v0", "v7"])
     bad("at least two variables", table=["v0"])
     bad("at least two variables", table="v1")

@@ -21,7 +21,7 @@ from quadrille.present import words
 from quadrille.present.numbers import counted, finite
 from quadrille.study.frontier import non_dominated
 from quadrille.study.study import Study
-from quadrille.theory.bound import LOSSES, Bound, least_loss
+from quadrille.theory.bound import LOSSES, Bound, bound_for
 from quadrille.theory.prediction import Predicted, Prediction, predict
 
 _POINTS = 24
@@ -43,7 +43,7 @@ class Floor:
 
 
 def floor_of(data: Data, measures: Sequence[str], axes: tuple[str, str]) -> Floor:
-    """Bound the loss on an axis by `exposed`: over all tables with as many records, which takes no time."""
+    """Bound the loss on an axis by `exposed`, over all tables that any swap could make."""
     mine = [address for address in (axes[0], *measures) if measure_of(address).name == "exposed"]
     exposed, loss = (mine[0] if mine else None), axes[1]
     if exposed is None:
@@ -56,9 +56,9 @@ def floor_of(data: Data, measures: Sequence[str], axes: tuple[str, str]) -> Floo
         return Floor(None, f"{loss} and {exposed} are about different tables")
     n = int(measure_of(exposed).with_options(risk).options["n"])
     try:
-        start = least_loss(data, 0.0, n=n, table=table, loss=cost.name, margins="total").exposed
+        start = bound_for(None, data, 0.0, n=n, table=table, loss=cost.name).exposed
         asked = (start * (1 - np.linspace(0, 1, _POINTS))).tolist()
-        return Floor(least_loss(data, asked, n=n, table=table, loss=cost.name, margins="total"))
+        return Floor(bound_for(None, data, asked, n=n, table=table, loss=cost.name))
     except QuadrilleError as error:
         return Floor(None, str(error).rstrip("."))
 

@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 from quadrille.swap.permutation import PermutationSwap
-from quadrille.theory.bound import Bound, Certificate, Point, least_loss
+from quadrille.theory.bound import Bound, Certificate, Point, bound_for, least_loss
 from quadrille.theory.correction import Corrected, correct, correct_published
 from quadrille.theory.equivalent import RateFor, equivalent_records, equivalent_table, rate_for, rounding_error
 from quadrille.theory.expected import pairs_between
@@ -35,6 +35,7 @@ __all__ = [
     "Predicted",
     "Prediction",
     "RateFor",
+    "bound_for",
     "compare_errors",
     "correct",
     "correct_published",
