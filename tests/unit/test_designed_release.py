@@ -54,7 +54,11 @@ def test_the_dossier_tells_treated_and_left_cells_and_warns_of_the_n_rule(
     for row in (*found.by_size.rows, *found.just_large.rows):
         assert "| " + " | ".join(row) + " |" in text
     view = text[text.index("## The intruder's view") :]
-    assert view.index("| exposed |") < view.index("| attributed_unique |") < view.index("gone from the release")
+    assert (
+        view.index(f"| exposed(n={recipe.n}) |")
+        < view.index("| attributed_unique |")
+        < view.index("gone from the release")
+    )
     facts = account.details
     listed = sum(facts["left"].values())  # type: ignore[attr-defined]
     assert facts["camouflaged"] + facts["emptied"] + listed == facts["small_cells"]  # type: ignore[operator]

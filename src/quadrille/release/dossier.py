@@ -28,6 +28,7 @@ from quadrille.release.judge import Verdict
 from quadrille.release.note import Published
 from quadrille.release.warnings import ReleaseWarning
 from quadrille.score.evaluator import Scores
+from quadrille.swap.designed.pairs import DesignedPairs
 from quadrille.text import shown
 
 MOST_ROWS = 50
@@ -211,7 +212,7 @@ def dossier(record: Record) -> str:
 
 def _intruder(record: Record) -> list[Block]:
     """Set what is exposed next to what is inferred and linked."""
-    found = exposure(record.data, record.plan, getattr(record.recipe, "n", 3))
+    found = exposure(record.data, record.plan, record.recipe.n if isinstance(record.recipe, DesignedPairs) else 3)
     return [Title("The intruder's view"), *found] if found else []
 
 
