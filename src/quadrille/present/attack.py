@@ -112,6 +112,6 @@ _EXPOSURE = {
 }
 _MIXTURE = (
     "exposed and attributed_unique are read together: small cells that are filled up expose nobody, and still tell "
-    "what follows from their keys. attributed_unique mixes persons who are still there with persons who are gone: it is "
+    "what follows from their keys. attributed_unique mixes persons who are still there with those who are gone: it is "
     "no chance that everybody shares."
 )
