@@ -17,6 +17,7 @@ from quadrille.recipe import Recipe, find_method, known_methods
 
 FROZEN = json.loads((Path(__file__).parents[1] / "golden/frozen/plans.json").read_text())
 METHODS = [method for method in known_methods().values() if method.__module__.startswith("quadrille.")]
+ALL_VERSIONS = [version for method in METHODS for version in method.versions().values()]
 schema = qd.schema
 LEAST: dict[str, dict[str, Any]] = {
     "RandomSwap": {"swap": ["A"], "rate": 0.5},
@@ -28,7 +29,8 @@ LEAST: dict[str, dict[str, Any]] = {
 TRIED: tuple[object, ...] = (
     *(0, 1, 2, 3, -1, 0.3, 0.5, 1.5, -0.5, True, False, "A", "", "all", "pairs", "nothing", "random"),
     *(["A"], ["A", "A"], [], [3], [["A", "B"]], [["A"], []], {"A": ["B"]}, {"distance": 1.0}, {"hellinger": 1.0}),
-    *({"hellinger": 0}, {"distance": -1}, {}, None, "0" * 64, "g" * 64),
+    *({"hellinger": 0}, {"distance": -1}, {}, None, "0" * 64, "g" * 64, "2-way", "A*B", ["2-way", ["A", "B"]], [" "]),
+    *(["2-way", 0], [["A", " "]], [[["A"]]], " ", 1000, 1001),
 )
 
 
@@ -38,7 +40,8 @@ CASES = [pytest.param(method, name, id=f"{method.__name__}.{name}") for method i
 @pytest.mark.parametrize("text", sorted({row["recipe"] for row in FROZEN}))
 def test_the_schema_takes_every_recipe_that_was_ever_written(text: str) -> None:
     document = json.loads(text)
-    Draft202012Validator(schema(document["method"])).validate(document)
+    method = find_method(document["method"]).versions()[document["version"]]
+    Draft202012Validator(method.schema()).validate(document)
     assert Recipe.from_json(text).to_json() == text
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from quadrille.data import Data
 from quadrille.errors import OverlapError, ParameterError
