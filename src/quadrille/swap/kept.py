@@ -57,13 +57,12 @@ def _word(value: object, owner: str, parameter: str) -> str:
     """Return one thing to keep as a text."""
     if isinstance(value, int) and not isinstance(value, bool) and value >= 1:
         return f"{value}-way"
-    if isinstance(value, list | tuple):
-        names = cast("list[object]", value)
-        if names and all(isinstance(each, str) and each.strip() for each in names):
-            return "*".join(map(_quoted, cast("list[str]", value)))
     if isinstance(value, str) and value.strip():
         return value.strip()
-    raise bad_parameter(owner, parameter, _MUST, value)
+    names = cast("Sequence[object]", value if isinstance(value, list | tuple) else ())
+    if names and all(isinstance(each, str) and each.strip() for each in names):
+        return "*".join(map(_quoted, cast("Sequence[str]", names)))
+    raise bad_parameter(owner, parameter, _MUST, cast("object", value))
 
 
 def _quoted(name: str) -> str:
