@@ -92,12 +92,22 @@ class DesignedSwap(DesignedPairs):
 
     @property
     def makes_cells(self) -> bool:
-        """Whether combinations that nobody has can arise."""
+        """Whether combinations that nobody has can arise.
+
+        >>> import quadrille as qd
+        >>> qd.DesignedSwap().makes_cells, qd.DesignedSwap(coin=0.5).makes_cells
+        (False, True)
+        """
         return self.new_cells or self.coin > 0
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """Columns that are in no table unless it names them."""
+        """Columns that are in no table unless it names them.
+
+        >>> import quadrille as qd
+        >>> qd.DesignedSwap(sensitive=["AnnSal"]).left_out
+        ('AnnSal',)
+        """
         return (*self.steering_columns, *self.sensitive)
 
     @classmethod
