@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, seed, settings
 
 import quadrille as qd
+from quadrille.swap.designed.pairs import DesignedPairs
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -67,7 +68,8 @@ def pytest_sessionstart() -> None:
         return
     data = qd.datasets.cps8d()
     if worker == "gw0":
-        qd.DesignedSwap(seed=1).plan(data)
+        qd.DesignedSwap(effort=0.01, seed=1).plan(data)
+        DesignedPairs(improve=False, seed=1).plan(data)
         return
     plan = qd.RandomSwap(["Edu"], pairs=50, seed=1).plan(data)
     qd.score(data, plan, ["small_cells", "hellinger", "cramers_v_change"])

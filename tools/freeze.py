@@ -11,6 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import quadrille as qd
+from quadrille.swap.designed.pairs import DesignedPairs
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "golden"))
@@ -43,7 +44,7 @@ def survey() -> str:
 
 def recipes() -> list[tuple[str, qd.Recipe]]:
     """Return recipes with every parameter away from its default at least once, and the data that they are for."""
-    r, p, c, d = qd.RandomSwap, qd.PermutationSwap, qd.ControlledSwap, qd.DesignedSwap
+    r, p, c, d = qd.RandomSwap, qd.PermutationSwap, qd.ControlledSwap, DesignedPairs
     kept = {"weight": 2.0, "distance": 1.0}
     return [
         ("cps8d", r(["Edu"], rate=0.02, seed=7)),

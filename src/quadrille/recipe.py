@@ -108,6 +108,17 @@ class Recipe(ABC):
         return found
 
     @classmethod
+    def versions(cls) -> dict[int, type[Recipe]]:
+        """Return the versions of the method whose recipes can still be drawn, by number.
+
+        >>> import quadrille as qd
+        >>> list(qd.RandomSwap.versions()), list(qd.DesignedSwap.versions())
+        ([1], [1, 2])
+        """
+        found = {number: made for (name, number), made in Recipe.earlier.items() if name == cls.method_name}
+        return dict(sorted((found | {cls.version: cls}).items()))
+
+    @classmethod
     def word(cls) -> str:
         """Return the short name of the method, as the command line has it.
 
@@ -257,12 +268,14 @@ class Recipe(ABC):
         name = str(document.pop("method"))
         method = find_method(name, where="the recipe")
         version = document.pop("version", method.version)  # one written by hand need not say it
-        method = Recipe.earlier.get((method.method_name, version), method) if type(version) is int else method
-        if version != method.version:
+        versions = method.versions()
+        if type(version) is not int or version not in versions:
             raise InputError(
-                f"The recipe is for version {version!r} of {name}; this Quadrille draws version {method.version}. "
-                "Another version would draw another plan: use the release of Quadrille that wrote the recipe."
+                f"The recipe is for version {version!r} of {name}; this Quadrille draws version "
+                f"{' and '.join(map(str, versions))}. Another version would draw another plan: use the release of "
+                "Quadrille that wrote the recipe."
             )
+        method = versions[version]
         known = {param.written: param.name for param in method.params().values()}
         for key in document:
             if key not in known:

@@ -38,7 +38,7 @@ GOOD_CALLS = {
     "pick": "pick small.study",
     "pick with everything": "pick small.study --max-risk 0.9 --criterion least-loss --note x --save-recipe new.json",
     "controlled swap": "swap good.csv --codebook book.toml --method controlled --swap Sex,Age --targets 0.1 --seed 3",
-    "designed swap": "swap dataset:cps8d --method designed --share 0.5 --seed 3",
+    "designed swap": "swap dataset:cps8d --method designed --effort 0.05 --share 0.5 --seed 3",
     "runs": "frontier small.study --runs --design 1",
     "recipe drawn": "score good.csv --recipe good.json --draws 2",
     "recipe varied": "score good.csv --recipe good.json --vary pairs=3,5,7,9,11,13 --draws 2 --measures hellinger",

@@ -13,6 +13,7 @@ import pytest
 
 import quadrille as qd
 from bounds import stored_bound
+from quadrille.swap.designed.pairs import DesignedPairs
 from quadrille.theory import Bound, least_loss
 from quadrille.theory.bound import LOSSES, certify, counts_of
 
@@ -79,7 +80,7 @@ def test_only_the_total_is_a_few_percent_lower(data: qd.Data, bound: Bound) -> N
 
 def test_the_default_design_is_within_three_percent(data: qd.Data, bound: Bound) -> None:
     for seed in (1, 2):
-        exposed, hellinger = scored(data, qd.DesignedSwap(spread=0, seed=seed))
+        exposed, hellinger = scored(data, DesignedPairs(spread=0, seed=seed))
         assert exposed <= 0.0010
         assert 1 <= float(bound.gap(exposed, hellinger)) < 1.03
 
@@ -91,26 +92,29 @@ def test_the_default_design_is_within_three_percent(data: qd.Data, bound: Bound)
     ids=str,
 )
 def test_the_curve_is_within_five_percent(data: qd.Data, bound: Bound, given: dict[str, object]) -> None:
-    exposed, hellinger = scored(data, qd.DesignedSwap(spread=0, seed=5, **given))  # type: ignore[arg-type]
+    exposed, hellinger = scored(data, DesignedPairs(spread=0, seed=5, **given))  # type: ignore[arg-type]
     assert 1 <= float(bound.gap(exposed, hellinger)) < 1.05
 
 
 def candidates() -> list[qd.Recipe]:
-    """Random swaps of the spec's kinds and designs of every kind."""
+    """Random swaps, permutations and designs of every kind."""
     keys = qd.datasets.cps8d().keys
     random = [qd.RandomSwap([name], pairs=pairs, seed=1) for name in keys for pairs in (244, 488, 2442)]
     random += [qd.RandomSwap([keys[i], keys[i + 1]], pairs=488, seed=seed) for i in range(7) for seed in (2, 3)]
     permuted = [qd.PermutationSwap([name], rate=rate, seed=4) for name in keys for rate in (0.001, 0.3)]
     designed = [
-        qd.DesignedSwap(seed=6),
-        qd.DesignedSwap(share=0.5, seed=7),
-        qd.DesignedSwap(treatment="empty", seed=8),
-        qd.DesignedSwap(treatment="either", spread=0, seed=9),
-        qd.DesignedSwap(loss="total_variation", seed=10),
-        qd.DesignedSwap(n=5, seed=11),
-        qd.DesignedSwap([keys[0], keys[2]], seed=12),
-        qd.DesignedSwap(improve=False, choose="cheapest", max_pairs=100, seed=13),
-        qd.DesignedSwap(together=[[keys[0], keys[1]]], seed=14),
+        DesignedPairs(seed=6),
+        DesignedPairs(share=0.5, seed=7),
+        DesignedPairs(treatment="empty", seed=8),
+        DesignedPairs(treatment="either", spread=0, seed=9),
+        DesignedPairs(loss="total_variation", seed=10),
+        DesignedPairs(n=5, seed=11),
+        DesignedPairs([keys[0], keys[2]], seed=12),
+        DesignedPairs(improve=False, choose="cheapest", max_pairs=100, seed=13),
+        DesignedPairs(together=[[keys[0], keys[1]]], seed=14),
+        qd.DesignedSwap(effort=0.05, seed=15),
+        qd.DesignedSwap(effort=0.05, keep="1-way", spread=0, seed=16),
+        qd.DesignedSwap(effort=0.05, keep="1-way", treatment="camouflage", share=0.5, seed=17),
     ]
     return [*random, *permuted, *designed]
 

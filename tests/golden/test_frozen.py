@@ -27,10 +27,13 @@ import pytest
 from typer.testing import CliRunner
 
 import quadrille as qd
+from quadrille.swap.designed.pairs import DesignedPairs
 
 FROZEN = Path(__file__).parent / "frozen"
-METHODS = (qd.RandomSwap, qd.PermutationSwap, qd.ControlledSwap, qd.DesignedSwap)
-"""Named so that their recipes can be read back."""
+METHODS = (qd.RandomSwap, qd.PermutationSwap, qd.ControlledSwap, DesignedPairs)
+"""Named so that their recipes can be read back; `DesignedSwap` was `DesignedPairs` when the files were written."""
+OLD_VERSION = ('method = "DesignedSwap"', 'method = "DesignedSwap"\nversion = 1')
+"""A job file says no version of itself and gets the designs of today; with this line it goes on as it began."""
 
 
 @cache
@@ -206,7 +209,7 @@ def searched(path: Path) -> qd.Study:
         qd.grid(qd.RandomSwap, swap=[["MS"], ["Race"]], rate=0.02, order="one-by-one", seeds=2),
         qd.grid(qd.PermutationSwap, swap=["Age"], rate=[0.01, 0.02], kind=["pairs", "cycles"], seed=[5]),
         qd.grid(qd.ControlledSwap, swap=["Edu", "MS"], targets=0.01, method=["standard", "balanced"], seed=[6, 7]),
-        qd.grid(qd.DesignedSwap, share=[0.5, 1.0], choose="cheapest", seed=8),
+        qd.grid(DesignedPairs, share=[0.5, 1.0], choose="cheapest", seed=8),
         qd.RandomSwap(["Race"], pairs=100, rules=["Age=<25 & MS=Married"], seed=HEX),
     ]
     return qd.search(dataset("cps8d"), recipes, MEASURES, then=THEN, out=path, workers=1, progress=False)
@@ -292,8 +295,13 @@ def in_folder(folder: Path, names: Iterable[str]) -> Path:
 
 
 def job_done(folder: Path, job: str) -> dict[str, Any]:
-    """Run a job: how many candidates, which recipes (of secret seeds the design), which measures and which file."""
+    """Run a job: how many candidates, which recipes (of secret seeds the design), which measures and which file.
+
+    Where the version of a method has gone up since, the job is told to stay with the one it was written for.
+    """
     in_folder(folder, [job, "survey.csv", "survey.toml"])
+    text = (folder / job).read_text(encoding="utf-8")
+    (folder / job).write_text(text.replace(*OLD_VERSION), encoding="utf-8")
     before = set(folder.iterdir())
     code, dry = command(folder, "search", job, "--dry-run")
     assert code == 0
@@ -454,6 +462,16 @@ def test_a_study_shows_what_it_showed(tmp_path: Path) -> None:
 def test_a_finished_study_is_resumed_without_new_work(tmp_path: Path) -> None:
     path = copied(tmp_path, "study.db")
     assert holds(seen(searched(path)), frozen("study.json"))  # the seconds that each candidate took are part of it
+
+
+def test_a_study_of_an_old_version_is_not_mixed_with_a_new_one(tmp_path: Path) -> None:
+    path = copied(tmp_path, "study.db")
+    new = [qd.RandomSwap(["Age"], pairs=9, seed=1), qd.grid(qd.DesignedSwap, share=[0.5, 1.0], seeds=2)]
+    with pytest.raises(qd.QuadrilleError, match="holds DesignedSwap of version 1") as caught:
+        qd.search(dataset("cps8d"), new, MEASURES, then=THEN, out=path, workers=1, progress=False)
+    assert "write version = 1 next to its method in the job file" in str(caught.value)
+    assert "quadrille.swap.designed.pairs.DesignedPairs" in str(caught.value)
+    assert holds(seen(qd.Study(path)), frozen("study.json")), "nothing was added before it was refused"
 
 
 def test_a_study_of_the_same_recipes_has_the_same_scores(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import polars as pl
 import quadrille as qd
 
 N = 613
-RATE, TARGETS, SHARE, PRICE = 0.1173, 0.0877, 0.917, 0.0239
+RATE, TARGETS, SHARE, PRICE, EFFORT = 0.1173, 0.0877, 0.917, 3.0239, 0.0143
 IDS = ("Serial", "Phone")
 STEERING = ("Forced", "Spared")
 POLICY = """
@@ -62,7 +62,7 @@ METHODS: dict[str, list[str]] = {
     "random": ["--swap", "Region,Edu", "--rate", str(RATE), "--differ", "any"],
     "controlled": ["--method", "controlled", "--swap", "Edu", "--targets", str(TARGETS), *STEERED],
     "permutation": ["--method", "permutation", "--swap", "Age", "--rate", str(RATE)],
-    "designed": ["--method", "designed", "--n", "4", "--share", str(SHARE), "--price", str(PRICE), "--never", "Spared"],
+    "designed": f"--method designed --effort {EFFORT} --n 4 --share {SHARE} --price {PRICE} --never Spared".split(),
 }
 """The words of the command line for a recipe of every method; every number in them is a secret."""
 

@@ -34,7 +34,7 @@ MEASURES = ("exposed", "small_cells", "hellinger", "confidence")
 def study(cps8d: Data, tmp_path_factory: pytest.TempPathFactory) -> Study:
     cloud = qd.grid(qd.RandomSwap, swap=[["Edu"], ["Race"], ["MS", "Race"]], pairs=[244, 2442], seed=range(2))
     out = tmp_path_factory.mktemp("curve") / "study"
-    curve = qd.DesignedSwap.curve(shares=[0.3, 1.0], seed=1)
+    curve = qd.DesignedSwap.curve(shares=[0.3, 1.0], effort=0.05, seed=1)
     return qd.search(cps8d, [cloud, curve], MEASURES, out=out, workers=1, progress=False)
 
 
@@ -65,14 +65,14 @@ def test_the_curve_is_above_the_bound_and_close_to_it(study: Study, cps8d: Data)
 
 def test_a_study_of_the_curve_goes_on_where_it_stopped(study: Study, cps8d: Data) -> None:
     count = len(study)
-    curve = qd.DesignedSwap.curve(shares=[0.3, 1.0], seed=1)
+    curve = qd.DesignedSwap.curve(shares=[0.3, 1.0], effort=0.05, seed=1)
     more = qd.search(cps8d, curve, MEASURES, out=study.path, workers=1, progress=False)
     assert len(more) == count and more.counts()["pending"] == 0
 
 
 def test_a_curve_of_secret_seeds_finds_its_prices_and_seeds_again(cps8d: Data, tmp_path: Path) -> None:
     def search() -> Study:
-        curve = qd.DesignedSwap.curve(shares=[0.1], seeds=2, improve=False)
+        curve = qd.DesignedSwap.curve(shares=[0.1], seeds=2, effort=0.01)
         return qd.search(cps8d, [curve], AXES, out=tmp_path / "s", workers=1, progress=stop)
 
     def stop(_results: object, done: int, _total: int) -> None:
@@ -91,7 +91,7 @@ def test_a_curve_of_secret_seeds_finds_its_prices_and_seeds_again(cps8d: Data, t
 
 def test_a_forecast_takes_a_curve_and_a_curve_is_made_of_grids(cps8d: Data) -> None:
     curve = qd.DesignedSwap.curve(
-        ["Edu", "MS"], n=4, shares=[0.2], prices=[0.3], choose=["random", "cheapest"], seeds=2
+        ["Edu", "MS"], n=4, shares=[0.2], prices=[0.3], choose=["random", "cheapest"], seeds=2, effort=0.01
     )
     priced, shared = curve_grids(curve, cps8d)
     assert [recipe.price for recipe in priced] == [0.3, 0.3]
@@ -103,7 +103,7 @@ def test_a_forecast_takes_a_curve_and_a_curve_is_made_of_grids(cps8d: Data) -> N
 
 def test_measures_follow_n_and_the_tables(cps8d: Data, tmp_path: Path) -> None:
     tables = [["Age", "Sex", "Race"], ["Age", "Edu", "MS", "AnnSal"]]
-    curve = qd.DesignedSwap.curve(shares=[1.0], prices=[], seed=1, tables=tables, n=4)
+    curve = qd.DesignedSwap.curve(shares=[1.0], prices=[], seed=1, tables=tables, n=4, effort=0.05)
     found = qd.search(cps8d, curve, default_measures(4, tables), out=tmp_path / "s", progress=False)
     assert found.measures[:2] == ("exposed(Age*Sex*Race, n=4)", "exposed(Age*Edu*MS*AnnSal, n=4)")
     assert "hellinger(Age*Edu*MS*AnnSal)" in found.measures
@@ -154,7 +154,7 @@ def test_theory_is_the_change_of_overlap_among_huge_cells(f: int, n: int) -> Non
 def test_prices_of_a_sweep_are_those_at_which_more_and_more_cells_are_treated(cps8d: Data) -> None:
     prices = sweep_prices(cps8d, qd.DesignedSwap(n=4, seed=0), count=5)
     treated = [
-        qd.DesignedSwap(n=4, price=price, seed=1).plan(cps8d).details.facts["exposed_after"]  # type: ignore[union-attr]
+        qd.DesignedSwap(n=4, price=price, effort=0.05, seed=1).plan(cps8d).details.facts["exposed_after"]  # type: ignore[union-attr]
         for price in prices
     ]
     assert sorted(prices) == list(prices) and treated == sorted(treated, reverse=True) and len(set(treated)) > 4
@@ -188,7 +188,7 @@ def test_nearly_all_records_at_risk_in_cps8d_can_be_made_safe_by_name_only(cps8d
 
 
 def test_sizes_before_and_after_agree_with_the_account(cps8d: Data) -> None:
-    plan = qd.DesignedSwap(seed=3).plan(cps8d)
+    plan = qd.DesignedSwap(effort=0.05, seed=3).plan(cps8d)
     sizes, facts = size_table(cps8d, plan), plan.report(cps8d).details
     after = {row["size"]: row for row in sizes.filter(when="after").iter_rows(named=True)}
     for row in facts["just_large"]:  # type: ignore[attr-defined]

@@ -88,7 +88,7 @@ def test_each_plan_counts_once_and_a_repetition_among_others_is_one(data: qd.Dat
 # The figures
 
 
-@pytest.mark.parametrize("row", [0, 1])
+@pytest.mark.parametrize("row", [0, pytest.param(1, marks=pytest.mark.nightly)])
 def test_the_figures_of_cps8d_are_those_of_a_run(row: int, cps8d: qd.Data) -> None:
     """The first three numbers of releases; the rest takes longer and is no other path."""
     for number, share in zip(NUMBERS[:3], ON_CPS8D[row].shares, strict=False):

@@ -200,10 +200,10 @@ def show_ranking(rows: Rows) -> None:
 def measured(recipe: Recipe, given: Sequence[str] | None, data: Data) -> Sequence[str]:
     """Return the measures to score; without any given, a designed swap is judged by its tables, too."""
     from quadrille.study.designed import default_measures
-    from quadrille.swap.designed import DesignedSwap
+    from quadrille.swap.designed.pairs import DesignedPairs
 
     wanted = addresses(given, data)
-    if given or not isinstance(recipe, DesignedSwap):
+    if given or not isinstance(recipe, DesignedPairs):
         return wanted
     return list(dict.fromkeys((*default_measures(recipe.n, recipe.tables), *wanted)))
 

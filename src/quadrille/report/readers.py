@@ -155,10 +155,11 @@ def drawn(material: Material) -> Row:
         title = name.replace("_", " ").capitalize()
         if name in WORDED or name in details.alternatives or value in ({}, [], ()):
             continue
-        if isinstance(value, list | tuple):
-            tables.append(_table(title, cast("Sequence[Mapping[str, object]]", value)))
+        rows = cast("Sequence[object]", value if isinstance(value, list | tuple) else ())
+        if rows and all(isinstance(row, Mapping) for row in rows):
+            tables.append(_table(title, cast("Sequence[Mapping[str, object]]", rows)))
         else:
-            known.append((title, numbers.value(value)))
+            known.append((title, numbers.value(cast("object", value))))
     lists = [
         {"title": name, "count": count(len(rows)), "text": ", ".join(map(str, rows.tolist()))}
         for name, rows in details.rows.items()

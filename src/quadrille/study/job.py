@@ -27,7 +27,7 @@ MOST_SEEDS = 1_000_000
 SETS: dict[str, tuple[int, ...]] = {"singles": (1,), "pairs": (2,), "singles and pairs": (1, 2)}
 """Words that `swap` understands, and how many variables they swap at a time."""
 
-_OURS = ("method", "seeds", "of", "curve")
+_OURS = ("method", "version", "seeds", "of", "curve")
 _SWEPT = {"price": "prices", "keep": "keep", "coin": "coins", "share": "shares", "choose": "choose"}
 """What the curve of a method sweeps, as a job file and as the method calls it."""
 _STAND_IN = ("the variables that a word stands for",)
@@ -50,9 +50,10 @@ class GridTable:
         table.require("method", '"RandomSwap"')
         name = table.text("method") or ""
         try:
-            made = cls(table, find_method(name))
+            method = find_method(name)
         except InputError as error:
             table.refuse(str(error), "method")
+        made = cls(table, _version(table, method))
         table.know([*_OURS, *made.params])
         for key, param in made.params.items():
             if param.required:
@@ -118,7 +119,8 @@ class GridTable:
         if not isinstance(values.get("curve", False), bool):
             self.table.demand("true or false", values["curve"], "curve")
         if self.curved and not issubclass(self.method, DesignedSwap):
-            self.table.refuse(f"{self.method.method_name} has no curve; DesignedSwap has one.", "curve")
+            version = f" of version {self.method.version}" if "version" in values else ""
+            self.table.refuse(f"{self.method.method_name}{version} has no curve; DesignedSwap has one.", "curve")
         if self._word and (self._word not in SETS or self.curved):
             words = ", ".join(f'"{word}"' for word in SETS)
             several = "" if self.curved else f", a list of such lists, or one of the words {words}"
@@ -210,6 +212,15 @@ class GridTable:
         for name in columns:
             if name not in data.columns:
                 self.table.refuse(str(unknown_name("column", name, data.columns)), key, at)
+
+
+def _version(table: Table, method: type[Recipe]) -> type[Recipe]:
+    """Return the method in the version that a table asks for: today's, unless it says so."""
+    known, asked = method.versions(), table.values.get("version", method.version)
+    if type(asked) is not int or asked not in known:
+        must = f"a version of {method.method_name} that is known here: {' or '.join(map(str, known))}"
+        table.demand(must, asked, "version")
+    return known[asked]
 
 
 BUNDLED = "dataset:"

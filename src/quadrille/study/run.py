@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence, Set
 from contextlib import contextmanager
 from itertools import islice, product
 from pathlib import Path
 
 from quadrille.data import Data
-from quadrille.errors import InputError, OutputError, ParameterError
+from quadrille.errors import InputError, MismatchError, OutputError, ParameterError
 from quadrille.measure import orient, sides
 from quadrille.params import whole
+from quadrille.recipe import Recipe
 from quadrille.score.evaluator import Evaluator
 from quadrille.study.candidates import Candidates, Recipes, check_candidates
 from quadrille.study.grid import Grid
-from quadrille.study.store import DONE, Header, Pending, Result, Store, discard, locked
+from quadrille.study.store import DONE, Header, Pending, Result, Store, discard, intact, locked
 from quadrille.study.study import Study
 from quadrille.study.workers import IN_PROCESS_SECONDS, Chunk, Scorer, begin, cores, own_methods, process_pool
 from quadrille.study.workers import run as run_chunk
@@ -171,7 +173,10 @@ def _register(store: Store, candidates: Candidates, *, new: bool) -> int:
 
 def _designs_and_seeds(store: Store, candidates: Candidates) -> Iterator[tuple[str, int | str]]:
     """Return design and seed of every candidate; a grid of secret seeds goes on with those the study has."""
+    versions = _versions(store)
     for candidate in candidates:
+        method = candidate.method if isinstance(candidate, Grid) else type(candidate)
+        _refuse_other_version(store.path, method, versions.get(method.method_name, set()))
         if isinstance(candidate, Grid):
             seeds = candidate.seeds
             yield from product(
@@ -179,6 +184,33 @@ def _designs_and_seeds(store: Store, candidates: Candidates) -> Iterator[tuple[s
             )
         else:
             yield candidate.design_json(), candidate.parameters()["seed"]
+
+
+def _versions(store: Store) -> dict[str, set[object]]:
+    """Return the versions of each method that the study holds."""
+    found: dict[str, set[object]] = {}
+    with intact(store.path):
+        for design in store.designs().values():
+            document = json.loads(design)
+            found.setdefault(document["method"], set()).add(document["version"])
+    return found
+
+
+def _refuse_other_version(path: Path, method: type[Recipe], held: Set[object]) -> None:
+    """Refuse a version of a method that the study does not hold next to another: their plans are not comparable."""
+    if not held or method.version in held:
+        return
+    ways = [
+        f"write version = {number} next to its method in the job file (in Python: {made.__module__}.{made.__name__})"
+        for number, made in method.versions().items()
+        if number in held
+    ]
+    raise MismatchError(
+        f"The study {str(path)!r} holds {method.method_name} of version {' and '.join(sorted(map(str, held)))}, and "
+        f"this search would add version {method.version}, which draws other plans. "
+        + "".join(f"To go on with the study, {way}. " for way in ways[:1])
+        + f"To search with version {method.version}, use another name for the study."
+    )
 
 
 class _Search:

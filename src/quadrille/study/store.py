@@ -11,7 +11,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -243,9 +243,9 @@ class Store:
 
     @contextmanager
     def writing(self) -> Generator[None]:
-        """Commit what the block writes, or nothing of it."""
+        """Commit what the block writes, or nothing of it; a block within another is a part of that."""
         try:
-            with self._db:
+            with nullcontext() if self._db.in_transaction else self._db:
                 yield
         except sqlite3.Error as error:
             raise OutputError(

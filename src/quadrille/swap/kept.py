@@ -1,5 +1,6 @@
 """Which tables a swap keeps to the last record: what `keep` may say, and the sets of variables that it stands for."""
 
+# ruff: noqa: D102  # what a method of a parameter does is said in `Param`
 from __future__ import annotations
 
 import re
@@ -11,7 +12,7 @@ from typing import Any, cast
 
 from quadrille.errors import ParameterError, bad_parameter, unknown_name
 from quadrille.expressions import split_outside_quotes, unquoted
-from quadrille.params import Param, split_names
+from quadrille.params import Param
 
 Keep = str | int | Sequence[str | int | Sequence[str]]
 """What may be kept: "2-way", 2, "Age*Edu*Sex", "logit(Salary)", or a list of these."""
@@ -20,6 +21,7 @@ Names = tuple[str, ...]
 MOST_TABLES = 100_000
 
 _WAYS = re.compile(r"(\d+)\s*-\s*way")
+_PLAIN = re.compile(r"\w(?:[\w .-]*\w)?")
 _LOGIT = re.compile(r"logit\s*\((.*)\)", re.DOTALL)
 _MUST = 'like "2-way", 2, "A*B*C", "logit(Y)", or a list of these'
 
@@ -42,22 +44,32 @@ class Kept(Param):
         return tuple(sorted(named_variables(cast("Keep", value))))
 
     def read(self, given: Any) -> object:
-        return split_names(given)
+        """Split at commas; quotes stay, since a table may hold several names."""
+        return [part.strip() for text in given for part in split_outside_quotes(text, ",")]
 
     def shape(self) -> dict[str, object]:
-        one = {"anyOf": [{"type": "string", "minLength": 1}, {"type": "integer", "minimum": 1}]}
-        return {"anyOf": [*one["anyOf"], {"type": "array", "items": one, "minItems": 1}]}
+        word: list[object] = [{"type": "string", "pattern": r"\S"}, {"type": "integer", "minimum": 1}]
+        table = {"type": "array", "items": {"type": "string", "pattern": r"\S"}, "minItems": 1}
+        return {"anyOf": [*word, {"type": "array", "items": {"anyOf": [*word, table]}, "minItems": 1}]}
 
 
 def _word(value: object, owner: str, parameter: str) -> str:
     """Return one thing to keep as a text."""
     if isinstance(value, int) and not isinstance(value, bool) and value >= 1:
         return f"{value}-way"
-    if isinstance(value, list | tuple) and value and all(isinstance(each, str) for each in cast("list[object]", value)):
-        return "*".join(cast("list[str]", value))
     if isinstance(value, str) and value.strip():
         return value.strip()
-    raise bad_parameter(owner, parameter, _MUST, value)
+    names = cast("Sequence[object]", value if isinstance(value, list | tuple) else ())
+    if names and all(isinstance(each, str) and each.strip() for each in names):
+        return "*".join(map(_quoted, cast("Sequence[str]", names)))
+    raise bad_parameter(owner, parameter, _MUST, cast("object", value))
+
+
+def _quoted(name: str) -> str:
+    """Write the name of a variable so that it is read as nothing else."""
+    if _PLAIN.fullmatch(name) and not _WAYS.fullmatch(name):
+        return name
+    return f'"{name}"' if "`" in name else f"`{name}`"
 
 
 def kept_tables(

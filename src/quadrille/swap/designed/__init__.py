@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 from quadrille.data import Data
-from quadrille.errors import ParameterError, bad_parameter
+from quadrille.errors import ParameterError
 from quadrille.params import Columns, Flag, Number, Share, Word
 from quadrille.recipe import Prepared
 from quadrille.swap.designed.lattice import cube_problem
@@ -15,7 +15,6 @@ from quadrille.swap.designed.pairs import DesignedPairs
 from quadrille.swap.designed.search import CubeDraw
 from quadrille.swap.kept import Keep, Kept
 
-_MOST_EFFORT = 1000
 COINS = (0.0, 0.2, 0.5, 1.0)
 EMPTIED = (0.03, 0.05, 0.08, 0.12, 0.2, 0.35, 0.6)
 _CURVE_EFFORT = 0.3
@@ -60,18 +59,18 @@ class DesignedSwap(DesignedPairs):
     keep: Annotated[
         Keep,
         Kept(
-            'tables that stay exact: "1-way", "2-way", "3-way", a table such as "Age*Edu*Sex", "logit(Y)" for what a '
-            "logistic regression of Y needs, or several of these"
+            'tables that stay exact: 2-way, 3-way, Age*Edu*Sex, or several. "1-way", "2-way", ... are all tables of so '
+            'many variables, "logit(Y)" is what a logistic regression of Y needs'
         ),
     ] = "2-way"
     treatment: Annotated[
         Literal["either", "camouflage", "empty"],
-        Word("either, camouflage or empty: whether small cells are filled up, emptied, or what costs less"),
+        Word("either, camouflage or empty. Camouflage fills small cells, empty empties them, either takes the cheaper"),
     ] = "either"
     coin: Annotated[
         float,
         Share(
-            "chance of a cell of one record to be left as it is or displaced to an empty cell, by a fair coin: then "
+            "chance of a cell of one record to be left or displaced, by a fair coin. It is displaced to an empty cell: "
             "nobody can tell whether a record that stands alone is genuine",
             within="[0, 1]",
             must="a number from 0 to 1",
@@ -86,22 +85,34 @@ class DesignedSwap(DesignedPairs):
         Sequence[str],
         Columns("other columns of the public file: records are moved whose values in these fit their new place"),
     ] = ()
-    new_cells: Annotated[
-        bool, Flag("let records come to combinations that nobody has, for files with many of them")
-    ] = False
+    new_cells: Annotated[bool, Flag("let combinations arise that nobody has, for files with many small cells")] = False
     effort: Annotated[
         float,
-        Number("how long to look for a better way, 1 being a few seconds", must="a number above 0, up to 1000"),
+        Number(
+            "how long to look for a better way, 1 being a few seconds",
+            within="(0, 1000]",
+            must="a number above 0, up to 1000",
+        ),
     ] = 1.0
 
     @property
     def makes_cells(self) -> bool:
-        """Whether combinations that nobody has can arise."""
+        """Whether combinations that nobody has can arise.
+
+        >>> import quadrille as qd
+        >>> qd.DesignedSwap().makes_cells, qd.DesignedSwap(coin=0.5).makes_cells
+        (False, True)
+        """
         return self.new_cells or self.coin > 0
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """Columns that are in no table unless it names them."""
+        """Columns that are in no table unless it names them.
+
+        >>> import quadrille as qd
+        >>> qd.DesignedSwap(sensitive=["AnnSal"]).left_out
+        ('AnnSal',)
+        """
         return (*self.steering_columns, *self.sensitive)
 
     @classmethod
@@ -177,8 +188,6 @@ class DesignedSwap(DesignedPairs):
     def check(self) -> None:
         """Refuse what does not go together."""
         super().check()
-        if not 0 < self.effort <= _MOST_EFFORT:
-            raise bad_parameter(self.method_name, "effort", "a number above 0, up to 1000", self.effort)
         if self.different and (self.keep != "1-way" or self.coin or self.new_cells):
             raise ParameterError(
                 "'different' of DesignedSwap is about pairs of records, and exact tables are made by permutations. "

@@ -1,4 +1,4 @@
-"""Laws of designed swapping: what is kept, who may be paired with whom, what becomes of cells, what is said of it."""
+"""Laws of designed pairs: what is kept, who may be paired with whom, what becomes of cells, what is said of it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 
 import quadrille as qd
-from designed_oracle import (
+from designed_pairs_oracle import (
     base_names,
     counts_of,
     design_loss,
@@ -21,8 +21,9 @@ from designed_oracle import (
     objective,
     protected,
 )
-from designed_strategies import Case, designed
+from designed_pairs_strategies import Case, designed
 from oracles import records
+from quadrille.swap.designed.pairs import DesignedPairs
 from quadrille.testing import check_recipe
 from strategies import file_of
 
@@ -94,7 +95,7 @@ def test_either_treatment_of_several_tables_leaves_cells_of_n_records_large_enou
     codes = np.array([[int(code) for code in cell] for cell, count in EITHER.items() for _ in range(count)])
     data = file_of(**dict(zip("ABCD", codes.T.tolist(), strict=True)))
     recipes = [
-        qd.DesignedSwap(tables=["A*B*C*D", "B*D*C"], treatment="either", loss={"hellinger": 0.5}, spread=0, seed=seed)
+        DesignedPairs(tables=["A*B*C*D", "B*D*C"], treatment="either", loss={"hellinger": 0.5}, spread=0, seed=seed)
         for seed in range(20)
     ]
     for recipe in recipes:
@@ -194,13 +195,13 @@ def flows(data: qd.Data, plan: qd.Plan) -> list[tuple[object, ...]]:
 
 
 def test_another_seed_takes_other_records_and_with_spread_other_ways(cps8d: qd.Data) -> None:
-    sharp = [qd.DesignedSwap(spread=0, seed=seed).plan(cps8d) for seed in (1, 2)]
-    wide = [qd.DesignedSwap(spread=0.3, seed=seed).plan(cps8d) for seed in (1, 2)]
+    sharp = [DesignedPairs(spread=0, seed=seed).plan(cps8d) for seed in (1, 2)]
+    wide = [DesignedPairs(spread=0.3, seed=seed).plan(cps8d) for seed in (1, 2)]
     for one, other in (sharp, wide):
         shared = len(np.intersect1d(one.rows, other.rows)) / len(one.rows)
         assert shared < 0.8
     assert flows(cps8d, wide[0]) != flows(cps8d, wide[1])
-    assert qd.DesignedSwap(spread=0.3, seed=1).plan(cps8d) == wide[0]
+    assert DesignedPairs(spread=0.3, seed=1).plan(cps8d) == wide[0]
 
 
 def test_records_of_a_cell_are_drawn_uniformly(cps8d: qd.Data) -> None:
@@ -215,7 +216,7 @@ def test_records_of_a_cell_are_drawn_uniformly(cps8d: qd.Data) -> None:
     first, even = place < held // 2, held % 2 == 0
     took = np.zeros(2)
     for seed in range(10):
-        rows = qd.DesignedSwap(seed=seed, improve=False).plan(cps8d).rows
+        rows = DesignedPairs(seed=seed, improve=False).plan(cps8d).rows
         rows = rows[even[rows]]
         took += [first[rows].sum(), (~first[rows]).sum()]
     assert abs(took[0] - took.sum() / 2) < 4 * sqrt(took.sum() / 4)

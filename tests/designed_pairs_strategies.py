@@ -1,4 +1,4 @@
-"""Small files with small cells, and designed swaps of them with everything that the method can be asked for."""
+"""Small files with small cells, and designed pairs of them with everything that the method can be asked for."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import quadrille as qd
 from controlled_strategies import flag
 from quadrille.data import Column, Data
+from quadrille.swap.designed.pairs import DesignedPairs
 from strategies import column, numbers, seeds
 
 KEYS = ("A", "B", "C", "D")
@@ -22,7 +23,7 @@ class Case:
     """A file, a designed swap that can be drawn on it, and its plan."""
 
     data: Data
-    recipe: qd.DesignedSwap
+    recipe: DesignedPairs
     plan: qd.Plan
 
     @property
@@ -124,7 +125,7 @@ def designs(
 def designed(draw: st.DrawFn, *, fixed: dict[str, object] | None = None, **options: object) -> Case:
     """A case that can be drawn; files in which no cell can give, or nothing can move, are left out."""
     data, made = draw(designs(**options))
-    recipe = qd.DesignedSwap(**{**made, **(fixed or {})}, seed=draw(seeds))
+    recipe = DesignedPairs(**{**made, **(fixed or {})}, seed=draw(seeds))
     try:
         return Case(data, recipe, recipe.plan(data))
     except qd.InfeasibleError:

@@ -9,26 +9,26 @@ from math import fsum, sqrt
 
 import numpy as np
 
-import quadrille as qd
 from controlled_strategies import flags_of
 from oracles import records
 from quadrille.data import Data
+from quadrille.swap.designed.pairs import DesignedPairs
 
 Cell = tuple[object, ...]
 Counts = Mapping[Cell, float]
 
 
-def keys_of(recipe: qd.DesignedSwap, data: Data) -> tuple[str, ...]:
+def keys_of(recipe: DesignedPairs, data: Data) -> tuple[str, ...]:
     return tuple(name for name in data.keys if name != recipe.never)
 
 
-def protected(recipe: qd.DesignedSwap, data: Data) -> list[tuple[str, ...]]:
+def protected(recipe: DesignedPairs, data: Data) -> list[tuple[str, ...]]:
     """The protected tables; two with the same variables are one."""
     tables = [tuple(table) for table in recipe.tables] or [keys_of(recipe, data)]
     return list({frozenset(table): table for table in reversed(tables)}.values())
 
 
-def movers(recipe: qd.DesignedSwap, data: Data) -> list[frozenset[str]]:
+def movers(recipe: DesignedPairs, data: Data) -> list[frozenset[str]]:
     inside = dict.fromkeys(name for table in protected(recipe, data) for name in table)
     fixed = {*recipe.same, *recipe.different}
     swap = recipe.swap or [name for name in inside if name not in fixed]
@@ -36,7 +36,7 @@ def movers(recipe: qd.DesignedSwap, data: Data) -> list[frozenset[str]]:
     return [*grouped, *(frozenset([name]) for name in swap if not any(name in group for group in grouped))]
 
 
-def losses(recipe: qd.DesignedSwap, data: Data) -> list[tuple[str, tuple[str, ...], float]]:
+def losses(recipe: DesignedPairs, data: Data) -> list[tuple[str, tuple[str, ...], float]]:
     """Name, variables and weight of each loss."""
     given = {recipe.loss: 1.0} if isinstance(recipe.loss, str) else recipe.loss
     found = []
@@ -47,13 +47,13 @@ def losses(recipe: qd.DesignedSwap, data: Data) -> list[tuple[str, tuple[str, ..
     return found
 
 
-def base_names(recipe: qd.DesignedSwap, data: Data) -> list[str]:
+def base_names(recipe: DesignedPairs, data: Data) -> list[str]:
     """All columns that the design looks at."""
     tables = [*protected(recipe, data), *(variables for _, variables, _ in losses(recipe, data))]
     return list(dict.fromkeys([name for table in tables for name in table] + [*recipe.same, *recipe.different]))
 
 
-def counts_of(recipe: qd.DesignedSwap, before: Data, after: Data) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def counts_of(recipe: DesignedPairs, before: Data, after: Data) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Records before and after in each cell of each protected table."""
     for table in protected(recipe, before):
         f, g = Counter(records(before, table)), Counter(records(after, table))
@@ -65,7 +65,7 @@ def exposed(f: np.ndarray, g: np.ndarray, n: int) -> int:
     return int(np.minimum(f, g)[(g > 0) & (g < n)].sum())
 
 
-def design_loss(recipe: qd.DesignedSwap, before: Data, after: Data) -> float:
+def design_loss(recipe: DesignedPairs, before: Data, after: Data) -> float:
     """The weighted sum of the losses, each record with the mean weight of all records alike in what matters."""
     weight = mean_weights(recipe, before)
     total = 0.0
@@ -74,7 +74,7 @@ def design_loss(recipe: qd.DesignedSwap, before: Data, after: Data) -> float:
     return total
 
 
-def objective(recipe: qd.DesignedSwap, before: Data, after: Data) -> float:
+def objective(recipe: DesignedPairs, before: Data, after: Data) -> float:
     """What is lowered at a price: losses, Hellinger distances squared, and price x exposed."""
     weight, total = mean_weights(recipe, before), 0.0
     for name, variables, importance in losses(recipe, before):
@@ -84,7 +84,7 @@ def objective(recipe: qd.DesignedSwap, before: Data, after: Data) -> float:
     return total + (recipe.price or 0.0) * shown / before.n
 
 
-def mean_weights(recipe: qd.DesignedSwap, data: Data) -> np.ndarray:
+def mean_weights(recipe: DesignedPairs, data: Data) -> np.ndarray:
     if data.weight is None:
         return np.ones(data.n)
     groups: dict[Cell, list[int]] = defaultdict(list)
@@ -128,5 +128,5 @@ def one_pair_suffices(cells: Mapping[tuple[int, ...], int], small: tuple[int, ..
     return False
 
 
-def never_rows(case_data: Data, recipe: qd.DesignedSwap) -> set[int]:
+def never_rows(case_data: Data, recipe: DesignedPairs) -> set[int]:
     return set(np.flatnonzero(flags_of(case_data, recipe.never)).tolist())

@@ -1,4 +1,4 @@
-"""Designed swaps of CPS-8d: what they reach in every seed, their curves, and that no random swap reaches as much."""
+"""Designed pairs of CPS-8d: what they reach in every seed, their curves, and that no random swap reaches as much."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ import pytest
 import quadrille as qd
 from bounds import stored_bound
 from quadrille.score.evaluator import Evaluator
+from quadrille.swap.designed.pairs import DesignedPairs
 
 SEEDS = range(20)
 N, PAIRED, SINGLE = 48842, 186, 361
 """Records, cells of two records and of one. A cell of two costs less per record, so these are the cheapest."""
 BOUND = {0.0074: 0.0146, 0.0057: 0.0262, 0.0039: 0.0347, 0.0021: 0.0419, 0.0010: 0.0460}
-"""Spec 6: exposed, and the least Hellinger distance with it of any table with the same one-way margins."""
+"""Exposed, and the least Hellinger distance with it of any table with the same one-way margins."""
 GREEDY = {0.0074: 0.0148, 0.0058: 0.0261, 0.0042: 0.0344, 0.0025: 0.0413}
-"""Spec 6: the same of the greedy step, cheapest cells first."""
+"""The same of the greedy step, cheapest cells first."""
 RATES = (244, 488, 2442)
 RANDOM_MEANS = (0.01447, 0.01400, 0.01206)
-"""Spec 2: mean exposure of 36 random swaps at these numbers of pairs."""
+"""Mean exposure of 36 random swaps at these numbers of pairs."""
 
 Points = np.ndarray
 """A row per candidate: exposed, hellinger, pairs."""
@@ -38,19 +39,19 @@ def points(data: qd.Data, recipes: Iterable[qd.Recipe]) -> Points:
 
 @pytest.fixture(scope="module")
 def default(cps8d: qd.Data) -> Points:
-    return points(cps8d, [qd.DesignedSwap(seed=seed) for seed in SEEDS])
+    return points(cps8d, [DesignedPairs(seed=seed) for seed in SEEDS])
 
 
 @pytest.fixture(scope="module")
 def cheapest(cps8d: qd.Data) -> Points:
     shares = np.linspace(0.05, 1, 20)
-    return points(cps8d, [qd.DesignedSwap(share=share, choose="cheapest", seed=1) for share in shares])
+    return points(cps8d, [DesignedPairs(share=share, choose="cheapest", seed=1) for share in shares])
 
 
 @pytest.fixture(scope="module")
 def at_random(cps8d: qd.Data) -> Points:
     shares = (0.03, 0.06, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9)
-    return points(cps8d, [qd.DesignedSwap(share=share, seed=seed) for share in shares for seed in range(3)])
+    return points(cps8d, [DesignedPairs(share=share, seed=seed) for share in shares for seed in range(3)])
 
 
 def loss_at(curve: Points, exposed: float) -> float:
@@ -67,7 +68,7 @@ def test_each_of_20_seeds_keeps_what_the_defaults_promise(default: Points) -> No
 
 def test_without_spread_it_is_within_3_percent_of_the_bound(cps8d: qd.Data) -> None:
     # The square of the bound is convex in the exposure, so beyond its last two points it is above their line.
-    found = points(cps8d, [qd.DesignedSwap(spread=0, seed=seed) for seed in range(5)])
+    found = points(cps8d, [DesignedPairs(spread=0, seed=seed) for seed in range(5)])
     slope = (BOUND[0.0021] ** 2 - BOUND[0.0010] ** 2) / (0.0021 - 0.0010)
     bound = np.sqrt(BOUND[0.0010] ** 2 + slope * (found[:, 0] - 0.0010))
     assert (found[:, 0] < 0.0010).all()
@@ -86,7 +87,7 @@ def test_cheapest_first_is_within_5_percent_of_the_bound_and_no_worse_than_the_p
     cps8d: qd.Data, published: dict[float, float], above: float
 ) -> None:
     for exposed, hellinger in published.items():
-        ((reached, cost, _),) = points(cps8d, [qd.DesignedSwap(share=share_for(exposed), choose="cheapest", seed=1)])
+        ((reached, cost, _),) = points(cps8d, [DesignedPairs(share=share_for(exposed), choose="cheapest", seed=1)])
         assert abs(reached - exposed) <= 3 / N  # towards the end cells stand in each other's way
         assert cost <= above * hellinger
         if published is BOUND:
@@ -99,13 +100,13 @@ def test_more_cells_treated_mean_less_exposure_and_more_loss(cheapest: Points) -
 
 
 def test_half_of_the_exposure_goes_at_the_loss_of_the_gentlest_random_swap(cps8d: qd.Data) -> None:
-    recipe = qd.DesignedSwap(share=PAIRED / (PAIRED + SINGLE), choose="cheapest", seed=1)
+    recipe = DesignedPairs(share=PAIRED / (PAIRED + SINGLE), choose="cheapest", seed=1)
     ((exposed, hellinger, pairs),) = points(cps8d, [recipe])
     assert exposed <= 0.0075 and hellinger <= 0.0148 and pairs <= 230
 
 
 def test_a_higher_price_treats_more_cells(cps8d: qd.Data, cheapest: Points) -> None:
-    found = points(cps8d, [qd.DesignedSwap(price=price, seed=1) for price in (0, 0.02, 0.1, 0.3, 0.34, 0.4, 1, 5)])
+    found = points(cps8d, [DesignedPairs(price=price, seed=1) for price in (0, 0.02, 0.1, 0.3, 0.34, 0.4, 1, 5)])
     assert found[0].tolist() == found[1].tolist() == [733 / 48842, 0, 0]
     assert (np.diff(found[:, 0]) <= 0).all() and len(set(found[:, 0])) >= 5
     for exposed, hellinger, _ in found[2:]:

@@ -1,4 +1,4 @@
-"""Designed swaps of larger files: geography, Adult at full detail, weights, and cells that nothing can be done for."""
+"""Designed pairs of larger files: geography, Adult at full detail, weights, and cells that nothing can be done for."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import quadrille as qd
-from designed_oracle import one_pair_suffices
+from designed_pairs_oracle import one_pair_suffices
 from quadrille.data import Data
+from quadrille.swap.designed.pairs import DesignedPairs
 from quadrille.testing import check_recipe
 from strategies import column
 
@@ -26,9 +27,9 @@ def adult() -> Data:
 
 
 def test_adult_at_full_detail_is_treated_where_that_can_be_done_and_the_rest_is_accounted_for(adult: Data) -> None:
-    qd.DesignedSwap(tables=[ADULT[:3]], seed=1).plan(adult)  # loads the kernels
+    DesignedPairs(tables=[ADULT[:3]], seed=1).plan(adult)  # loads the kernels
     start = time.process_time()
-    plan = qd.DesignedSwap(tables=[ADULT], seed=1).plan(adult)
+    plan = DesignedPairs(tables=[ADULT], seed=1).plan(adult)
     assert time.process_time() - start < 20
     said = plan.details.facts
     assert said["small_cells"] > 8000, "most cells are small"
@@ -44,7 +45,7 @@ def test_adult_at_full_detail_is_treated_where_that_can_be_done_and_the_rest_is_
 
 def test_either_treats_more_of_adult_than_camouflage(adult: Data) -> None:
     said = {
-        treatment: qd.DesignedSwap(tables=[ADULT], treatment=treatment, improve=False, seed=1).plan(adult).details.facts
+        treatment: DesignedPairs(tables=[ADULT], treatment=treatment, improve=False, seed=1).plan(adult).details.facts
         for treatment in ("camouflage", "either")
     }
     assert said["camouflage"]["emptied"] == 0 < said["either"]["emptied"]
@@ -53,7 +54,7 @@ def test_either_treats_more_of_adult_than_camouflage(adult: Data) -> None:
 
 def test_finer_levels_of_geography_travel_with_the_coarser_and_say_so() -> None:
     data = qd.datasets.state(20_000)
-    plan = check_recipe(qd.DesignedSwap(["county"], tables=[["county", "race", "tenure"]], improve=False, seed=1), data)
+    plan = check_recipe(DesignedPairs(["county"], tables=[["county", "race", "tenure"]], improve=False, seed=1), data)
     assert [move.columns for move in plan.moves] == [("county", "tract")]
     assert plan.details.facts["carried_along"] == "tract"
     after = plan.apply(data)
@@ -65,7 +66,7 @@ def test_finer_levels_of_geography_travel_with_the_coarser_and_say_so() -> None:
 
 def test_a_swap_within_a_county_moves_tracts_only() -> None:
     data = qd.datasets.state(20_000)
-    recipe = qd.DesignedSwap(["tenure"], tables=[["county", "race", "tenure"]], same=["county"], improve=False, seed=1)
+    recipe = DesignedPairs(["tenure"], tables=[["county", "race", "tenure"]], same=["county"], improve=False, seed=1)
     plan = check_recipe(recipe, data)
     assert plan.columns == ("tenure",) and len(plan.rows)
 
@@ -74,7 +75,7 @@ def test_weights_change_the_loss_and_not_the_exposure() -> None:
     whole = qd.datasets.adult()
     names = ["workclass", "marital-status", "race", "sex"]
     data = Data([*(whole[name] for name in names), whole["fnlwgt"]])
-    plan = qd.DesignedSwap(seed=1).plan(data)
+    plan = DesignedPairs(seed=1).plan(data)
     said, scores = plan.details.facts, qd.score(data, plan, ["exposed", "hellinger"])
     assert scores["exposed"] == pytest.approx(said["exposed_after"] / data.n)
     assert said["exposed_after"] < 0.1 * said["exposed_before"]
@@ -112,7 +113,7 @@ def test_a_cell_that_lacks_one_record_is_left_only_where_no_pair_at_all_would_do
         (small_cell,) = (cell for cell, held in cells.items() if held < n)
         possible = one_pair_suffices(cells, small_cell, n)
         for improve in (False, True):
-            recipe = qd.DesignedSwap(n=n, treatment="camouflage", improve=improve, seed=1)
+            recipe = DesignedPairs(n=n, treatment="camouflage", improve=improve, seed=1)
             assert (recipe.plan(lattice(cells)).details.facts["camouflaged"] == 1) == possible
         seen[possible] += 1
 
@@ -134,6 +135,6 @@ def test_trying_one_cell_does_not_spoil_the_chances_of_another() -> None:
     sure = [cell for cell, held in cells.items() if held == 2 and one_pair_suffices(cells, cell, 3)]
     assert (0, 0, 1) in sure
     for seed in range(5):
-        recipe = qd.DesignedSwap(treatment="camouflage", improve=False, spread=0, share=1 / 3, seed=seed)
+        recipe = DesignedPairs(treatment="camouflage", improve=False, spread=0, share=1 / 3, seed=seed)
         said = recipe.plan(lattice(cells)).details.facts
         assert said["camouflaged"] + said["left"].get("not chosen", 0) >= len(sure)
