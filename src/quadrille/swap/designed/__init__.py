@@ -72,7 +72,7 @@ class DesignedSwap(DesignedPairs):
         float,
         Share(
             "chance of a cell of one record to be left as it is or displaced to an empty cell, by a fair coin: then "
-            "nobody can tell whether a record that stands alone is genuine",
+            "about half of the records that stand alone are genuine",
             within="[0, 1]",
             must="a number from 0 to 1",
             unit="chance",
