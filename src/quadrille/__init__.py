@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from quadrille import chart, datasets, report, testing, theory
+    from quadrille.attack.attack import Attack, attack
     from quadrille.codebook import Codebook, Variable
     from quadrille.data import Data
     from quadrille.errors import InfeasibleError, QuadrilleError
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME = {
+    "Attack": "attack.attack",
     "Codebook": "codebook",
     "ControlledSwap": "swap.controlled",
     "Data": "data",
@@ -55,6 +57,7 @@ _HOME = {
     "Study": "study.study",
     "Variable": "codebook",
     "area_flows": "score.flows",
+    "attack": "attack.attack",
     "before_after": "score.estimates",
     "check_policy": "release.release",
     "forecast": "study.forecast",
@@ -88,6 +91,7 @@ _OLD = {
 """What names of an earlier version are called now; with (...) where the call has changed, too."""
 
 __all__ = [  # sorted as in _HOME; a test keeps the two lists equal
+    "Attack",
     "Codebook",
     "ControlledSwap",
     "Data",
@@ -104,6 +108,7 @@ __all__ = [  # sorted as in _HOME; a test keeps the two lists equal
     "Study",
     "Variable",
     "area_flows",
+    "attack",
     "before_after",
     "chart",
     "check_policy",

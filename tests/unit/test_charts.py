@@ -122,6 +122,23 @@ def costs() -> pl.DataFrame:
     )
 
 
+def intruder() -> pl.DataFrame:
+    """Return what attacks found: of three kinds, among them one without a value before."""
+    columns = {
+        "attack": ["linkage", "linkage", *["attribute"] * 5, *["undo"] * 5],
+        "quantity": [
+            "right links",
+            "single rows",
+            *(f"{i}: attributed" for i in range(5)),
+            *(f"told {i}" for i in range(5)),
+        ],
+        "value": [1435.6, None, 0.14, 0.2, 0.0, 0.5, 0.6, 0.7, 0.7, 0.8, 0.8, 0.02],
+        "before": [1695.0, 361.0, 0.15, 0.15, 0.0, 1.0, 1.0, None, None, None, None, 0.0],
+        "chance": [1.0, 0.1, 0.01, 0.01, 0.0, 0.4, None, 0.5, 0.5, 0.5, None, 0.05],
+    }
+    return pl.DataFrame(columns)
+
+
 DRAW: dict[str, tuple[Callable[[pl.DataFrame], Figure], pl.DataFrame]] = {
     "frontier": (lambda frame: chart.frontier(frame, risk="small_cells", loss="hellinger"), candidates()),
     "seed_cloud": (lambda frame: chart.seed_cloud(frame, risk="small_cells", loss="hellinger"), seeds()),
@@ -132,6 +149,7 @@ DRAW: dict[str, tuple[Callable[[pl.DataFrame], Figure], pl.DataFrame]] = {
     "treatment_costs": (chart.treatment_costs, costs()),
     "error_by_size": (chart.error_by_size, sizes()),
     "predicted_realised": (chart.predicted_realised, changes()),
+    "attacks": (chart.attacks, intruder()),
 }
 EVERY = pytest.mark.parametrize("name", DRAW)
 
@@ -342,6 +360,19 @@ TESTED_ELSEWHERE = {
     *("after_before", "correlation_matrix", "factor_distributions", "factor_effects", "flows", "metrics_by_rate"),
     *("ranking", "runs"),
 }
+
+
+def test_attacks_are_drawn_as_shares_of_what_was_before_and_tell_what_is_left_out() -> None:
+    spec = chart.attacks(intruder()).to_dict()
+    assert [panel["title"]["text"] for panel in spec["vconcat"]] == ["linkage", "attribute", "undo"]
+    (points,) = of_kind(spec["vconcat"][0], "point")
+    assert {row["what"]: row["x"] for row in rows(spec, points)} == pytest.approx(
+        {"by chance": 1 / 1695, "before the swap": 1.0, "after the swap": 1435.6 / 1695}
+    )
+    assert spec["vconcat"][2]["layer"][1]["encoding"]["x"]["title"] == "value"
+    assert "Left out: 3 lines" in told(spec) and "without a stroke" in told(spec)
+    with pytest.raises(InputError, match="nothing to draw: no row of the frame for attacks has a value"):
+        chart.attacks(intruder().with_columns(value=pl.lit(None, pl.Float64)))
 
 
 def test_the_tests_of_every_chart_know_every_chart() -> None:

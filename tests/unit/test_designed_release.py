@@ -53,6 +53,12 @@ def test_the_dossier_tells_treated_and_left_cells_and_warns_of_the_n_rule(
     assert found.beware.text in text and all(line in text for line in LIMITS)
     for row in (*found.by_size.rows, *found.just_large.rows):
         assert "| " + " | ".join(row) + " |" in text
+    view = text[text.index("## The intruder's view") :]
+    assert (
+        view.index(f"| exposed(n={recipe.n}) |")
+        < view.index("| attributed_unique |")
+        < view.index("gone from the release")
+    )
     facts = account.details
     listed = sum(facts["left"].values())  # type: ignore[attr-defined]
     assert facts["camouflaged"] + facts["emptied"] + listed == facts["small_cells"]  # type: ignore[operator]
@@ -90,7 +96,7 @@ def page(cps8d: Data, tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def test_the_report_has_the_curve_with_its_bound_and_the_warning(page: str) -> None:
-    section = page[page.index('<h2 id="designed">') : page.index('<h2 id="seeds">')]
+    section = page[page.index('<h2 id="designed">') : page.index('<h2 id="intruder">')]
     text = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", section))
     assert "Of the 4 other candidates of the study 4 are beaten by a designed one" in text
     assert "least possible loss" in text and len(re.findall(r"\d\.\d %", text)) == 3, "a gap for each"

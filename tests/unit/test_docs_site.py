@@ -216,7 +216,8 @@ def test_every_public_name_is_in_the_reference() -> None:
     pages = [*(ROOT / "docs/api").glob("*.md"), *(ROOT / "docs/gallery").glob("*.md")]
     shown = re.findall(r"^::: (\S+)$", "\n".join(page.read_text() for page in pages), re.MULTILINE)
     public = sorted(name for name, _ in _public())
-    shown = [name if name in public else re.sub(r"\.\w+(\.\w+)$", r"\1", name) for name in shown]  # without its file
+    for _ in range(2):  # without its file, and without its room where that has the name of the function
+        shown = [name if name in public else re.sub(r"\.\w+(\.\w+)$", r"\1", name) for name in shown]
     assert sorted(shown) == public
 
 

@@ -30,7 +30,7 @@ from quadrille.study.study import Study
 
 MEASURES = ["small_cells", "exposed", "hellinger"]
 FRESH = ["small_cells", "exposed", "confidence", "hellinger", "total_variation", "entropy_change", "cramers_v_change"]
-SECTIONS = ["summary", "profile", "design", "frontier", "rivals", "tables", "seeds", "measures", "limits"]
+SECTIONS = ["summary", "profile", "design", "frontier", "rivals", "tables", "intruder", "seeds", "measures", "limits"]
 ODD = '<b>&"x"'
 
 
@@ -118,6 +118,13 @@ def test_all_sections_are_there_and_the_contents_lead_to_them(page: Page) -> Non
     assert page.tags.count("caption") == page.tags.count("table")
     assert "built-in method" not in page.text
     assert " object at 0x" not in page.text
+
+
+def test_the_intruders_view_sets_exposed_next_to_what_is_inferred(page: Page) -> None:
+    text = page.text[page.text.index("What somebody learns who has the released file") :]
+    assert text.index("exposed") < text.index("attributed_unique") < text.index("gone from the release")
+    assert text.index("linked_small") < text.index("Finding a person's row by the keys") < text.index("Advice:")
+    assert "Telling by other columns which records came in is an attack on designed swaps" in text
 
 
 def test_the_header_says_what_this_is(page: Page, study: Study) -> None:

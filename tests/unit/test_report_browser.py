@@ -90,6 +90,7 @@ def test_every_chart_of_a_report_is_drawn(visit: Visit) -> None:
         "chart-heatmap-hellinger-2-way",
         "chart-heatmap-cramers_v_change",
         "chart-small-cells",
+        "chart-what-an-intruder-gains",
         "chart-who-was-swapped",
     }
     assert all(width > 300 and height > 100 for width, height, _ in charts.values())

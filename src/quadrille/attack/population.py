@@ -4,24 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from quadrille.attack.finding import Finding, Section
-from quadrille.attack.loglinear import fit
-from quadrille.attack.transition import Codes, Floats, Ints, NoClosedForm, Transition, transition_of
-from quadrille.data import DENSE_LIMIT, Data
+from quadrille.attack.fit import all_margins, fit, is_feasible
+from quadrille.attack.input import NEEDS_DESIGN, NO_RECIPE, AttackInput, Floats
+from quadrille.attack.transition import Codes, NoClosedForm, Transition, transition_of
+from quadrille.data import Data
 from quadrille.errors import InputError, bad_parameter
 from quadrille.present import numbers
 from quadrille.recipe import Recipe
 from quadrille.score.matching import matched
-from quadrille.swap.groups import group_ids
+from quadrille.swap.groups import Ints, group_ids
 
-ATTACK = "population"
+ATTACK, TITLE = "population", "Matching to the population"
+_NOT_MADE = "How many others there are outside the file with the keys of a person is not looked at."
 Basis = Literal["population counts", "the file is the population", "2-way log-linear model", "independence model"]
 
+_SWEEPS, _TOLERANCE = 100, 1e-6
 _PAIRS = 1 << 22
 """Pairs of a released unique and a cell of the population that are worked on at a time."""
 
@@ -220,12 +224,11 @@ def _estimated(table: _Table, transition: Transition | None, share: float) -> tu
 def _expected(table: _Table) -> tuple[Floats, Basis]:
     """Fit the table with all its 2-way margins, or margins of one variable where it has too many cells for that."""
     sizes, n = table.sizes, float(table.count.sum())
-    if np.prod([float(size) for size in sizes.values()]) <= DENSE_LIMIT:
-        levels = list(sizes.values())
-        cells = np.ravel_multi_index(tuple(table.codes.values()), levels)
-        counts = np.zeros(int(np.prod(levels)))
+    if is_feasible(prod(sizes.values()), len(sizes), 2, _SWEEPS):
+        counts, cells = np.zeros(tuple(sizes.values())), tuple(table.codes.values())
         counts[cells] = table.count
-        return fit(counts, levels)[cells], "2-way log-linear model"
+        fitted = fit(counts, all_margins(len(sizes), 2), _SWEEPS, tolerance=_TOLERANCE)
+        return fitted[cells], "2-way log-linear model"
     expected = np.full(len(table.count), n)
     for codes in table.codes.values():
         expected *= np.bincount(codes, weights=table.count)[codes] / n
@@ -244,6 +247,20 @@ _NOTES: dict[Basis, str] = {
 }
 
 
+def population(given: AttackInput) -> Section:
+    """Report the match to a population, if that or its share in the file is known, and the chances of the design."""
+    reason = ""
+    if given.population is None and given.fraction is None:
+        reason = "say what share of the population the file is, with fraction=, or give a file of it, with population="
+    elif given.design is None:
+        reason = NO_RECIPE if given.recipe is None else NEEDS_DESIGN
+    if reason or given.design is None:
+        return Section(ATTACK, TITLE, _NOT_MADE, reason=reason)
+    return population_section(
+        given.data, given.released, given.design, given.keys, population=given.population, fraction=given.fraction
+    )
+
+
 def population_section(
     data: Data,
     released: Data,
@@ -254,11 +271,10 @@ def population_section(
     fraction: float | None = None,
 ) -> Section:
     """Report how well released uniques can be matched to a population."""
-    title = "Matching to the population"
     try:
         risk = population_risk(data, released, recipe, keys, population=population, fraction=fraction)
     except NoClosedForm as why:
-        return Section(ATTACK, title, "", reason=str(why))
+        return Section(ATTACK, TITLE, _NOT_MADE, reason=str(why))
     found, note = risk.chances, _NOTES[risk.basis]
     count, guess = len(found), 1 / risk.size
 
@@ -270,7 +286,7 @@ def population_section(
         Finding(ATTACK, "mean chance that a match is right", mean(found), mean(risk.before), guess, count, note),
         Finding(ATTACK, "largest chance", _most(found), _most(risk.before), guess, count, note),
     )
-    return Section(ATTACK, title, _story(risk), findings, _ADVICE)
+    return Section(ATTACK, TITLE, _story(risk), findings, _ADVICE)
 
 
 def _most(chances: NDArray[np.float64]) -> float | None:

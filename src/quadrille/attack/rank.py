@@ -10,15 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quadrille.attack.finding import Finding, Section
+from quadrille.attack.input import NEEDS_DESIGN, NOT_ALIGNED, AttackInput, Floats
 from quadrille.data import Data, require_columns
 from quadrille.errors import InputError, bad_parameter
 from quadrille.present import numbers
-from quadrille.swap.groups import group_ids
+from quadrille.swap.groups import Ints, group_ids
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
-ATTACK = "rank windows"
+ATTACK, TITLE = "rank", "Windows of ranks"
 MOST_RECORDS = 20_000
 """In larger files some of the records are targets, at equal distances."""
 
@@ -177,6 +175,43 @@ _ADVICE = (
 )
 
 
+def rank(given: AttackInput) -> Section:
+    """Report on the numbers that were swapped; the intruder knows how far the ranks of each moved at most."""
+    numeric = [name for name in given.moved or () if not given.data[name].variable.coded]
+    reason = ""
+    if given.moved is None:
+        reason = NOT_ALIGNED
+    elif not numeric:
+        reason = "is an attack on swapped numbers, and no numeric column was swapped"
+    elif given.knows != "design":
+        reason = NEEDS_DESIGN
+    if reason:
+        return Section(ATTACK, TITLE, "Which rows the ranks leave possible is not looked at.", reason=reason)
+    moved = [least_window(_values(given.data, name), _values(given.released, name)) for name in numeric]
+    return rank_section(given.data, given.released, numeric, moved)
+
+
+def least_window(original: Floats, released: Floats) -> float:
+    """Return the least window that holds for all records: how far a rank moved at most, as a share of the values.
+
+    >>> import numpy as np
+    >>> from quadrille.attack.rank import least_window
+    >>> income = np.array([10.0, 20, 30, 40])
+    >>> least_window(income, income[[1, 0, 3, 2]])
+    0.25
+    """
+    values = np.sort(released[~np.isnan(released)])
+    if not len(values):
+        return 1.0
+    both = ~np.isnan(original) & ~np.isnan(released)
+    (low, high), (first, last) = (
+        (np.searchsorted(values, of[both]), np.searchsorted(values, of[both], side="right") - 1)
+        for of in (released, original)
+    )
+    moved = np.maximum(low - np.maximum(last, first), first - np.maximum(high, low))
+    return max(int(moved.max(initial=0)), 1) / len(values)
+
+
 def rank_section(data: Data, released: Data, columns: Sequence[str], window: float | Sequence[float]) -> Section:
     """Report what windows of ranks leave of a person's anonymity; the rows of the two files are aligned."""
     for file in (data, released):
@@ -206,7 +241,7 @@ def rank_section(data: Data, released: Data, columns: Sequence[str], window: flo
             ATTACK, "right link, nearest ranks", float(found.nearest.mean()), float(exact.mean()), chance, count, note
         ),
     )
-    return Section(ATTACK, "Windows of ranks", _story(found, len(columns)), findings, _ADVICE)
+    return Section(ATTACK, TITLE, _story(found, len(columns)), findings, _ADVICE)
 
 
 def _values(data: Data, name: str) -> Floats:

@@ -10,16 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quadrille.attack.finding import Finding, Section
-from quadrille.attack.transition import Floats, Ints, NoClosedForm, Transition, transition_of
+from quadrille.attack.input import AttackInput, Floats, Release
+from quadrille.attack.transition import NoClosedForm, Transition, transition_of
 from quadrille.data import Cross, Data
 from quadrille.errors import InputError, bad_parameter
 from quadrille.plan import Plan
 from quadrille.present import numbers
 from quadrille.recipe import Recipe
+from quadrille.score.matching import changed_columns
+from quadrille.swap.groups import Ints
 
-ATTACK = "several releases"
-Release = Recipe | Plan | Data
-"""A recipe with its seed, the plan that it draws, or the released file."""
+ATTACK, TITLE = "releases", "Several releases of one file"
 
 _MOST_ENTRIES = 1 << 24
 
@@ -299,6 +300,26 @@ _ADVICE = (
 )
 
 
+def releases(given: AttackInput) -> Section:
+    """Report what the release gives away together with earlier ones; the release itself comes first."""
+    if not given.earlier:
+        reason = "needs other releases of the same data: give them with earlier="
+        return Section(ATTACK, TITLE, "What several releases give away together is not looked at.", reason=reason)
+    earlier = [
+        release.plan(given.data) if isinstance(release, Recipe) and given.design is None else release
+        for release in given.earlier
+    ]
+    files = [release for release in earlier if isinstance(release, Data)]
+    return several_section(
+        given.data,
+        [given.released, *earlier],
+        given.keys,
+        design=given.design,
+        n=given.n,
+        aligned=given.aligned and all(changed_columns(given.data, file) is not None for file in files),
+    )
+
+
 def several_section(
     data: Data,
     releases: Sequence[Release],
@@ -325,7 +346,7 @@ def several_section(
         row("small cells exact, one release", found.small_one, found.guessed_small, found.small_cells, tables),
         row(f"small cells exact, {many}", found.small, found.guessed_small, found.small_cells, tables),
     )
-    return Section(ATTACK, "Several releases of one file", _story(found), findings, _ADVICE)
+    return Section(ATTACK, TITLE, _story(found), findings, _ADVICE)
 
 
 def _story(found: SeveralReleases) -> str:

@@ -13,16 +13,15 @@ from numpy.typing import NDArray
 
 from quadrille import kernels
 from quadrille.attack.finding import Finding, Section
+from quadrille.attack.input import AttackInput, Floats
 from quadrille.data import Data, Rows
 from quadrille.errors import InputError, bad_parameter
 from quadrille.present import numbers
 from quadrille.score.matching import matched
-from quadrille.swap.groups import group_ids
+from quadrille.swap.groups import Ints, group_ids
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
-ATTACK = "special uniques"
+ATTACK, TITLE = "special", "Special uniques"
+_SAMPLING = 0.01
 MOST_KEYS = 12
 """With more keys than this the sets of keys are too many: those of up to `FEW` are looked at."""
 
@@ -129,7 +128,7 @@ class SpecialUniques:
 
 
 def special_uniques(
-    data: Data, keys: Sequence[str] | None = None, sampling: float = 0.01, most: int | None = None
+    data: Data, keys: Sequence[str] | None = None, sampling: float = _SAMPLING, most: int | None = None
 ) -> SpecialUniques:
     """Find the minimal sample uniques of every record, and score it by them (SUDA2).
 
@@ -239,20 +238,33 @@ class _Search:
         )
 
 
+def special(given: AttackInput) -> Section:
+    """Report the special uniques of a release next to those of the original."""
+    if len(given.keys) > _MOST_NAMED:
+        reason = f"{len(given.keys)} keys have too many sets: name at most {_MOST_NAMED}"
+        return Section(ATTACK, TITLE, "Who is alone on few of the keys is not looked at.", reason=reason)
+    return special_uniques_section(
+        given.data, given.released, given.keys, sampling=given.fraction, aligned=given.aligned
+    )
+
+
 def special_uniques_section(
     data: Data,
     released: Data,
     keys: Sequence[str] | None = None,
     *,
-    sampling: float = 0.01,
+    sampling: float | None = None,
     most: int | None = None,
     aligned: bool = True,
 ) -> Section:
     """Report the special uniques of a release next to those of the original.
 
-    `aligned` says that the rows of the two files are those of the same persons. Without that, a special unique counts
-    as still there when a record with its values, alone, is in the release.
+    `sampling` is the share of the population that is in the file; a hundredth where it is not known. `aligned` says
+    that the rows of the two files are those of the same persons. Without that, a special unique counts as still there
+    when a record with its values, alone, is in the release.
     """
+    supposed = "" if sampling else f"supposing that the file is {numbers.share(_SAMPLING)} of the population"
+    sampling = sampling or _SAMPLING
     before, after = (special_uniques(each, keys, sampling, most) for each in (data, released))
     kept = _still_unique(data, released, before, aligned=aligned)
     top = before.top
@@ -270,7 +282,7 @@ def special_uniques_section(
             float(before.dis.max()),
             chance,
             after.records,
-            "1 because no two records are alike in a pair, which DIS rests on" if after.theta == 1 else "",
+            "1 because no two records are alike in a pair, which DIS rests on" if after.theta == 1 else supposed,
         ),
         Finding(
             ATTACK,
@@ -291,7 +303,7 @@ def special_uniques_section(
             "the key that most of the score rests on",
         ),
     )
-    return Section(ATTACK, "Special uniques", _story(before, kept), findings, _ADVICE)
+    return Section(ATTACK, TITLE, _story(before, kept), findings, _ADVICE)
 
 
 _ADVICE = (

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from quadrille.attack.input import NEEDS_DESIGN, NO_RECIPE, AttackInput, Floats, KeyTable
 from quadrille.data import Cross, Data
 from quadrille.errors import QuadrilleError
 from quadrille.recipe import Recipe
+from quadrille.swap.groups import Ints
 from quadrille.theory.cells import NotPredicted, levels_of
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Codes = Mapping[str, Ints]
 """The code of each key, for some cells."""
 
@@ -82,6 +82,44 @@ class Transition:
             found[np.ix_(inside, columns)] = table[np.ix_(inside, columns)] @ _inverse(self.chance[block][:, columns])
         return found
 
+    def between(self, table: KeyTable) -> CellMoves:
+        """Return the chances between the cells of a table, some of which the file may lack: nothing goes from there."""
+        codes = dict(zip(table.names, table.codes, strict=True))
+        source, known = _places(self.decisive, self.origins, codes)
+        goal, there = _places(self.moving, self.shown, codes)
+        stay, stays = table.ids(self.held)
+        reach = np.pad(self.chance, ((0, 1), (0, 1)))
+        return CellMoves(
+            stay, stays, np.where(known, source, len(self.origins)), np.where(there, goal, len(self.shown)), reach
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class CellMoves:
+    """M(x -> z) = reach[source[x], goal[z]] where the cells x and z of a table agree in the keys that are held, else 0.
+
+    `stay` numbers the combinations of these keys, `goal` those of the keys that move, `source` what of a combination
+    decides how it moves.
+    """
+
+    stay: Ints
+    stays: int
+    source: Ints
+    goal: Ints
+    reach: Floats
+
+    @property
+    def kept(self) -> Floats:
+        """M(x -> x) of every cell."""
+        return self.reach[self.source, self.goal]
+
+    def arrivals(self, table: KeyTable) -> Floats:
+        """Return how many rows of a cell came from other cells, expected from the counts after the swap."""
+        sources, goals = self.reach.shape
+        room = np.bincount(self.stay * sources + self.source, weights=table.g, minlength=self.stays * sources)
+        coming = room.reshape(self.stays, sources) @ self.reach
+        return coming.reshape(-1)[self.stay * goals + self.goal] - table.g * self.kept
+
 
 def _inverse(chance: Floats) -> Floats:
     """Invert the chances, unless some value does not stay among them, or values are all but mixed up."""
@@ -120,13 +158,13 @@ def transition_of(data: Data, recipe: Recipe, keys: Sequence[str]) -> Transition
     try:
         levels = levels_of(data, recipe)
     except NotPredicted as why:
-        raise NoClosedForm(f"The chances of this swap are not known in closed form: {why}.") from None
+        raise NoClosedForm(f"the chances of the design are not known in closed form: {why}") from None
     moved = tuple(name for name in keys if name in levels.swap)
     held = tuple(name for name in keys if name not in moved)
     decisive = Cross.of(data, (*moved, *(name for name in held if name in levels.codes)))
     moving = Cross.of(data, moved)
     if not decisive.exact:
-        raise NoClosedForm("The keys have too many categories to list their chances.")
+        raise NoClosedForm("the keys have too many categories to list the chances of the design")
     origins, origin = np.unique(_number(decisive, levels.codes), return_inverse=True)
     shown, part = np.unique(_number(moving, levels.codes), return_inverse=True)
     size = np.bincount(origin, weights=levels.counts).astype(np.float64)
@@ -136,3 +174,18 @@ def transition_of(data: Data, recipe: Recipe, keys: Sequence[str]) -> Transition
     level = np.zeros(len(origins), dtype=np.int64)
     level[origin] = part
     return Transition(moved, held, decisive, moving, origins, shown, chance, level, size)
+
+
+def moves_of(given: AttackInput) -> CellMoves | str:
+    """Return the chances between the cells of the keys that the design gives, or why there are none.
+
+    They are worked out from the released file, which is all that the intruder has.
+    """
+    if given.design is None:
+        return NO_RECIPE if given.recipe is None else NEEDS_DESIGN
+    try:
+        return transition_of(given.released, given.design, given.keys).between(given.table)
+    except NoClosedForm as why:
+        return str(why)
+    except QuadrilleError as error:
+        return f"the design does not fit the released file: {error}"

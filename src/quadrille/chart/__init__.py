@@ -9,6 +9,7 @@ from quadrille.errors import QuadrilleError
 if any(find_spec(name) is None for name in ("altair", "vl_convert")):
     raise QuadrilleError("Charts need altair and vl-convert-python. Install them: pip install 'quadrille[report]'.")
 
+from quadrille.chart.attack import attacks
 from quadrille.chart.cell_sizes import small_cells, treatment_costs, who_was_swapped
 from quadrille.chart.effects import factor_distributions, factor_effects, metrics_by_rate, parameter_effects
 from quadrille.chart.error_by_size import error_by_size
@@ -23,6 +24,7 @@ from quadrille.chart.theme import Figure
 __all__ = [
     "Figure",
     "after_before",
+    "attacks",
     "correlation_matrix",
     "distortion_heatmap",
     "error_by_size",

@@ -8,6 +8,7 @@ from typing import Annotated, ParamSpec
 import typer
 
 from quadrille import __version__
+from quadrille.cli.commands.attack import attack
 from quadrille.cli.commands.convert import convert
 from quadrille.cli.commands.correct import correct
 from quadrille.cli.commands.demo import demo
@@ -85,6 +86,11 @@ _add(
 _add(
     pick,
     'quadrille pick people.study --risk exposed --max-risk 0.01 --note "agreed on 12 May" --save-recipe chosen.json',
+)
+_add(
+    attack,
+    "quadrille attack dataset:cps8d --recipe recipe.json --target AnnSal\n"
+    "quadrille attack survey.csv --release published.csv --knows file --json",
 )
 _add(
     release,

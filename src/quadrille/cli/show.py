@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from quadrille.attack.attack import Attack
     from quadrille.data import Data
     from quadrille.delta import PlanReport
     from quadrille.inspect import Profile
@@ -91,6 +92,13 @@ def show_scores(scores: Scores) -> None:
     from quadrille.present.scores import scores as blocks
 
     render(blocks(scores))
+
+
+def show_attack(found: Attack) -> None:
+    """Print what an intruder learns, attack by attack."""
+    from quadrille.present.attack import attack
+
+    render(attack(found))
 
 
 def show_verdict(found: Verdict) -> None:

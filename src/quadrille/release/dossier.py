@@ -15,6 +15,7 @@ from quadrille.io.atomic import NOTE
 from quadrille.plan import Details, Plan
 from quadrille.present import markdown, numbers, words
 from quadrille.present.account import account, alternatives_table, recipe_table, strata_table
+from quadrille.present.attack import exposure
 from quadrille.present.blocks import Block, Items, Text, Title, facts, table
 from quadrille.present.designed import EXACT, NOT_EXACT, diagnosis_of, exact_for_users, limits, price_of_keeping
 from quadrille.present.profile import column_table, profile_facts
@@ -27,6 +28,7 @@ from quadrille.release.judge import Verdict
 from quadrille.release.note import Published
 from quadrille.release.warnings import ReleaseWarning
 from quadrille.score.evaluator import Scores
+from quadrille.swap.designed.pairs import DesignedPairs
 from quadrille.text import shown
 
 MOST_ROWS = 50
@@ -193,6 +195,7 @@ def dossier(record: Record) -> str:
         *exact_for_users(record.account),
         *_targets(record.plan.details),
         *scores(record.scores),
+        *_intruder(record),
         Title("What the measures are"),
         definitions(kind for kind, _ in record.scores.results.values()),
         *_alternatives(record),
@@ -205,6 +208,12 @@ def dossier(record: Record) -> str:
         "Whoever has the seed or the plan in this folder can undo the release. Never publish any part of it.\n\n"
         f"{markdown.render(blocks)}\n"
     )
+
+
+def _intruder(record: Record) -> list[Block]:
+    """Set what is exposed next to what is inferred and linked."""
+    found = exposure(record.data, record.plan, record.recipe.n if isinstance(record.recipe, DesignedPairs) else 3)
+    return [Title("The intruder's view"), *found] if found else []
 
 
 def _files(record: Record) -> list[Block]:

@@ -17,6 +17,7 @@ from quadrille.present import html, words
 from quadrille.present.blocks import Block, Items, facts
 from quadrille.report import sections, tables
 from quadrille.report.input import ReportInput, Row, look
+from quadrille.report.intruder import intruder
 from quadrille.study.study import Study
 from quadrille.text import shown
 
@@ -50,6 +51,7 @@ _SECTIONS: dict[str, tuple[str, Callable[[ReportInput], Row]]] = {
     "rivals": ("The chosen candidate and its rivals", sections.rivals),
     "tables": ("Its tables before and after", tables.tables),
     "designed": ("Designed swap", sections.designed),
+    "intruder": ("The intruder's view", intruder),
     "seeds": ("How much the seed matters", sections.seeds),
     "measures": ("The measures", sections.measures),
     "limits": (words.NOT_PROTECTED, lambda _: {"blocks": [Items(words.LIMITS)]}),

@@ -1,0 +1,251 @@
+"""What all attacks look at, prepared once: the combinations of the keys, how often each occurs, who stayed in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quadrille.data import Data, require_columns, require_data
+from quadrille.errors import InputError, ParameterError, bad_parameter
+from quadrille.params import one_of
+from quadrille.plan import Plan
+from quadrille.recipe import Recipe
+from quadrille.score.matching import changed_columns, matched
+from quadrille.swap.designed.pairs import DesignedPairs
+from quadrille.swap.designed.problem import protected_tables, views_of
+from quadrille.swap.groups import Ints, group_ids
+
+Floats = NDArray[np.float64]
+Release = Recipe | Plan | Data
+"""A recipe with its seed, the plan that it draws, or the released file."""
+
+OWNER = "attack"
+NOT_ALIGNED = "needs to know which row is whose, and the rows of the two files are not aligned: give the plan or recipe"
+NEEDS_DESIGN = "is for an intruder who knows the design"
+NO_RECIPE = "needs the recipe of the release: give it as the release, or with recipe="
+
+
+@dataclass(frozen=True, eq=False)
+class KeyTable:
+    """The combinations of some columns that occur before or after, in lexicographic order; each is a cell.
+
+    `codes[v, c]` is what cell c holds of column v. `before[i]` is the cell of record i of the original file,
+    `after[j]` that of row j of the release.
+    """
+
+    names: tuple[str, ...]
+    sizes: tuple[int, ...]
+    codes: Ints
+    before: Ints
+    after: Ints
+
+    @classmethod
+    def of(cls, data: Data, released: Data, names: Sequence[str]) -> KeyTable:
+        """Number the combinations of these columns in both files."""
+        columns = [(data.coded(name, purpose="an attack"), released[name].values) for name in names]
+        sizes = tuple(column.size for column, _ in columns)
+        both = [np.concatenate([column.values, values]) for column, values in columns]
+        cell, count = group_ids(list(zip(both, sizes, strict=True)), data.n + released.n)
+        leader = np.zeros(count, dtype=np.int64)
+        leader[cell] = np.arange(len(cell))
+        codes = np.array([values[leader] for values in both], dtype=np.int64).reshape(len(sizes), count)
+        return cls(tuple(names), sizes, codes, cell[: data.n], cell[data.n :])
+
+    @property
+    def cells(self) -> int:
+        """How many combinations occur."""
+        return self.codes.shape[1]
+
+    @property
+    def records(self) -> int:
+        """Persons in the original file."""
+        return len(self.before)
+
+    @property
+    def possible(self) -> int:
+        """How many combinations there could be."""
+        return prod(self.sizes)
+
+    @cached_property
+    def f(self) -> Ints:
+        """Records of each cell before."""
+        return np.bincount(self.before, minlength=self.cells)
+
+    @cached_property
+    def g(self) -> Ints:
+        """Rows of each cell after."""
+        return np.bincount(self.after, minlength=self.cells)
+
+    @cached_property
+    def flows(self) -> tuple[Ints, Ints, Ints]:
+        """Cell before, cell after and number of the records that went from one to the other; rows are aligned."""
+        pair, count = np.unique(self.before * self.cells + self.after, return_counts=True)
+        return pair // self.cells, pair % self.cells, count
+
+    @cached_property
+    def stayed(self) -> Ints:
+        """Records that were in a cell and still are; rows are aligned."""
+        return np.bincount(self.before[self.before == self.after], minlength=self.cells)
+
+    @cached_property
+    def number(self) -> Ints:
+        """The place of each cell in the table of all possible combinations."""
+        number = np.zeros(self.cells, dtype=np.int64)
+        for codes, size in zip(self.codes, self.sizes, strict=True):
+            number = number * size + codes
+        return number
+
+    def spread(self, values: Ints | Floats) -> Floats:
+        """Lay values of the cells out as the table of all possible combinations; the others have 0."""
+        table = np.zeros(self.possible)
+        table[self.number] = values
+        return table.reshape(self.sizes)
+
+    def ids(self, names: Sequence[str]) -> tuple[Ints, int]:
+        """Number the combinations of some of the columns; return that of each cell, and how many there are."""
+        places = [self.names.index(name) for name in names]
+        return group_ids([(self.codes[place], self.sizes[place]) for place in places], self.cells)
+
+
+@dataclass(frozen=True, eq=False)
+class AttackInput:
+    """The original file, the release, and what the intruder knows and wants.
+
+    `recipe` is the design, None where it is not known; `moved` are the columns that were swapped, None where that
+    cannot be told. `aligned` says that row i of the release is that of record i. `population` is everybody of whom the
+    file has a share, `fraction` that share, `earlier` other releases of the same data.
+    """
+
+    data: Data
+    released: Data
+    keys: tuple[str, ...]
+    targets: tuple[str, ...]
+    columns: tuple[str, ...]
+    n: int
+    recipe: Recipe | None
+    knows: str
+    moved: tuple[str, ...] | None
+    aligned: bool
+    population: Data | None = None
+    fraction: float | None = None
+    earlier: tuple[Release, ...] = ()
+
+    @cached_property
+    def table(self) -> KeyTable:
+        """The table of the keys."""
+        return self.table_of(self.keys)
+
+    def table_of(self, names: Sequence[str]) -> KeyTable:
+        """Return the table of some columns."""
+        return KeyTable.of(self.data, self.released, names)
+
+    @property
+    def design(self) -> Recipe | None:
+        """The recipe, without its seed, if the intruder knows it."""
+        return self.recipe if self.knows == "design" else None
+
+    @property
+    def designed(self) -> DesignedPairs | None:
+        """The recipe if it is a designed swap, of whichever version."""
+        return self.recipe if isinstance(self.recipe, DesignedPairs) else None
+
+    @property
+    def protected(self) -> list[tuple[str, ...]]:
+        """The tables that a designed swap protects."""
+        return [] if self.designed is None else protected_tables(self.designed, self.data)
+
+    @property
+    def preserved(self) -> frozenset[str]:
+        """The columns whose associations a designed swap keeps: those of its protected tables and of its loss."""
+        recipe = self.designed
+        views = () if recipe is None else views_of(recipe, self.data, self.protected)
+        return frozenset(name for view in views for name in view.variables)
+
+
+def attack_input(
+    data: Data,
+    release: Release,
+    keys: Sequence[str] | None,
+    targets: Sequence[str] | None,
+    n: int,
+    knows: str,
+    columns: Sequence[str] | None,
+    recipe: Recipe | None,
+    population: Data | None = None,
+    fraction: float | None = None,
+    earlier: Sequence[Release] = (),
+) -> AttackInput:
+    """Check what an attack is given, and make the release where only its recipe or plan is."""
+    require_data(data, OWNER)
+    one_of(OWNER, "knows", knows, ("design", "file"))
+    if not _is_size(n):
+        raise bad_parameter(OWNER, "n", "a whole number of 2 or more", n)
+    if population is not None:
+        require_data(population, "the population of attack")
+    if fraction is not None and not 0 < fraction <= 1:
+        raise bad_parameter(OWNER, "fraction", "a number in (0, 1]", fraction)
+    if isinstance(release, Recipe):
+        if recipe is not None:
+            raise ParameterError("attack got two recipes. Give it as the release, or with recipe= of a plan or a file.")
+        release, recipe = release.plan(data), release
+    steers = () if recipe is None else recipe.steering_columns
+    if isinstance(release, Plan):
+        steers += release.steering_columns
+    known = _columns(data, "keys", keys) or tuple(name for name in data.keys if name not in steers)
+    if not known:
+        raise InputError("The file has no key variable. Name what the intruder knows of a person with keys=.")
+    wanted = _columns(data, "target", targets) or (known if len(known) > 1 else ())
+    if any(not set(known) - {name} for name in wanted):
+        raise ParameterError("A target is the only key, so nothing is left to infer it from. Name more keys.")
+    others = _columns(data, "columns", columns)
+    for name in others:
+        if name in known:
+            raise ParameterError(f"Column {name!r} is both in 'keys' and in 'columns' of attack. Name it once.")
+    names = tuple(dict.fromkeys((*known, *wanted, *others)))
+    if isinstance(release, Plan):
+        released, moved, aligned = release.apply(data), release.columns, True
+    else:
+        require_data(release, "the release of attack")
+        moved = changed_columns(data, release)
+        aligned = moved is not None
+        data, released = matched(data, release, names)
+    for name in names:
+        data.coded(name, purpose="an attack")
+    return AttackInput(
+        data,
+        released,
+        known,
+        wanted,
+        others,
+        n,
+        recipe,
+        knows,
+        moved,
+        aligned,
+        population,
+        fraction if fraction is not None or population is not None else _share_by_weights(data),
+        (earlier,) if isinstance(earlier, Release) else tuple(earlier),
+    )
+
+
+def _share_by_weights(data: Data) -> float | None:
+    """Return the share of the population that is in the file, if weights count more persons than it has."""
+    if data.ticks is None:
+        return None
+    persons = float(data.ticks.values.sum()) / data.ticks.per_unit
+    return data.n / persons if persons > data.n else None
+
+
+def _is_size(n: object) -> bool:
+    return isinstance(n, int) and not isinstance(n, bool) and n >= 2
+
+
+def _columns(data: Data, parameter: str, names: Sequence[str] | None) -> tuple[str, ...]:
+    listed = () if names is None else (names,) if isinstance(names, str) else tuple(names)
+    require_columns(data, listed, f"'{parameter}' of {OWNER}")
+    return tuple(dict.fromkeys(listed))

@@ -1,0 +1,281 @@
+"""Undoing a designed swap: which cells were small before, which were emptied, which records came in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import lgamma
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quadrille.attack.finding import Finding, Section
+from quadrille.attack.fit import all_margins, auc, fit, hellinger, is_feasible, surest
+from quadrille.attack.input import NEEDS_DESIGN, NO_RECIPE, NOT_ALIGNED, AttackInput, Floats, KeyTable
+from quadrille.present.numbers import count, share, statistic
+from quadrille.swap.designed import DesignedSwap
+from quadrille.swap.designed.pairs import DesignedPairs
+from quadrille.swap.groups import Ints
+from quadrille.swap.kept import Keep, kept_tables, named_variables
+
+UNDO, UNDO_TITLE = "undo", "Undoing the table of a designed swap"
+ROWS, ROWS_TITLE = "rows", "Telling by other columns which records came in"
+_UNDO_ADVICE = (
+    "Do not count on the size n of a treated cell to hide what it was. Emptying some of the small cells, or leaving "
+    "some as they are by chance, leaves less to undo."
+)
+_ROWS_ADVICE = (
+    "Columns that are not protected and depend on the keys give incomers away: leave them out of the public file, or "
+    "choose donors that resemble the records of the cell."
+)
+ONLY_DESIGNED = "is an attack on designed swaps"
+TOO_MANY = "the protected table has too many possible cells for a log-linear fit"
+MOST_SURE = 50
+_ROUNDS, _SWEEPS, _WAY = 8, 30, 3
+_GAVE_ONE, _LARGE = 0.3, 50
+"""How likely a cell of n + 1 gave a record, against one of its size that was left; the size from which cells give
+alike. An intruder gets both by simulating the design on any file."""
+
+_HALF = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Undone:
+    """The table before, as far as it can be told from the release.
+
+    `chances[i, j]` is the chance that the i-th cell of n rows had j + 1 records before; `expected` are the expected
+    counts of all possible cells, `fitted` their log-linear fit.
+    """
+
+    chances: Floats
+    expected: Floats
+    fitted: Floats
+
+
+def undo_table(
+    released: Floats,
+    n: int,
+    *,
+    kept: Sequence[Sequence[int]] = (),
+    emptied: float = 0.0,
+    way: int = _WAY,
+    rounds: int = _ROUNDS,
+    sweeps: int = _SWEEPS,
+) -> Undone:
+    """Estimate the table before a designed swap by expectation and maximisation, from the released table alone.
+
+    E: a cell of n rows had 1 to n + 1 records, with Poisson chances around the fit; records that are then missing go
+    to the larger cells. M: the log-linear fit of all margins of `way` variables to these expected counts. Every round
+    ends with scaling to the tables `kept` exactly, given by the places of their variables. `emptied` is the share of
+    the small cells that were emptied rather than filled.
+    """
+    g = released.reshape(-1)
+    at, large = g == n, g > n
+    sizes = np.arange(1, n + 2)
+    factorial = np.array([lgamma(size + 1) for size in sizes])
+    weight = np.where(sizes == n + 1, _GAVE_ONE, 1.0)
+    giving = np.minimum(g, _LARGE) * large
+    margins = all_margins(released.ndim, way)
+    fitted = fit(released, margins, sweeps)
+    chances, expected = np.zeros((int(at.sum()), len(sizes))), g.astype(np.float64)
+    for _ in range(rounds):
+        mean = np.maximum(fitted.reshape(-1), 1e-12)
+        chances = np.exp(sizes * np.log(mean[at])[:, None] - factorial) * weight
+        chances /= chances.sum(axis=1, keepdims=True)
+        expected = g.astype(np.float64)
+        expected[at] = chances @ sizes
+        if emptied:
+            expected += _emptied(mean, g, n, float(chances[:, : n - 1].sum()) * emptied / (1 - emptied))
+        expected += (g.sum() - expected.sum()) * giving / max(float(giving.sum()), 1.0)
+        expected = np.maximum(expected, 0.0)
+        if kept:
+            expected = fit(released, kept, 2, expected.reshape(released.shape)).reshape(-1)
+        fitted = fit(expected.reshape(released.shape), margins, sweeps)
+    return Undone(chances, expected.reshape(released.shape), fitted)
+
+
+def _emptied(mean: Floats, g: Floats, n: int, cells: float) -> Floats:
+    """Return the expected records of empty cells before, where about so many of them were small cells."""
+    sizes = np.arange(1, n)
+    factorial = np.array([lgamma(size + 1) for size in sizes])
+    chance = np.where((g == 0)[:, None], np.exp(sizes * np.log(mean)[:, None] - mean[:, None] - factorial), 0.0)
+    total, largest = float(chance.sum()), float(chance.sum(axis=1).max(initial=0.0))
+    if not total:
+        return np.zeros(len(g))
+    return (chance @ sizes.astype(np.float64)) * min(cells / total, 1 / largest)
+
+
+def kept_places(given: AttackInput, recipe: DesignedPairs, names: Sequence[str]) -> list[tuple[int, ...]]:
+    """Return the tables of several variables that a designed swap keeps exactly, by the places of these in a table."""
+    keep: Keep = recipe.keep if isinstance(recipe, DesignedSwap) else "1-way"
+    inside = dict.fromkeys(name for table in given.protected for name in table)
+    variables = tuple(dict.fromkeys((*inside, *sorted(named_variables(keep)))))
+    swap = recipe.swap or [name for name in inside if name not in (*recipe.same, *recipe.different)]
+    kept = kept_tables(keep, variables, fixed=[name for name in variables if name not in swap])
+    places = {tuple(names.index(name) for name in table if name in names) for table in kept}
+    return sorted(each for each in places if len(each) > 1 and not any(set(each) < set(other) for other in places))
+
+
+def undo(given: AttackInput) -> Section:
+    """Undo the protected tables of a designed swap, and compare with what they were."""
+    recipe, reason = _designed(given)
+    if recipe is None:
+        return Section(UNDO, UNDO_TITLE, "There is no designed table to undo.", reason=reason)
+    several = len(given.protected) > 1
+    findings: list[Finding] = []
+    for names in given.protected:
+        table = given.table if names == given.keys else given.table_of(names)
+        kept = kept_places(given, recipe, names)
+        findings += _undone(table, recipe, kept, f"{'*'.join(names)}: " if several else "")
+    if not any(finding.value is not None for finding in findings):
+        return Section(UNDO, UNDO_TITLE, "The table cannot be undone.", reason=findings[0].note)
+    sure = next((one for one in findings if one.value is not None and "surest" in one.quantity), None)
+    apart = next((one for one in findings if "Hellinger" in one.quantity), None)
+    story = ""
+    if sure is not None:
+        story = (
+            f"Of the {count(sure.count)} cells of {recipe.n} that an intruder is surest held one person, "
+            f"{share(sure.value)} did; by chance {share(sure.chance)}. "
+        )
+    if apart is not None:
+        story += (
+            f"He can bring the released table from a Hellinger distance of {statistic(apart.chance)} to "
+            f"{statistic(apart.value)} of the original."
+        )
+    return Section(UNDO, UNDO_TITLE, story.strip(), tuple(findings), _UNDO_ADVICE)
+
+
+def _designed(given: AttackInput) -> tuple[DesignedPairs | None, str]:
+    """Return the designed swap that the intruder knows of, or why there is none."""
+    if given.recipe is None:
+        return None, f"{ONLY_DESIGNED}, and {NO_RECIPE}"
+    if given.designed is None:
+        return None, ONLY_DESIGNED
+    return (given.designed, "") if given.design else (None, NEEDS_DESIGN)
+
+
+def _undone(table: KeyTable, recipe: DesignedPairs, kept: Sequence[Sequence[int]], label: str) -> Iterator[Finding]:
+    n, variables = recipe.n, len(table.names)
+    ways = (way for way in (_WAY, 2) if is_feasible(table.possible, variables, way, _ROUNDS * _SWEEPS))
+    way = next(ways, None)
+    if way is None:
+        yield Finding(UNDO, f"{label}cells of {n}: those of one record before (AUC)", None, chance=0.5, note=TOO_MANY)
+        return
+    released, before = table.spread(table.g), table.spread(table.f)
+    undone = undo_table(released, n, kept=kept, way=way)
+    was = before[released == n]
+    one, few = was == 1, was < n
+    note = "" if way == _WAY else "by a 2-way fit: the table is large"
+    sure = undone.chances[:, 0]
+    cells = len(was)
+    inside = f"{label}cells of {n}"
+    small = undone.chances[:, : n - 1].sum(axis=1)
+    yield Finding(UNDO, f"{inside}: those of one record before (AUC)", auc(sure, one), None, 0.5, cells, note)
+    yield Finding(UNDO, f"{inside}: those that were small (AUC)", auc(small, few), None, 0.5, cells, note)
+    base = float(one.mean()) if cells else None
+    top = min(MOST_SURE, cells)
+    yield Finding(UNDO, f"{inside}: the {top} surest were one record", surest(sure, one, top), None, base, top)
+    left = hellinger(before, released)
+    yield Finding(
+        UNDO,
+        f"{label}distance of the undone table from the original (Hellinger)",
+        hellinger(before, undone.expected),
+        0.0,
+        left,
+        int((table.f > 0).sum()),
+        "next to it, by chance, the distance of the released table as it is",
+    )
+    yield from _empty_cells(before, released, undone, label)
+
+
+def _empty_cells(before: Floats, released: Floats, undone: Undone, label: str) -> Iterator[Finding]:
+    """Say how well emptied cells stand out among the empty ones, by the mass that a log-linear fit gives them."""
+    empty = released == 0
+    was = before[empty] > 0
+    if not was.any():
+        return
+    mass, base, top = undone.fitted[empty], float(was.mean()), min(MOST_SURE, int(empty.sum()))
+    yield Finding(UNDO, f"{label}empty cells: those that were emptied (AUC)", auc(mass, was), None, 0.5, len(was))
+    yield Finding(UNDO, f"{label}empty cells: the {top} surest were emptied", surest(mass, was, top), None, base, top)
+
+
+def rows(given: AttackInput) -> Section:
+    """Tell by other columns of the file which records of the cells of n came in."""
+    recipe, reason = _designed(given)
+    if recipe is not None and not given.columns:
+        reason = "needs other columns of the public file: name them with columns="
+    elif recipe is not None and not given.aligned:
+        reason = NOT_ALIGNED
+    elif recipe is not None and len(given.protected) > 1:
+        reason = "is made for one protected table"
+    if recipe is None or reason:
+        return Section(ROWS, ROWS_TITLE, "Whether other columns give incomers away is not looked at.", reason=reason)
+    table = given.table if given.protected[0] == given.keys else given.table_of(given.protected[0])
+    if table.possible > 1 << 22:
+        return Section(ROWS, ROWS_TITLE, "The cells are too many to look at.", reason=TOO_MANY)
+    findings = tuple(_incomers(given, table, recipe.n))
+    apart, picked = findings
+    story = f"No cell of {recipe.n} has a record that came in."
+    if apart.value is not None:
+        story = (
+            f"Shown a record that came into a cell of {recipe.n} and one that was there, an intruder tells them apart "
+            f"in {share(apart.value)} by {len(given.columns)} other columns."
+        )
+    if picked.value is not None:
+        story += (
+            f" Of {count(picked.count)} persons who were alone in such a cell he picks the row in "
+            f"{share(picked.value)}; by chance in {share(picked.chance)}."
+        )
+    return Section(ROWS, ROWS_TITLE, story, findings, _ROWS_ADVICE)
+
+
+def _incomers(given: AttackInput, table: KeyTable, n: int) -> Iterator[Finding]:
+    look = np.flatnonzero(table.g[table.after] == n)
+    came = table.before[look] != table.after[look]
+    score = incomer_scores(given, table, n, look)
+    yield Finding(ROWS, f"records of cells of {n}: those that came in (AUC)", auc(score, came), None, 0.5, len(look))
+    order = np.lexsort((score, table.after[look]))
+    cell = table.after[look][order]
+    first = look[order][np.diff(cell, prepend=-1) != 0]
+    alone = first[table.f[table.after[first]] == 1]
+    right = float((table.before[alone] == table.after[alone]).mean()) if len(alone) else None
+    yield Finding(ROWS, f"cells of {n} that were one record: its row picked", right, 1.0, 1 / n, len(alone))
+
+
+def incomer_scores(given: AttackInput, table: KeyTable, n: int, look: Ints) -> Floats:
+    """Return how much better the other columns of some rows fit the neighbours of their cell than the cell itself.
+
+    The log of the mean, over the neighbours with more than n rows that differ in one variable, of
+    P(w | neighbour) / P(w | cell); P by naive Bayes from the released file.
+    """
+    chance = [_naive_bayes(given, table, name) for name in given.columns]
+    values = [given.released[name].values[look].astype(np.int64) for name in given.columns]
+    at = np.full(table.possible, -1)
+    at[table.number] = np.arange(table.cells)
+    cell = table.after[look]
+
+    def fits(cells: Ints) -> Floats:
+        return sum((log[cells, value] for log, value in zip(chance, values, strict=True)), np.zeros(len(cells)))
+
+    own, total, neighbours = fits(cell), np.zeros(len(look)), np.zeros(len(look))
+    strides = np.cumprod((1, *table.sizes[:0:-1]))[::-1]
+    for codes, size, stride in zip(table.codes, table.sizes, strides, strict=True):
+        for level in range(size):
+            there = at[table.number[cell] + (level - codes[cell]) * stride]
+            able = (there >= 0) & (there != cell) & (table.g[there] > n)
+            total += np.where(able, np.exp(fits(there) - own), 0.0)
+            neighbours += able
+    mean = np.divide(total, neighbours, out=np.zeros(len(look)), where=neighbours > 0)
+    return np.log(np.maximum(mean, 1e-300))
+
+
+def _naive_bayes(given: AttackInput, table: KeyTable, name: str) -> Floats:
+    """Return log P(value of a column | cell) of every cell, from counts of the release and a half."""
+    column = given.released.coded(name, purpose="an attack")
+    value, size = column.values.astype(np.int64), column.size
+    log: NDArray[np.float64] = np.log(np.bincount(value, minlength=size) + _HALF) + np.zeros((table.cells, 1))
+    for codes, levels in zip(table.codes, table.sizes, strict=True):
+        joint = np.bincount(codes[table.after] * size + value, minlength=levels * size).reshape(levels, size) + _HALF
+        log = log + np.log(joint / joint.sum(axis=0))[codes]
+    log -= log.max(axis=1, keepdims=True)
+    return log - np.log(np.exp(log).sum(axis=1, keepdims=True))

@@ -1,0 +1,169 @@
+"""Attacks on standard releases of CPS-8d: right links, genuine uniques, attributes, and a designed swap undone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import quadrille as qd
+from quadrille.attack.attack import Attack
+from quadrille.attack.finding import Finding
+
+N = 48_842
+DESIGNED = '{"method":"DesignedSwap","seed":7,"version":1}'
+ALONE = "alone with the other keys, still there and inferred right"
+
+
+def random_swap(rate: float, seed: int = 1) -> qd.Recipe:
+    return qd.RandomSwap(["Edu", "MS"], rate=rate, seed=seed)
+
+
+RELEASES = {
+    "R01": random_swap(0.01),
+    "R02": random_swap(0.02),
+    "R10": random_swap(0.10),
+    "D7": qd.Recipe.from_json(DESIGNED),
+}
+
+
+@pytest.fixture(scope="module")
+def found(cps8d: qd.Data) -> dict[str, Attack]:
+    return {name: qd.attack(cps8d, recipe) for name, recipe in RELEASES.items()}
+
+
+def finding(attack: Attack, section: str, quantity: str) -> Finding:
+    (one,) = [each for each in attack[section].findings if each.quantity == quantity]
+    return one
+
+
+LINKS = {
+    "R01": (1656.96, 528.42, 352, 346),
+    "R02": (1617.12, 507.28, 332, 326),
+    "R10": (1435.55, 422.97, 283, 253),
+    "D7": (1388.59, 267.00, 34, 34),
+}
+
+
+@pytest.mark.parametrize("name", RELEASES)
+def test_right_links_by_all_eight_keys(name: str, found: dict[str, Attack]) -> None:
+    right, small, single, true, kept, nearest, _ = found[name]["linkage"].findings
+    assert (right.value, small.value) == pytest.approx(LINKS[name][:2], abs=0.005)
+    assert (single.value, true.value) == LINKS[name][2:]
+    assert (right.before, small.before, single.before, true.before) == (1695, 547, 361, 361)
+    assert (right.chance, small.chance, small.count) == (1, pytest.approx(0.015, abs=5e-5), 733)
+    assert kept.value == kept.before == (1 if name == "D7" else 254)
+    assert nearest.value == pytest.approx(right.value), "a person without a fitting row is not found by the nearest one"
+
+
+def test_right_links_by_five_keys(cps8d: qd.Data) -> None:
+    five = ["Age", "Edu", "MS", "Race", "Sex"]
+    links = {name: qd.attack(cps8d, RELEASES[name], keys=five)["linkage"].findings[0] for name in ("R10", "D7")}
+    assert links["R10"].before == links["D7"].before == 119
+    assert (links["R10"].value, links["D7"].value) == pytest.approx((93.77, 104.10), abs=0.005)
+
+
+def test_whoever_knows_the_design_links_a_little_better(found: dict[str, Attack]) -> None:
+    by_file, by_design = found["R10"]["linkage"].findings[0], found["R10"]["linkage"].findings[-1]
+    assert by_file.value == pytest.approx(1435.55, abs=0.005)
+    assert by_design.value == pytest.approx(1438.10, abs=0.005)
+    designed = found["D7"]["linkage"].findings[-1]
+    assert designed.value is None and "no closed form" in designed.note
+
+
+SIZES = {
+    ("R01", 1): (381, 0.908),
+    ("R10", 1): (347, 0.746),
+    ("R10", 2): (224, 0.768),
+    ("R10", 3): (121, 0.758),
+    ("D7", 1): (34, 1.000),
+    ("D7", 3): (661, 0.576),
+    ("D7", 4): (115, 1.000),
+}
+
+
+@pytest.mark.parametrize(("name", "size"), SIZES)
+def test_cells_of_the_release_by_their_size(name: str, size: int, found: dict[str, Attack]) -> None:
+    one = finding(found[name], "genuine", f"cells of {size}: records that fit the size before")
+    assert (one.count, one.value) == (SIZES[name, size][0], pytest.approx(SIZES[name, size][1], abs=5e-4))
+
+
+def test_a_designed_swap_leaves_no_cell_of_two(found: dict[str, Attack]) -> None:
+    one = finding(found["D7"], "genuine", "cells of 2: records that fit the size before")
+    assert (one.value, one.note) == (None, "no such cell")
+
+
+UNIQUES = {0.01: (0.843, 0.935, 0.938), 0.02: (0.833, 0.905, 0.902), 0.10: (0.825, 0.791, 0.738)}
+"""AUC, mean predicted chance, share that is genuine: means of ten seeds."""
+
+
+@pytest.mark.parametrize("rate", UNIQUES)
+def test_an_intruder_can_tell_which_uniques_are_genuine(rate: float, cps8d: qd.Data) -> None:
+    rows: list[tuple[float | None, ...]] = []
+    for seed in range(1, 11):
+        attack = qd.attack(cps8d, random_swap(rate, seed), target="AnnSal")
+        quantities = ("uniques: genuine ones told apart (AUC)", "uniques: mean chance of being genuine")
+        truth = finding(attack, "genuine", "cells of 1: cells occupied before").value
+        rows.append((*(finding(attack, "genuine", quantity).value for quantity in quantities), truth))
+    auc, predicted, true = np.array(rows).mean(axis=0)
+    assert auc > 0.8 and abs(predicted - true) < 0.06
+    assert (auc, predicted, true) == pytest.approx(UNIQUES[rate], abs=0.004)  # printed with first-order flows
+
+
+def test_the_surest_uniques_of_the_tenth_are_nearly_all_genuine(found: dict[str, Attack]) -> None:
+    sure = finding(found["R10"], "genuine", "uniques claimed at a chance above 0.95: genuine")
+    assert sure.count == 104 and sure.value == pytest.approx(0.97, abs=0.005)
+    assert sure.chance == pytest.approx(0.746, abs=5e-4)
+
+
+ATTRIBUTED = {
+    "R01": (0.1452, 0.9994, 0.973, 0.941, 0.9605),
+    "R02": (0.1387, 0.9990, 0.957, 0.941, 0.946),
+    "R10": (0.1397, 0.9977, 0.898, 0.839, 0.852),
+    "D7": (0.1510, 1, 1, 1, 1),
+}
+
+
+@pytest.mark.parametrize("name", RELEASES)
+def test_values_inferred_from_seven_keys(name: str, found: dict[str, Attack]) -> None:
+    attributed, right, alone, education, every = (
+        finding(found[name], "attribute", quantity)
+        for quantity in (
+            "AnnSal: attributed",
+            "AnnSal: right among claims",
+            *(f"{target}: {ALONE}" for target in ("AnnSal", "Edu", "all targets")),
+        )
+    )
+    values = [each.value for each in (attributed, right, alone, education, every)]
+    assert values[:2] == pytest.approx(ATTRIBUTED[name][:2], abs=5e-5)
+    assert values[2:] == pytest.approx(ATTRIBUTED[name][2:], abs=5e-4)
+    assert attributed.before == pytest.approx(0.1510, abs=5e-5)
+    assert (alone.count, education.count, every.count) == (170, 45, 953)
+    assert (alone.chance, education.chance, every.chance) == pytest.approx((0.653, 0.196, 0.545), abs=5e-4)
+    assert right.chance == pytest.approx(0.75, abs=0.01), "the mode has .76, and nearly all claims are of it"
+    assert "one value makes" in right.note
+
+
+BEFORE = {
+    **{"Age": 0.01355, "EmpTyp": 0.00319, "Edu": 0.00162, "MS": 0.02999},
+    **{"Race": 0.03906, "Sex": 0.03368, "AvgHrs": 0.00360},
+}
+
+
+@pytest.mark.parametrize("target", BEFORE)
+def test_a_designed_swap_leaves_attribute_disclosure_as_it_was(target: str, found: dict[str, Attack]) -> None:
+    one = finding(found["D7"], "attribute", f"{target}: attributed")
+    assert one.value == one.before == pytest.approx(BEFORE[target], abs=1e-5)
+    assert target in found["D7"]["attribute"].advice
+
+
+def test_a_swap_of_race_spoils_the_inference_of_race(cps8d: qd.Data) -> None:
+    attack = qd.attack(cps8d, qd.RandomSwap(["Race"], rate=0.10, seed=1))
+    assert finding(attack, "attribute", f"all targets: {ALONE}").value == pytest.approx(0.737, abs=5e-4)
+
+
+def test_a_designed_swap_is_undone_to_half_of_its_distance(found: dict[str, Attack]) -> None:
+    unique, small, surest, distance = found["D7"]["undo"].findings
+    assert (unique.value, small.value) == pytest.approx((0.713, 0.790), abs=0.001)
+    assert distance.value == pytest.approx(0.0269, abs=0.001) and distance.chance == pytest.approx(0.0475, abs=5e-5)
+    assert (unique.count, surest.count) == (661, 50)
+    assert surest.value == pytest.approx(0.80) and surest.chance == pytest.approx(0.495, abs=5e-4)

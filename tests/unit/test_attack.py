@@ -1,0 +1,384 @@
+"""The intruder's view of a release: what is asked, what is refused, and small files worked out by hand."""
+
+from __future__ import annotations
+
+import json
+from itertools import product
+
+import numpy as np
+import polars as pl
+import pytest
+
+import quadrille as qd
+from quadrille.attack.attack import Attack
+from quadrille.attack.finding import Finding
+from quadrille.attack.fit import all_margins, auc, fit, hellinger, surest
+from quadrille.attack.genuine import chance_genuine
+from quadrille.attack.input import attack_input
+from quadrille.attack.transition import moves_of
+from quadrille.attack.undo import kept_places, undo_table
+from quadrille.errors import InputError, ParameterError, QuadrilleError
+from quadrille.present.attack import attack as blocks
+from quadrille.present.blocks import Alert, Text
+from strategies import column, file_of, rows_of
+
+DESIGNED = qd.Recipe.from_json('{"method":"DesignedSwap","seed":7,"version":1}')
+SWAP = qd.RandomSwap(["Edu", "MS"], rate=0.1, seed=1)
+
+
+def findings(attack: Attack, section: str) -> dict[str, Finding]:
+    return {finding.quantity: finding for finding in attack[section].findings}
+
+
+@pytest.fixture(scope="module")
+def found(cps8d: qd.Data) -> Attack:
+    return qd.attack(cps8d, SWAP)
+
+
+def exchange(data: qd.Data, column: str, *pairs: tuple[int, int]) -> qd.Plan:
+    return qd.Plan.of_pairs(data, [column], np.array(pairs))
+
+
+def test_a_recipe_its_plan_and_its_file_in_order_are_the_same_release(cps8d: qd.Data, found: Attack) -> None:
+    plan = SWAP.plan(cps8d)
+    for release in (plan, plan.apply(cps8d)):
+        assert qd.attack(cps8d, release, recipe=SWAP).frame().equals(found.frame())
+
+
+def test_a_file_in_another_order_leaves_out_what_needs_to_know_whose_row_is_which(
+    cps8d: qd.Data, found: Attack
+) -> None:
+    order = np.random.default_rng(1).permutation(cps8d.n)
+    other = qd.attack(cps8d, rows_of(SWAP.plan(cps8d).apply(cps8d), order), recipe=SWAP)
+    assert other["linkage"].findings == () and "not aligned" in other["linkage"].reason
+    for section in ("genuine", "attribute"):
+        assert other[section] == found[section]
+    row = other.frame().filter(attack="linkage").to_dicts()
+    assert [(each["quantity"], each["value"]) for each in row] == [("not made", None)]
+
+
+def test_the_result_is_a_frame_a_dictionary_for_json_and_a_text(found: Attack) -> None:
+    assert found.frame().columns == ["attack", "quantity", "value", "before", "chance", "count", "note"]
+    document = json.loads(json.dumps(found.as_dict()))
+    assert [section["attack"] for section in document["sections"]] == [section.attack for section in found.sections]
+    assert document["sections"][0]["findings"][0]["value"] == pytest.approx(1435.55, abs=0.005)
+    assert repr(found).startswith("Attack on 48,842 persons by 8 keys; the intruder knows")
+    assert "expected right links: 1,435.6 (before 1,695.0, chance 1)" in repr(found)
+    with pytest.raises(InputError, match=r"no attack 'linkag'.*Did you mean: 'linkage'"):
+        found["linkag"]
+
+
+def test_every_attack_that_was_made_has_a_story_and_advice(cps8d: qd.Data) -> None:
+    for section in qd.attack(cps8d, DESIGNED).sections:
+        assert section.title and section.story.endswith(".")
+        assert bool(section.findings) != bool(section.reason)
+        assert not section.findings or section.advice.endswith(".")
+
+
+def test_what_he_does_not_know_he_cannot_use(cps8d: qd.Data) -> None:
+    attack = qd.attack(cps8d, SWAP, knows="file", target="AnnSal")
+    links = findings(attack, "linkage")["expected right links, by the chances of the design"]
+    assert links.value is None and "who knows the design" in links.note
+    plan = qd.attack(cps8d, SWAP.plan(cps8d), target="AnnSal")
+    assert "needs the recipe" in findings(plan, "genuine")["uniques: genuine ones told apart (AUC)"].note
+    assert "who knows the design" in qd.attack(cps8d, DESIGNED, knows="file")["undo"].reason
+    assert "designed swaps" in attack["undo"].reason and "designed swaps" in attack["rows"].reason
+
+
+def test_a_swap_without_closed_form_falls_back_to_the_file(cps8d: qd.Data) -> None:
+    one_by_one = qd.RandomSwap(["Edu", "MS"], rate=0.02, order="one-by-one", seed=1)
+    links = findings(qd.attack(cps8d, one_by_one), "linkage")
+    assert links["expected right links"].value is not None
+    last = links["expected right links, by the chances of the design"]
+    assert last.value is None and "one by one" in last.note
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n": 1}, "'n' parameter of attack must be a whole number of 2 or more"),
+        ({"knows": "seed"}, "'knows' parameter of attack must be"),
+        ({"keys": ["Educ"]}, "no column 'Educ' in 'keys' of attack.*Did you mean: 'Edu'"),
+        ({"target": "Salary"}, "no column 'Salary' in 'target' of attack"),
+        ({"keys": ["Edu"], "target": "Edu"}, "only key"),
+        ({"keys": ["Edu", "MS"], "columns": ["Edu"]}, "both in 'keys' and in 'columns'"),
+        ({"recipe": SWAP}, "two recipes"),
+    ],
+)
+def test_bad_wishes_are_refused(options: dict[str, object], message: str, cps8d: qd.Data) -> None:
+    with pytest.raises(QuadrilleError, match=message):
+        qd.attack(cps8d, SWAP, **options)  # type: ignore[arg-type]
+
+
+def test_a_frame_or_a_file_without_the_keys_is_refused(cps8d: qd.Data) -> None:
+    with pytest.raises(QuadrilleError, match="needs Data"):
+        qd.attack(cps8d, cps8d.frame())  # type: ignore[arg-type]
+    fewer = qd.from_frame(cps8d.frame().drop("Edu"))
+    with pytest.raises(InputError, match="no column 'Edu' in the second file"):
+        qd.attack(cps8d, fewer)
+    with pytest.raises(ParameterError, match="only key"):
+        qd.attack(cps8d, SWAP, keys=["Edu"], target=["Edu"])
+
+
+def test_numbers_are_no_keys() -> None:
+    with pytest.raises(InputError, match="'age' is numeric, and an attack needs categories"):
+        qd.attack(qd.datasets.adult(), qd.RandomSwap(["race"], rate=0.01, seed=1), keys=["age", "race"])
+
+
+def test_no_value_of_the_data_is_in_any_message() -> None:
+    random = np.random.default_rng(1)
+    data = qd.Data([column(f"V{i}", random.integers(0, 3, 300)) for i in range(4)])
+    recipe = qd.DesignedSwap(tables=[["V0", "V1", "V2", "V3"]], n=3, seed=1)
+    for attack in (qd.attack(data, qd.RandomSwap(["V0"], rate=0.1, seed=1)), qd.attack(data, recipe)):
+        text = json.dumps(attack.as_dict()) + repr(attack) + str(blocks(attack))
+        assert not any(f"V{i}{value}" in text for i, value in product(range(4), range(3)))
+        assert isinstance(blocks(attack)[1], Alert) and "confidential" in blocks(attack)[1].text
+
+
+def test_the_blocks_show_what_was_not_made(cps8d: qd.Data, found: Attack) -> None:
+    texts = [block.text for block in blocks(found) if isinstance(block, Text)]
+    assert any(text.startswith("Not made: is an attack on designed swaps") for text in texts)
+
+
+def test_a_person_without_a_fitting_row_is_given_the_nearest_one() -> None:
+    scale = column("A", [0, 1, 3, 3, 0, 1], 4, kind="ordinal")
+    data = qd.Data([scale, column("B", [0, 1, 0, 1, 1, 0])])
+    plan = exchange(
+        data, "A", (0, 4), (2, 1)
+    )  # A0 B0 <-> A0 B1 changes nothing; A3 B0 and A1 B1 become A1 B0 and A3 B1
+    links = findings(qd.attack(data, plan, keys=["A", "B"]), "linkage")
+    # After: rows 0 and 4 as before, row 1 is (3, 1), row 2 is (1, 0), row 3 (3, 1), row 5 (1, 0).
+    assert links["expected right links"].value == pytest.approx(1 + 1 + 1 / 2 + 1 / 2)
+    # (1, 1) of row 1 is gone; nearest by 1/3 is (0, 1), that of row 4. (3, 0) of row 2 is gone; nearest are the two
+    # rows (1, 0), 2/3 away, row 2 among them.
+    nearest = links["expected right links, the nearest row where none fits"]
+    assert (nearest.value, nearest.count) == (pytest.approx(3 + 0 + 1 / 2), 2)
+
+
+def test_the_best_row_by_the_design_is_that_of_the_largest_chance_per_row(cps8d: qd.Data) -> None:
+    recipe = qd.PermutationSwap(["Edu"], rate=0.6, within=["Sex"], seed=1)
+    keys = ("Age", "Sex", "Edu")
+    given = attack_input(cps8d, recipe, keys, None, 3, "design", None, None)
+    known = moves_of(given)
+    assert not isinstance(known, str)
+    table, right = given.table, 0.0
+    matrix = known.reach[known.source][:, known.goal] * (known.stay[:, None] == known.stay)
+    assert matrix.sum(axis=1) == pytest.approx(1), "everybody is released as something"
+    for x in range(table.cells):
+        score = matrix[x] / table.g
+        best = np.flatnonzero(np.isclose(score, score.max(), rtol=1e-12))
+        moved = sum(int(((table.before == x) & (table.after == z)).sum()) for z in best)
+        right += moved / table.g[best].sum()
+    links = findings(qd.attack(cps8d, recipe, keys=list(keys)), "linkage")
+    assert links["expected right links, by the chances of the design"].value == pytest.approx(right)
+    arrivals = matrix.T @ table.g - np.diag(matrix) * table.g
+    assert known.arrivals(table) == pytest.approx(arrivals)
+
+
+def test_arrivals_agree_with_draws(cps8d: qd.Data) -> None:
+    keys, draws = ("Edu", "MS", "Sex"), 40
+    came = []
+    for seed in range(draws):
+        recipe = qd.RandomSwap(["Edu", "MS"], rate=0.2, seed=seed)
+        table = attack_input(cps8d, recipe, keys, None, 3, "design", None, None).table
+        came.append(table.g - table.stayed)
+    known = moves_of(
+        attack_input(cps8d, qd.RandomSwap(["Edu", "MS"], rate=0.2, seed=0), keys, None, 3, "design", None, None)
+    )
+    assert not isinstance(known, str)
+    matrix = known.reach[known.source][:, known.goal] * (known.stay[:, None] == known.stay)
+    expected = matrix.T @ table.f - np.diag(matrix) * table.f
+    mean, error = np.mean(came, axis=0), np.std(came, axis=0, ddof=1) / draws**0.5
+    assert (np.abs(mean - expected) <= 4 * error + 0.005 * expected).all()  # the flows are those of a mean field
+
+
+def test_the_chance_of_a_unique_needs_no_original(cps8d: qd.Data) -> None:
+    released = SWAP.plan(cps8d).apply(cps8d)
+    given = attack_input(cps8d, released, None, None, 3, "design", None, SWAP)
+    alone = attack_input(released, released, None, None, 3, "design", None, SWAP)
+    mine, theirs = chance_genuine(given), chance_genuine(alone)
+    assert isinstance(mine, np.ndarray) and np.allclose(mine, theirs)
+
+
+def test_persons_still_there_and_gone_are_told_apart() -> None:
+    data = file_of(A=[0, 1, 2, 2, 2, 2], B=[0, 1, 0, 0, 1, 1], T=[0, 1, 0, 1, 0, 1])
+    plan = exchange(data, "A", (0, 4))  # (0, 0) goes to (0, 1), so the keys of person 0 are gone
+    alone = "T: alone with the other keys"
+    found = findings(qd.attack(data, plan, keys=["A", "B"], target=["T"]), "attribute")
+    values = [
+        found[f"{alone}, {what}"].value for what in ("still there and inferred right", "still there and not", "gone")
+    ]
+    assert values == pytest.approx([1 / 2, 0, 1 / 2]), "person 1 is inferred right"
+    assert found[f"{alone}, right among those still there"].value == 1
+    claims = found["T: right among claims"]  # of persons 1, 4 and 5; that of 4 is of another's value
+    assert (claims.count, claims.value) == (3, pytest.approx(2 / 3)) and "all targets" not in " ".join(found)
+
+
+def test_one_value_that_makes_nearly_all_claims_is_pointed_out() -> None:
+    data = file_of(A=[*range(20), 20, 20], T=[0] * 20 + [0, 1])
+    found = findings(qd.attack(data, qd.Plan([], data=data), keys=["A"], target=["T"]), "attribute")
+    assert found["T: right among claims"].note.startswith("one value makes 100 % of the claims")
+
+
+def test_a_target_that_a_designed_swap_keeps_is_pointed_out(cps8d: qd.Data) -> None:
+    keys = [name for name in cps8d.columns if name != "AnnSal"]
+    margin = "*".join(keys)
+    outside = qd.DesignedSwap(tables=[keys], loss=f"hellinger({margin})", treatment="camouflage", seed=1)
+    kept_by_loss = qd.DesignedSwap(tables=[keys], treatment="camouflage", seed=1)
+    for recipe, inside in ((outside, False), (kept_by_loss, True)):
+        advice = qd.attack(cps8d, recipe, keys=keys, target="AnnSal")["attribute"].advice
+        assert ("AnnSal is inside the tables or the loss" in advice) == inside
+
+
+def test_a_fit_has_the_margins_and_no_more() -> None:
+    random = np.random.default_rng(1)
+    table = random.integers(1, 20, (3, 2, 4)).astype(float)
+    pairs = all_margins(3, 2)
+    fitted = fit(table, pairs, 200)
+    for axes in ((0,), (1,), (2,)):
+        assert fitted.sum(axis=axes) == pytest.approx(table.sum(axis=axes))
+    log = np.log(fitted)
+    third = log[1:, 1:, 1:] - log[:-1, 1:, 1:] - log[1:, :-1, 1:] - log[1:, 1:, :-1]
+    third += log[:-1, :-1, 1:] + log[:-1, 1:, :-1] + log[1:, :-1, :-1] - log[:-1, :-1, :-1]
+    assert third == pytest.approx(0, abs=1e-8)
+    assert fit(table, [(0, 1, 2)], 1) == pytest.approx(table)
+
+
+def test_scores_that_tell_apart() -> None:
+    truth = np.array([True, False, True, False])
+    assert auc(np.array([3.0, 1.0, 3.0, 2.0]), truth) == 1
+    assert auc(np.array([1.0, 1.0, 1.0, 1.0]), truth) == 0.5
+    assert auc(np.array([1.0, 2.0, 3.0, 2.0]), truth) == 0.5
+    assert auc(np.array([1.0, 2.0]), np.array([True, True])) is None
+    assert surest(np.array([1.0, 4.0, 3.0, 2.0]), truth, 2) == 0.5
+
+
+def test_undoing_keeps_the_total_the_kept_tables_and_what_is_surely_genuine(cps8d: qd.Data) -> None:
+    table = attack_input(cps8d, DESIGNED, None, None, 3, "design", None, None).table
+    released, before = table.spread(table.g), table.spread(table.f)
+    plain = undo_table(released, 3)
+    assert plain.expected.sum() == pytest.approx(released.sum())
+    assert (plain.expected[released < 3] == released[released < 3]).all()
+    assert plain.chances.sum(axis=1) == pytest.approx(1)
+    kept = undo_table(before, 3, kept=all_margins(8, 2), rounds=2)  # of a file that kept all of them
+    for one, other in ((0, 1), (2, 6)):
+        away = tuple(axis for axis in range(8) if axis not in (one, other))
+        assert kept.expected.sum(axis=away) == pytest.approx(before.sum(axis=away), rel=0.01)
+    some = undo_table(released, 3, emptied=0.2, rounds=2)
+    assert some.expected[released == 0].sum() > 0 and some.expected.sum() == pytest.approx(released.sum())
+
+
+def test_emptied_cells_stand_out_among_the_empty_ones(cps8d: qd.Data) -> None:
+    empties = qd.Recipe.from_json('{"method":"DesignedSwap","seed":7,"treatment":"empty","version":1}')
+    found = findings(qd.attack(cps8d, empties), "undo")
+    told = found["empty cells: those that were emptied (AUC)"]
+    assert told.value is not None and told.value > 0.8 and told.chance == 0.5
+    assert found["empty cells: the 50 surest were emptied"].value == pytest.approx(0.9, abs=0.1)
+
+
+@pytest.mark.parametrize(
+    ("options", "places"),
+    [
+        ({"keep": "1-way"}, []),
+        ({}, [(0, 1), (0, 2), (1, 2)]),
+        ({"keep": 2}, [(0, 1), (0, 2), (1, 2)]),
+        ({"keep": ["A*C", "B*D"]}, [(0, 2)]),
+        ({"keep": "1-way", "swap": ["C"]}, [(0, 1)]),
+        ({"tables": [["A", "B"], ["B", "C", "D"]], "keep": "3-way"}, [(0, 1, 2)]),
+    ],
+)
+def test_tables_that_a_designed_swap_keeps_are_found_by_place(options: dict[str, object], places: object) -> None:
+    data = file_of(A=[0, 1], B=[0, 1], C=[0, 1], D=[0, 1])
+    recipe = qd.DesignedSwap(**({"tables": [["A", "B", "C"]]} | options), seed=1)  # type: ignore[arg-type]
+    given = attack_input(data, qd.Plan([], data=data), ["A", "B", "C"], None, 3, "design", None, recipe)
+    assert kept_places(given, recipe, ("A", "B", "C")) == places
+
+
+def incoming_file() -> qd.Data:
+    """A file whose other columns depend on its keys, of which many combinations are rare."""
+    random = np.random.default_rng(5)
+    n = 8_000
+    keys = {name: np.minimum(random.geometric(0.4, n) - 1, 5) for name in "KLMO"}
+    other = {
+        name: np.where(random.random(n) < 0.8, keys[key], random.integers(0, 6, n))
+        for name, key in (("job", "K"), ("home", "L"), ("car", "M"), ("pet", "O"))
+    }
+    return qd.Data([column(name, codes, 6) for name, codes in (keys | other).items()])
+
+
+def test_other_columns_tell_who_came_in() -> None:
+    data, keys, columns = incoming_file(), ["K", "L", "M", "O"], ["job", "home", "car", "pet"]
+    recipe = qd.Recipe.from_json(
+        '{"loss":"hellinger(K*L*M*O)","method":"DesignedSwap","seed":3,"tables":[["K","L","M","O"]],'
+        '"treatment":"camouflage","version":1}'
+    )
+    came, picked = qd.attack(data, recipe, keys=keys, columns=columns)["rows"].findings
+    assert came.value is not None and came.value > 0.7 and came.chance == 0.5
+    assert picked.value is not None and picked.value > 0.5 and picked.chance == pytest.approx(1 / 3)
+    assert "needs other columns" in qd.attack(data, recipe, keys=keys)["rows"].reason
+    mixed = rows_of(recipe.plan(data).apply(data), np.random.default_rng(1).permutation(data.n))
+    assert "not aligned" in qd.attack(data, mixed, keys=keys, columns=columns, recipe=recipe)["rows"].reason
+
+
+def test_the_distance_is_that_of_the_measure(cps8d: qd.Data) -> None:
+    table = attack_input(cps8d, SWAP, None, None, 3, "design", None, None).table
+    score = qd.score(cps8d, SWAP.plan(cps8d), ["hellinger"])["hellinger"]
+    assert hellinger(table.spread(table.f), table.spread(table.g)) == pytest.approx(score)
+
+
+def test_a_designed_swap_that_makes_no_cell_tells_the_truth_about_everybody_still_there(cps8d: qd.Data) -> None:
+    recipe = qd.DesignedSwap(effort=0.05, seed=1)
+    found = qd.attack(cps8d, recipe.plan(cps8d), recipe=recipe)
+    together = {quantity: finding.value for quantity, finding in findings(found, "attribute").items()}
+    assert together["all targets: alone with the other keys, right among those still there"] == 1
+    assert together["all targets: alone with the other keys, gone"] > 0.3  # type: ignore[operator]
+    story = found["attribute"].story
+    assert "everybody who is still there is inferred right" in story and "more is inferred right than before" in story
+    undone = findings(found, "undo")
+    assert 0.6 < undone["cells of 3: those of one record before (AUC)"].value < 0.7  # type: ignore[operator]
+    assert 0.65 < undone["empty cells: those that were emptied (AUC)"].value < 0.85  # type: ignore[operator]
+
+
+def test_after_a_coin_genuine_uniques_and_displaced_ones_are_told_apart_by_a_fit_if_at_all(cps8d: qd.Data) -> None:
+    recipe = qd.DesignedSwap(coin=0.5, effort=0.05, seed=1)
+    apart = findings(qd.attack(cps8d, recipe.plan(cps8d), recipe=recipe), "genuine")[
+        "uniques: genuine ones told apart (AUC)"
+    ]
+    assert apart.value is not None and apart.count is not None
+    error = (1 / (3 * apart.count)) ** 0.5  # of an area under the curve of one half, groups of the same size
+    assert abs(apart.value - 0.5) < 4 * error and "2-way fit" in apart.note
+
+
+def test_further_attacks_are_made_when_they_can_be(cps8d: qd.Data) -> None:
+    bare = qd.attack(cps8d, SWAP)
+    assert "share of the population" in bare["population"].reason and "earlier=" in bare["releases"].reason
+    assert "no numeric column" in bare["rank"].reason
+    full = qd.attack(cps8d, SWAP, fraction=0.1, earlier=[SWAP.changed(seed=2), SWAP.changed(seed=3).plan(cps8d)])
+    assert full["population"].findings[0].value == pytest.approx(72.6, abs=0.1)
+    one, three = full["releases"].findings[:2]
+    assert (round(one.value or 0, 3), round(three.value or 0, 3)) == (0.9, 0.973)
+    everybody = qd.attack(cps8d, SWAP, population=cps8d)
+    assert everybody["population"].findings[0].before == 361
+    assert "who knows the design" in qd.attack(cps8d, SWAP, fraction=0.1, knows="file")["population"].reason
+    assert "one by one" in qd.attack(cps8d, SWAP.changed(order="one-by-one"), fraction=1)["population"].reason
+    with pytest.raises(ParameterError, match="'fraction' parameter of attack"):
+        qd.attack(cps8d, SWAP, fraction=2)
+
+
+def test_weights_that_count_more_persons_than_the_file_has_give_the_share_of_the_population(cps8d: qd.Data) -> None:
+    frame = cps8d.frame()
+    for weight, made in ((10.0, True), (1.0, False)):
+        data = qd.from_frame(frame.with_columns(w=pl.lit(weight)), codebook=None, weight="w")
+        swap = qd.RandomSwap(["Edu"], rate=0.05, seed=1)
+        assert bool(qd.attack(data, swap, keys=["Age", "Edu", "MS", "Race"])["population"].findings) == made
+
+
+def test_swapped_numbers_are_attacked_by_the_least_windows_that_hold() -> None:
+    random = np.random.default_rng(1)
+    income = random.normal(size=300).round(6)
+    data = qd.from_frame(pl.DataFrame({"key": random.integers(0, 3, 300).astype(str), "income": income}))
+    order = np.argsort(income)
+    plan = qd.Plan.of_pairs(data, ["income"], order.reshape(-1, 2))  # each with its neighbour by rank
+    found = {finding.quantity: finding.value for finding in qd.attack(data, plan, keys=["key"])["rank"].findings}
+    assert found["true row among the possible"] == 1 and 1 < found["possible rows, mean"] <= 3  # type: ignore[operator]
+    assert "knows the design" in qd.attack(data, plan, keys=["key"], knows="file")["rank"].reason
