@@ -24,6 +24,7 @@ shuffle = true
 
 [measures]
 hellinger = {most = 0.07}
+"hellinger(2-way)" = {most = 0}
 """
 
 

@@ -71,8 +71,8 @@ class DesignedSwap(DesignedPairs):
     coin: Annotated[
         float,
         Share(
-            "chance of a cell of one record to be left as it is or displaced to an empty cell, by a fair coin: then "
-            "about half of the records that stand alone are genuine",
+            "chance of a cell of one record to be left or displaced, by a fair coin. It is displaced to an empty cell: "
+            "about half of the records that stand alone are then genuine",
             within="[0, 1]",
             must="a number from 0 to 1",
             unit="chance",
