@@ -62,7 +62,7 @@ class DesignedPairs(Recipe, earlier_version_of="DesignedSwap"):
     share: Annotated[float, Share("share of the small cells to treat", unit="share of the small cells")] = 1.0
     choose: Annotated[
         Literal["random", "cheapest"],
-        Word("which ones: random or cheapest. Random: an intruder cannot tell; cheapest: closest to the bound"),
+        Word("which ones: random or cheapest. Those that are not treated stay as they are, and genuine, either way"),
     ] = "random"
     treatment: Annotated[
         Literal["cheaper", "camouflage", "empty", "either"],
