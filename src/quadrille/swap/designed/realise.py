@@ -45,7 +45,7 @@ class Realisation:
     def moves(self, cubes: Cubes, stream: Stream) -> list[Move]:
         """Return the moves that turn the records into those of the new table."""
         more = cubes.cells["count"].astype(np.int64) - cubes.cells["before"]
-        first = self._cells_of_records(cubes)
+        first = self._problem.cells_of(0, cubes)
         leaving, arriving = first[more[first] < 0], first[more[first] > 0]
         leaving, arriving = np.repeat(leaving, -more[leaving]), np.repeat(arriving, more[arriving])
         leaving = leaving[random_order(len(leaving), stream.sub("leaving"))]
@@ -60,15 +60,8 @@ class Realisation:
             if (before[:, a] != wanted[:, a]).any()
         ]
 
-    def _cells_of_records(self, cubes: Cubes) -> Ints:
-        """Return the cells of the first table: those that held records, and new ones."""
-        used, old = int(cubes.progress[0]), len(cubes.levels)
-        new = np.arange(int(self._problem.cubes.progress[0]), used)
-        keys = int(np.prod(cubes.sizes.astype(object)))
-        return np.concatenate((np.arange(old), new[cubes.cells["key"][new] < keys]))
-
     def _levels(self, cubes: Cubes, cells: Ints) -> Ints:
-        return cubes.cells["key"][cells][:, None] // cubes.strides[0][None, :] % cubes.sizes[None, :]
+        return cubes.cells["key"][cells][:, None] // cubes.strides[None, :] % cubes.sizes[None, :]
 
     def _matched(self, before: Ints, after: Ints) -> Ints:
         """Return for each record that leaves the place it takes: alike in all that stays, few values changed."""
