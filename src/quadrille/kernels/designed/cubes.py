@@ -29,7 +29,8 @@ MOST_AXES = 62
 UNLIMITED = np.int32((1 << 31) - 1)
 AROUND_WORDS = 5
 """Words that one try to displace a record takes."""
-_HALF = np.uint64(32)
+_TRIES_PER_BLOCK = 4
+_HALF, _LOW = np.uint64(32), np.uint64((1 << 32) - 1)
 
 
 class CubeTable:
@@ -322,25 +323,59 @@ def _clear(m: Whole, cube: Cube, cubes: Cubes) -> None:
 
 
 @no_alloc
-def _single_axes(c: Whole, near: bool, face: Whole, words: Any, at: Whole, cube: Cube, cubes: Cubes) -> Whole:
-    """Make blocks of one axis each, to any level or to an occupied neighbour; return their number, 0 for none."""
+def _face_size(face: Whole, cubes: Cubes) -> Whole:
     m = NOTHING
-    for place in range(cubes.faces.shape[1]):
-        a = np.int64(cubes.faces[face, place])
-        if a < 0:
-            break
-        level = np.int64(cubes.levels[c, a])
-        if near:
-            other = cubes.order[a, cubes.near_from[a, c] + _below(words[at + place], cubes.near[a, c])]
-            to = np.int64(cubes.levels[other, a])
-            if to == level:
-                return NOTHING
-        else:
-            to = level + 1 + _below(words[at + place], cubes.sizes[a] - 1)
-            to = to if to < cubes.sizes[a] else to - cubes.sizes[a]
-        _set_block(m, a, level, to, cube, cubes)
+    while m < cubes.faces.shape[1] and cubes.faces[face, m] >= 0:
         m += 1
     return m
+
+
+@no_alloc
+def _any_levels(c: Whole, face: Whole, words: Any, at: Whole, cube: Cube, cubes: Cubes) -> Whole:
+    """Make a block of each axis of a set, to any level; return the number of blocks."""
+    m = _face_size(face, cubes)
+    for j in range(m):
+        a = np.int64(cubes.faces[face, j])
+        level = np.int64(cubes.levels[c, a])
+        to = level + 1 + _below(words[at + j], cubes.sizes[a] - 1)
+        _set_block(np.int64(j), a, level, to if to < cubes.sizes[a] else to - cubes.sizes[a], cube, cubes)
+    return m
+
+
+@no_alloc
+def _occupied_levels(c: Whole, face: Whole, words: Any, at: Whole, cube: Cube, cubes: Cubes) -> Whole:
+    """Make a block of each axis of a set, to levels at which all corners so far have a neighbour; 0 if none is found.
+
+    In a sparse table most cubes have a corner in which nobody ever was: better to notice it block by block.
+    """
+    m = _face_size(face, cubes)
+    cube.keys[0, 0] = cubes.key_of[0, c]
+    for j in range(m):
+        a = np.int64(cubes.faces[face, j])
+        level, dice, chosen = np.int64(cubes.levels[c, a]), np.uint64(words[at + j]), NONE
+        for _ in range(_TRIES_PER_BLOCK):
+            other = cubes.order[a, cubes.near_from[a, c] + _below(dice, cubes.near[a, c])]
+            to = np.int64(cubes.levels[other, a])
+            if to != level and _shifted(j, (to - level) * cubes.strides[a], cube, cubes):
+                chosen = to
+                break
+            dice = (dice * np.uint64(1664525) + np.uint64(1013904223)) & _LOW
+        if chosen < 0:
+            return NOTHING
+        _set_block(np.int64(j), a, level, chosen, cube, cubes)
+    return m
+
+
+@no_alloc
+def _shifted(j: Whole, change: Whole, cube: Cube, cubes: Cubes) -> bool:
+    """Tell whether all corners of j blocks are in use after a change of the key too; enter their keys."""
+    width = 1 << j
+    for i in range(width):
+        key = cube.keys[0, i] + change
+        if i > 0 and find(key, cubes) < 0:
+            return False
+        cube.keys[0, width + i] = key
+    return True
 
 
 @no_alloc
@@ -361,14 +396,6 @@ def _towards(c: Whole, other: Whole, m: Whole, low: Any, high: Any, cube: Cube, 
 
 
 @no_alloc
-def _face_size(face: Whole, cubes: Cubes) -> Whole:
-    m = NOTHING
-    while m < cubes.faces.shape[1] and cubes.faces[face, m] >= 0:
-        m += 1
-    return m
-
-
-@no_alloc
 def _propose(c: Whole, word: Any, words: Any, at: Whole, cube: Cube, cubes: Cubes) -> Whole:
     """Span a cube at a cell, one way or another; return the number of blocks, 0 for none."""
     face = _below(words[at], len(cubes.faces))
@@ -377,7 +404,9 @@ def _propose(c: Whole, word: Any, words: Any, at: Whole, cube: Cube, cubes: Cube
     if word & 1:
         other = _below(words[at + 1], len(cubes.levels))
         return _towards(c, other, m, words[at + 2], words[at + 3], cube, cubes)
-    return _single_axes(c, bool(word & 2), face, words, at + 1, cube, cubes)
+    if word & 2:
+        return _occupied_levels(c, face, words, at + 1, cube, cubes)
+    return _any_levels(c, face, words, at + 1, cube, cubes)
 
 
 @no_alloc

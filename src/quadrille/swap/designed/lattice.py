@@ -34,8 +34,8 @@ LISTED_KEYS = 1 << 20
 LISTED_PER_CELL = 16
 _MOST_KEYS = 1 << 62
 _MOST_SETS = 1 << 18
-_NEW_CELLS = 4
-"""Room for so many times as many new cells as there are occupied ones."""
+NEW_CELLS, MORE_NEW_CELLS = 4, 1 << 16
+"""Room for so many times as many new cells as there are occupied ones, and so many more."""
 
 Names = tuple[str, ...]
 
@@ -218,7 +218,7 @@ class _Tabulation:
     def _cells(self, keys: Ints, before: Ints, levels: NDArray[np.int32], base: Ints, first: list[int]) -> Rows:
         """Return the cells of all tables, with how few and how many records they may hold, and room for new ones."""
         recipe, used = self._recipe, len(keys)
-        cells = rows(CubeCell, used + (_NEW_CELLS * used + (1 << 16) if recipe.makes_cells else 0))
+        cells = rows(CubeCell, used + (NEW_CELLS * used + MORE_NEW_CELLS if recipe.makes_cells else 0))
         cells["key"][:used], cells["before"][:used], cells["count"][:used] = keys, before, before
         cells["most"][:used] = UNLIMITED
         whole = cells[: first[1]]
@@ -274,7 +274,7 @@ class _Tabulation:
         adds: Ints,
         kept: list[int],
     ) -> Cubes:
-        listed = first_key[-1] <= max(LISTED_KEYS, LISTED_PER_CELL * len(cells)) if LISTED_KEYS else False
+        listed = first_key[-1] <= max(LISTED_KEYS, LISTED_PER_CELL * len(cells))
         places = first_key[-1] if listed else 1 << (2 * len(cells)).bit_length()
         near = [_neighbours(key_of[0] - adds[0][level_from[a] + levels[:, a]]) for a in range(len(self._axes))]
         cubes = Cubes(
