@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import quadrille as qd
-from effort import NIGHTLY, tries
+from effort import tries
 from exact_strategies import both
 
 OUTCOME = "AnnSal"
@@ -131,7 +131,7 @@ def test_the_coin_leaves_cells_of_one_or_empties_them() -> None:
 COIN = 0.45
 
 
-@pytest.mark.skipif(not NIGHTLY, reason="five searches")
+@pytest.mark.nightly
 def test_with_a_coin_few_uniques_are_attributed_at_little_loss() -> None:
     means = {name: np.mean([reached("1-way", COIN, seed)[name] for seed in range(1, 6)]) for name in reached()}
     assert means["hellinger"] <= 0.056

@@ -92,7 +92,9 @@ def test_levels_of_geography_travel_together_and_kept_tables_may_name_a_carried_
     areas = [area("state", county // 3, 2, 1), area("county", county, 6, 2)]
     data = Data([*areas, *(column(name, codes) for name, codes in uneven(names="ABC").items())])
     rule = "state=state0 & A=A2"
-    plan = qd.DesignedSwap(tables=["county*A*B*C"], keep=keep, rules=[rule], loss="hellinger(state*B)", **QUICK).plan(data)
+    plan = qd.DesignedSwap(tables=["county*A*B*C"], keep=keep, rules=[rule], loss="hellinger(state*B)", **QUICK).plan(
+        data
+    )
     after = plan.apply(data)
     assert plan.moves and same_table(data, after, ["state", "county"])
     assert same_table(data, after, ["county", "A"] if "*" not in keep else keep.split("*")) or keep == "1-way"
@@ -135,14 +137,20 @@ def test_a_chi_square_is_never_made_infinite() -> None:
 
 def test_more_cells_than_an_index_can_list_are_hashed() -> None:
     random = np.random.default_rng(1)
-    data = file_of(**{f"v{i}": random.integers(0, 2, 400) + random.integers(0, 2, 400) for i in range(24)})  # 3^24 cells
-    plan = qd.DesignedSwap(tables=["*".join(data.columns[:4])], keep="v0*v1", loss="hellinger(v0*v1*v2)", **QUICK).plan(data)
+    data = file_of(
+        **{f"v{i}": random.integers(0, 2, 400) + random.integers(0, 2, 400) for i in range(24)}
+    )  # 3^24 cells
+    plan = qd.DesignedSwap(tables=["*".join(data.columns[:4])], keep="v0*v1", loss="hellinger(v0*v1*v2)", **QUICK).plan(
+        data
+    )
     assert same_table(data, plan.apply(data), ["v0", "v1"])
 
 
 def wide(variables: int, categories: int = 2, n: int = 40) -> Data:
     random = np.random.default_rng(1)
-    return file_of(**{f"v{i}": np.append(np.arange(categories), random.integers(0, categories, n)) for i in range(variables)})
+    return file_of(
+        **{f"v{i}": np.append(np.arange(categories), random.integers(0, categories, n)) for i in range(variables)}
+    )
 
 
 @pytest.mark.parametrize(

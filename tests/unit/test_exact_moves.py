@@ -37,7 +37,9 @@ def table(counts: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
     return counts.sum(axis=tuple(a for a in range(counts.ndim) if a not in axes))
 
 
-@pytest.mark.parametrize("blocks", [[[0], [1]], [[0, 1], [2]], [[0], [1], [2]], [[0, 4], [1, 3], [2]], [[0], [1], [2], [3]]])
+@pytest.mark.parametrize(
+    "blocks", [[[0], [1]], [[0, 1], [2]], [[0], [1], [2]], [[0, 4], [1, 3], [2]], [[0], [1], [2], [3]]]
+)
 def test_a_move_changes_the_tables_that_meet_every_block_and_no_other(blocks: list[list[int]]) -> None:
     problem = cube_problem(qd.DesignedSwap(keep=f"{len(blocks) - 1}-way", n=2, seed=1), dense_file())
     cubes, cube, m = problem.cubes, room_for_cube(problem.cubes), np.int64(len(blocks))
@@ -72,7 +74,9 @@ def test_the_smallest_missing_sets_are_those_of_a_plain_search(tables: list[set[
 
     every = [axes for size in range(1, 7) for axes in combinations(range(6), size)]
     expected = [
-        axes for axes in every if not contained(axes) and all(contained(part) for part in combinations(axes, len(axes) - 1))
+        axes
+        for axes in every
+        if not contained(axes) and all(contained(part) for part in combinations(axes, len(axes) - 1))
     ]
     assert smallest_missing([sum(1 << a for a in kept) for kept in tables], range(6)) == expected
 

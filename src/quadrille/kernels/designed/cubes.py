@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from quadrille.kernels.compile import kernel, no_alloc, step
 from quadrille.kernels.designed.neighbours import exposure, raw_loss
-from quadrille.kernels.designed.state import NONE, NOTHING, Real, FloatField, IntField, Rows, ShortField
+from quadrille.kernels.designed.state import NONE, NOTHING, FloatField, IntField, Real, Rows, ShortField
 from quadrille.kernels.pool import Whole
 
 Ints = NDArray[np.int64]
@@ -68,10 +68,10 @@ class Cubes(NamedTuple):
     adds: Ints
     """[table, level]: what a level adds to the key; the same for levels between which the table does not tell."""
     cells: Rows
-    index: NDArray[np.int32]
+    cell_at: NDArray[np.int32]
     """The cell of a key, -1 for none; where keys are too many for that, the cell at each place of a hash table."""
     keys: Ints
-    """The key at each place of the hash table; empty where `index` lists all keys."""
+    """The key at each place of the hash table; empty where `cell_at` lists all keys."""
     levels: NDArray[np.int32]
     """[cell of the first table, axis]."""
     key_of: Ints
@@ -134,12 +134,12 @@ def _mixed(key: Whole) -> Any:
 def find(key: Whole, cubes: Cubes) -> Whole:
     """Return the cell of a key, -1 if no record was or came there."""
     if not len(cubes.keys):
-        return np.int64(cubes.index[key])
+        return np.int64(cubes.cell_at[key])
     last = np.uint64(len(cubes.keys) - 1)
     place = _mixed(key) & last
-    while cubes.index[place] >= 0:
+    while cubes.cell_at[place] >= 0:
         if cubes.keys[place] == key:
-            return np.int64(cubes.index[place])
+            return np.int64(cubes.cell_at[place])
         place = (place + np.uint64(1)) & last
     return NONE
 
@@ -147,13 +147,13 @@ def find(key: Whole, cubes: Cubes) -> Whole:
 @no_alloc
 def _put(key: Whole, cell: Whole, cubes: Cubes) -> None:
     if not len(cubes.keys):
-        cubes.index[key] = cell
+        cubes.cell_at[key] = cell
         return
     last = np.uint64(len(cubes.keys) - 1)
     place = _mixed(key) & last
-    while cubes.index[place] >= 0:
+    while cubes.cell_at[place] >= 0:
         place = (place + np.uint64(1)) & last
-    cubes.index[place] = cell
+    cubes.cell_at[place] = cell
     cubes.keys[place] = key
 
 
@@ -228,10 +228,10 @@ def _corners_fit(t: Whole, c: Whole, m: Whole, s: Whole, cube: Cube, cubes: Cube
 @no_alloc
 def _unnoticed(t: Whole, m: Whole, cube: Cube) -> bool:
     """Tell whether a table lacks all axes of some block, and so does not change."""
+    lacking = False
     for j in range(m):
-        if cube.blocks[t, j] == 0:
-            return True
-    return False
+        lacking |= cube.blocks[t, j] == 0
+    return lacking
 
 
 @no_alloc

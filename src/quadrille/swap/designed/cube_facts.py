@@ -56,7 +56,7 @@ def cube_facts(
         "by_size": [of_size(f, g, size, n) for size in range(1, n)],
         "just_large": [just_large(f, g, size) for size in range(n, n + _NEAR)],
         "design_loss": _loss(problem, cubes),
-        "kept": [recipe.keep] if isinstance(recipe.keep, str) else [*recipe.keep],
+        "kept": [recipe.keep] if isinstance(recipe.keep, str | int) else [*recipe.keep],
         "kept_tables": len(problem.kept),
         "records_moved": int(cubes.progress[1]) // 2,
         "values_moved": sum(len(move.given[0]) for move in moves),
@@ -121,7 +121,9 @@ def _check(data: Data, problem: CubeProblem, moves: Sequence[Move]) -> dict[str,
         if (np.bincount(old, minlength=count) != np.bincount(new, minlength=count)).any():
             raise QuadrilleError(f"The table of {', '.join(table)} was to be kept and has changed. Please report this.")
         if weight is not None and count:
-            change = np.bincount(new, weights=weight, minlength=count) - np.bincount(old, weights=weight, minlength=count)
+            change = np.bincount(new, weights=weight, minlength=count) - np.bincount(
+                old, weights=weight, minlength=count
+            )
             largest = max(largest, float(np.abs(change).max()))
     return {} if weight is None else {"weighted_change": largest}
 
@@ -133,7 +135,9 @@ def _small_kept(problem: CubeProblem, n: int) -> dict[str, object]:
     small, inside = 0, np.zeros(len(levels), dtype=bool)
     for table in problem.kept:
         axes = sorted({axis_of[name] for name in table})
-        ids, count = group_ids([(levels[:, a].astype(np.int64), int(problem.cubes.sizes[a])) for a in axes], len(levels))
+        ids, count = group_ids(
+            [(levels[:, a].astype(np.int64), int(problem.cubes.sizes[a])) for a in axes], len(levels)
+        )
         records = np.bincount(ids, weights=held, minlength=count)
         small += int((records < n).sum())
         inside |= records[ids] < n

@@ -154,14 +154,13 @@ class _Tabulation:
 
     def problem(self, kept: tuple[Names, ...]) -> CubeProblem:
         """Lay out the cells."""
-        strides = np.array([prod(map(int, self._sizes[:a])) for a in range(len(self._sizes))], dtype=object)
         whole = prod(map(int, self._sizes))
         if whole >= _MOST_KEYS:
             raise ParameterError(
                 f"The table of all variables of {self._recipe.method_name} has more than 4 * 10^18 cells. "
                 "Protect tables of fewer variables, or merge categories."
             )
-        strides = strides.astype(np.int64)
+        strides = np.cumprod(np.append(1, self._sizes[:-1]))
         key = np.zeros(self._data.n, dtype=np.int64)
         for level, stride in zip(self._level, strides, strict=True):
             key += level * stride
@@ -170,13 +169,16 @@ class _Tabulation:
 
         level_from = np.cumsum(self._sizes) - self._sizes
         adds = np.zeros((len(self._views), int(self._sizes.sum())), dtype=np.int64)
-        adds[0] = np.concatenate([np.arange(size) * stride for size, stride in zip(self._sizes, strides, strict=True)])
+        for a, (begin, size) in enumerate(zip(level_from.tolist(), self._sizes.tolist(), strict=True)):
+            adds[0, begin : begin + size] = np.arange(size) * strides[a]
         first, first_key = [0, len(keys)], [0, whole]
         cell_keys, before, key_of, home = [keys], [held], [keys], [np.arange(len(keys))]
         for t, view in enumerate(self._views[1:], start=1):
             first_key.append(first_key[-1] + self._write_adds(adds[t], level_from, view))
             if first_key[-1] >= _MOST_KEYS:
-                raise ParameterError(f"The tables of {self._recipe.method_name} have too many cells. Name smaller ones.")
+                raise ParameterError(
+                    f"The tables of {self._recipe.method_name} have too many cells. Name smaller ones."
+                )
             own = first_key[t] + adds[t][level_from + levels].sum(axis=1)
             distinct, where = np.unique(own, return_inverse=True)
             home.append(first[t] + where)
@@ -210,7 +212,9 @@ class _Tabulation:
         for a, axis in enumerate(self._axes):
             inside = [name for name in axis.seen if name in view.variables]
             if inside:
-                ids, count = (self._level[a], int(self._sizes[a])) if len(inside) == len(axis.seen) else self._ids(inside)
+                ids, count = (
+                    (self._level[a], int(self._sizes[a])) if len(inside) == len(axis.seen) else self._ids(inside)
+                )
                 adds[level_from[a] + self._level[a]] = ids * stride
                 stride *= count
         return stride
@@ -240,7 +244,7 @@ class _Tabulation:
         meets = np.ones((len(rules), len(levels)), dtype=bool)
         for a in range(len(self._axes)):
             meets &= rules[:, a, levels[:, a]]
-        return meets.any(axis=0)
+        return np.logical_or.reduce(meets, axis=0)
 
     def _rule_levels(self) -> NDArray[np.bool_]:
         """Tell, by rule, axis and level, whether the level meets what the rule says about the axis."""
@@ -293,7 +297,7 @@ class _Tabulation:
             level_from=level_from,
             adds=adds,
             cells=cells,
-            index=np.full(places, -1, dtype=np.int32),
+            cell_at=np.full(places, -1, dtype=np.int32),
             keys=np.zeros(0 if listed else places, dtype=np.int64),
             levels=levels,
             key_of=key_of,
@@ -385,7 +389,11 @@ def smallest_missing(kept: Sequence[int], axes: Sequence[int]) -> list[tuple[int
         for chosen in sorted(inside):
             for a in axes:
                 more = (*chosen, a)
-                if a > chosen[-1] and more not in larger and all(part in inside for part in combinations(more, size - 1)):
+                if (
+                    a > chosen[-1]
+                    and more not in larger
+                    and all(part in inside for part in combinations(more, size - 1))
+                ):
                     listed.append(more)
         inside = larger
     return listed

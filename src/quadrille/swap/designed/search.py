@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import ceil
+from math import ceil, log
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +16,7 @@ from quadrille.plan import Details, Plan
 from quadrille.randomness import Chooser, Stream
 from quadrille.recipe import random_order
 from quadrille.swap.designed.cube_facts import cell_losses, cube_facts
+from quadrille.swap.designed.empty import EmptyNeighbours
 from quadrille.swap.designed.lattice import CubeProblem
 from quadrille.swap.designed.realise import Realisation
 from quadrille.swap.groups import Ints
@@ -42,7 +43,7 @@ _NEAR_LARGEST = 1_000
 _HELLINGER_PRICE = 0.45
 _DEAREST = 11.0
 """Without a price an exposed record costs so many times what protecting one costs."""
-_EXPONENTIAL = np.round(-np.log((np.arange(4096) + 0.5) / 4096), 9)
+_EXPONENTIAL: Floats = np.array([round(-log((side + 0.5) / 4096), 9) for side in range(4096)])
 """Exponential variates by a die of 4,096 sides, rounded so that they are the same on every machine."""
 
 
@@ -69,7 +70,7 @@ class CubeDraw:
         cubes = self._problem.cubes
         cubes = cubes._replace(cells=cubes.cells.copy(), progress=cubes.progress.copy())
         if self._recipe.makes_cells:
-            cubes = cubes._replace(index=cubes.index.copy(), keys=cubes.keys.copy())
+            cubes = cubes._replace(cell_at=cubes.cell_at.copy(), keys=cubes.keys.copy())
         return cubes
 
     def _choose(self, cubes: Cubes, stream: Stream) -> Ints:
@@ -225,58 +226,3 @@ def room_for_cube(cubes: Cubes) -> Cube:
         corners=np.zeros((tables, 1 << blocks), dtype=np.int64),
         keys=np.zeros((tables, 1 << blocks), dtype=np.int64),
     )
-
-
-class EmptyNeighbours:
-    """Empty cells that differ from a cell in one axis, drawn in proportion to how plausible they are.
-
-    How plausible a value is next to all the others is judged from the tables of two variables: the count of the value
-    times the product of the shares of the other values among the records that have it.
-    """
-
-    def __init__(self, problem: CubeProblem, table: int) -> None:
-        self._problem, self._cubes = problem, problem.cubes
-        variables = set(problem.views[table].variables)
-        inside = [bool(variables & set(axis.seen)) for axis in problem.axes]
-        self._axes = [a for a, axis in enumerate(problem.axes) if axis.moves and inside[a]]
-        self._inside = np.flatnonzero(inside)
-        levels, held = problem.cubes.levels, problem.cubes.cells["before"][: len(problem.cubes.levels)]
-        sizes = problem.cubes.sizes
-        self._pairs = {
-            (a, b): np.bincount(
-                levels[:, a].astype(np.int64) * sizes[b] + levels[:, b], weights=held, minlength=int(sizes[a] * sizes[b])
-            ).reshape(int(sizes[a]), int(sizes[b]))
-            for a in self._axes
-            for b in self._inside.tolist()
-            if b != a
-        }
-        self._table = table
-
-    def drawn(self, cell: int, chooser: Chooser) -> tuple[Cells, Cells]:
-        """Return axes and levels of the empty neighbours of a cell, in the order in which to try them."""
-        cubes = self._cubes
-        own = cubes.levels[cell].astype(np.int64)
-        axes: list[int] = []
-        to: list[int] = []
-        weight: list[float] = []
-        for a in self._axes:
-            plausible = np.ones(int(cubes.sizes[a]))
-            count = None
-            for b in self._inside.tolist():
-                if b != a:
-                    pair = self._pairs[a, b]
-                    count = pair.sum(axis=1) if count is None else count
-                    plausible = plausible * (pair[:, own[b]] + 0.5) / (count + 1.0)
-            plausible = plausible if count is None else plausible * count
-            adds = cubes.adds[self._table, cubes.level_from[a] :][: len(plausible)]
-            key = cubes.key_of[self._table, cell] + adds - adds[own[a]]
-            for level in np.flatnonzero(plausible > 0).tolist():
-                if level != own[a] and kernels.find(int(key[level]), cubes) < 0:
-                    axes.append(a)
-                    to.append(level)
-                    weight.append(float(plausible[level]))
-        if not axes:
-            return np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int32)
-        chance = np.array([chooser.below(1 << 32) + 0.5 for _ in axes]) / (1 << 32)
-        order = np.argsort(-np.log(chance) / np.array(weight), kind="stable")[:16]
-        return np.array(axes, dtype=np.int32)[order], np.array(to, dtype=np.int32)[order]
