@@ -19,14 +19,18 @@ from numpy.typing import NDArray
 
 from quadrille.kernels.compile import kernel, no_alloc, step
 from quadrille.kernels.designed.neighbours import exposure, raw_loss
-from quadrille.kernels.designed.state import NONE, NOTHING, Real, FloatField, IntField, Rows, ShortField
+from quadrille.kernels.designed.state import NONE, NOTHING, FloatField, IntField, Real, Rows, ShortField
 from quadrille.kernels.pool import Whole
 
 Ints = NDArray[np.int64]
 MOST_BLOCKS = 6
 """Blocks of a move, at most: 64 corners."""
 MOST_AXES = 62
-_HALF = np.uint64(32)
+UNLIMITED = np.int32((1 << 31) - 1)
+AROUND_WORDS = 5
+"""Words that one try to displace a record takes."""
+_TRIES_PER_BLOCK = 4
+_HALF, _LOW = np.uint64(32), np.uint64((1 << 32) - 1)
 
 
 class CubeTable:
@@ -39,14 +43,13 @@ class CubeTable:
 
 
 class CubeCell:
-    """A cell of a table: records before and now, the fewest that it may hold, and whether it may gain and lose."""
+    """A cell of a table: records before and now, and how few and how many it may hold."""
 
     key: IntField
     before: ShortField
     count: ShortField
     least: ShortField
-    gains: ShortField
-    loses: ShortField
+    most: ShortField
 
 
 class Cubes(NamedTuple):
@@ -56,21 +59,27 @@ class Cubes(NamedTuple):
     new_cells: bool
     """Whether a cell that held nobody may get records."""
     tables: Rows
-    strides: Ints
-    """[table, axis]: what one level more adds to the key; 0 for an axis that the table lacks."""
     sizes: Ints
     """[axis]: number of levels."""
+    strides: Ints
+    """[axis]: what one level more adds to the key of the first table."""
+    level_from: Ints
+    """[axis]: the number of its first level, where the levels of all axes are numbered through."""
+    adds: Ints
+    """[table, level]: what a level adds to the key; the same for levels between which the table does not tell."""
     cells: Rows
-    index: NDArray[np.int32]
+    cell_at: NDArray[np.int32]
     """The cell of a key, -1 for none; where keys are too many for that, the cell at each place of a hash table."""
     keys: Ints
-    """The key at each place of the hash table; empty where `index` lists all keys."""
+    """The key at each place of the hash table; empty where `cell_at` lists all keys."""
     levels: NDArray[np.int32]
     """[cell of the first table, axis]."""
     key_of: Ints
     """[table, cell of the first table]."""
     kept: NDArray[np.uint64]
-    """The kept tables, as bits of axes."""
+    """The kept tables, as bits of axes; those of the most axes first."""
+    kept_axes: NDArray[np.int32]
+    """[kept table]: how many."""
     faces: NDArray[np.int32]
     """[set, place]: the smallest sets of axes that no kept table contains; -1 behind the last axis of a set."""
     order: NDArray[np.int32]
@@ -88,11 +97,11 @@ class Search(NamedTuple):
     """What a search remembers: for each small cell, cubes that could be moved there."""
 
     memory: Ints
-    """[small cell, cube, table, block]: the change of the key; 0 in the first table behind the last block."""
+    """[small cell, cube, block]: the change of the key in the first table; 0 behind the last block."""
     found: Ints
-    """[small cell]."""
+    """[small cell]: how many were ever remembered; the last ones overwrite others."""
     small_no: NDArray[np.int32]
-    """[cell]: its number among the small cells, -1 for others."""
+    """[cell of the first table]: its number among the small cells, -1 for others."""
 
 
 class Cube(NamedTuple):
@@ -125,12 +134,12 @@ def _mixed(key: Whole) -> Any:
 def find(key: Whole, cubes: Cubes) -> Whole:
     """Return the cell of a key, -1 if no record was or came there."""
     if not len(cubes.keys):
-        return np.int64(cubes.index[key])
+        return np.int64(cubes.cell_at[key])
     last = np.uint64(len(cubes.keys) - 1)
     place = _mixed(key) & last
-    while cubes.index[place] >= 0:
+    while cubes.cell_at[place] >= 0:
         if cubes.keys[place] == key:
-            return np.int64(cubes.index[place])
+            return np.int64(cubes.cell_at[place])
         place = (place + np.uint64(1)) & last
     return NONE
 
@@ -138,13 +147,13 @@ def find(key: Whole, cubes: Cubes) -> Whole:
 @no_alloc
 def _put(key: Whole, cell: Whole, cubes: Cubes) -> None:
     if not len(cubes.keys):
-        cubes.index[key] = cell
+        cubes.cell_at[key] = cell
         return
     last = np.uint64(len(cubes.keys) - 1)
     place = _mixed(key) & last
-    while cubes.index[place] >= 0:
+    while cubes.cell_at[place] >= 0:
         place = (place + np.uint64(1)) & last
-    cubes.index[place] = cell
+    cubes.cell_at[place] = cell
     cubes.keys[place] = key
 
 
@@ -161,7 +170,7 @@ def _against_rules(key: Whole, cubes: Cubes) -> bool:
     for r in range(len(cubes.rules)):
         meets = True
         for a in range(len(cubes.sizes)):
-            if not cubes.rules[r, a, key // cubes.strides[0, a] % cubes.sizes[a]]:
+            if not cubes.rules[r, a, key // cubes.strides[a] % cubes.sizes[a]]:
                 meets = False
                 break
         if meets:
@@ -181,6 +190,8 @@ def _sign(corner: Any, s: Any) -> Any:
 def _admitted(m: Whole, cube: Cube, cubes: Cubes) -> bool:
     """Tell whether every kept table misses a block."""
     for t in range(len(cubes.kept)):
+        if cubes.kept_axes[t] < m:
+            return True  # so few axes cannot meet all blocks, and the tables behind have no more
         missed = False
         for j in range(m):
             if cubes.kept[t] & cube.masks[j] == 0:
@@ -207,10 +218,7 @@ def _corners_fit(t: Whole, c: Whole, m: Whole, s: Whole, cube: Cube, cubes: Cube
             if cell < 0:
                 if gain < 0 or not cubes.new_cells or (t == 0 and _against_rules(cube.keys[t, corner], cubes)):
                     return False
-            elif gain > 0:
-                if not cubes.cells[cell].gains:
-                    return False
-            elif not cubes.cells[cell].loses or cubes.cells[cell].count <= cubes.cells[cell].least:
+            elif not cubes.cells[cell].least <= cubes.cells[cell].count + gain <= cubes.cells[cell].most:
                 return False
         if j >= 0:
             width *= 2
@@ -220,10 +228,10 @@ def _corners_fit(t: Whole, c: Whole, m: Whole, s: Whole, cube: Cube, cubes: Cube
 @no_alloc
 def _unnoticed(t: Whole, m: Whole, cube: Cube) -> bool:
     """Tell whether a table lacks all axes of some block, and so does not change."""
+    lacking = False
     for j in range(m):
-        if cube.blocks[t, j] == 0:
-            return True
-    return False
+        lacking |= cube.blocks[t, j] == 0
+    return lacking
 
 
 @no_alloc
@@ -293,17 +301,17 @@ def _make(m: Whole, s: Whole, cube: Cube, cubes: Cubes) -> None:
                 cubes.progress[0] += 1
                 _put(cube.keys[t, corner], cell, cubes)
                 cubes.cells[cell].key = cube.keys[t, corner]
-                cubes.cells[cell].gains = 1
-                cubes.cells[cell].loses = 1
+                cubes.cells[cell].most = UNLIMITED
             cubes.cells[cell].count += _sign(corner, s)
 
 
 @no_alloc
-def _set_block(j: Whole, a: Whole, change: Whole, cube: Cube, cubes: Cubes) -> None:
-    """Add the change of an axis to a block."""
+def _set_block(j: Whole, a: Whole, level: Whole, to: Whole, cube: Cube, cubes: Cubes) -> None:
+    """Add the change of an axis from one level to another to a block."""
     cube.masks[j] |= np.uint64(1) << np.uint64(a)
+    first = cubes.level_from[a]
     for t in range(len(cubes.tables)):
-        cube.blocks[t, j] += change * cubes.strides[t, a]
+        cube.blocks[t, j] += cubes.adds[t, first + to] - cubes.adds[t, first + level]
 
 
 @no_alloc
@@ -315,25 +323,59 @@ def _clear(m: Whole, cube: Cube, cubes: Cubes) -> None:
 
 
 @no_alloc
-def _single_axes(c: Whole, near: bool, face: Whole, words: Any, at: Whole, cube: Cube, cubes: Cubes) -> Whole:
-    """Make blocks of one axis each, to any level or to an occupied neighbour; return their number, 0 for none."""
+def _face_size(face: Whole, cubes: Cubes) -> Whole:
     m = NOTHING
-    for place in range(cubes.faces.shape[1]):
-        a = np.int64(cubes.faces[face, place])
-        if a < 0:
-            break
-        level = np.int64(cubes.levels[c, a])
-        if near:
-            other = cubes.order[a, cubes.near_from[a, c] + _below(words[at + place], cubes.near[a, c])]
-            change = np.int64(cubes.levels[other, a]) - level
-            if change == 0:
-                return NOTHING
-        else:
-            to = level + 1 + _below(words[at + place], cubes.sizes[a] - 1)
-            change = (to if to < cubes.sizes[a] else to - cubes.sizes[a]) - level
-        _set_block(m, a, change, cube, cubes)
+    while m < cubes.faces.shape[1] and cubes.faces[face, m] >= 0:
         m += 1
     return m
+
+
+@no_alloc
+def _any_levels(c: Whole, face: Whole, words: Any, at: Whole, cube: Cube, cubes: Cubes) -> Whole:
+    """Make a block of each axis of a set, to any level; return the number of blocks."""
+    m = _face_size(face, cubes)
+    for j in range(m):
+        a = np.int64(cubes.faces[face, j])
+        level = np.int64(cubes.levels[c, a])
+        to = level + 1 + _below(words[at + j], cubes.sizes[a] - 1)
+        _set_block(np.int64(j), a, level, to if to < cubes.sizes[a] else to - cubes.sizes[a], cube, cubes)
+    return m
+
+
+@no_alloc
+def _occupied_levels(c: Whole, face: Whole, words: Any, at: Whole, cube: Cube, cubes: Cubes) -> Whole:
+    """Make a block of each axis of a set, to levels at which all corners so far have a neighbour; 0 if none is found.
+
+    In a sparse table most cubes have a corner in which nobody ever was: better to notice it block by block.
+    """
+    m = _face_size(face, cubes)
+    cube.keys[0, 0] = cubes.key_of[0, c]
+    for j in range(m):
+        a = np.int64(cubes.faces[face, j])
+        level, dice, chosen = np.int64(cubes.levels[c, a]), np.uint64(words[at + j]), NONE
+        for _ in range(_TRIES_PER_BLOCK):
+            other = cubes.order[a, cubes.near_from[a, c] + _below(dice, cubes.near[a, c])]
+            to = np.int64(cubes.levels[other, a])
+            if to != level and _shifted(j, (to - level) * cubes.strides[a], cube, cubes):
+                chosen = to
+                break
+            dice = (dice * np.uint64(1664525) + np.uint64(1013904223)) & _LOW
+        if chosen < 0:
+            return NOTHING
+        _set_block(np.int64(j), a, level, chosen, cube, cubes)
+    return m
+
+
+@no_alloc
+def _shifted(j: Whole, change: Whole, cube: Cube, cubes: Cubes) -> bool:
+    """Tell whether all corners of j blocks are in use after a change of the key too; enter their keys."""
+    width = 1 << j
+    for i in range(width):
+        key = cube.keys[0, i] + change
+        if i > 0 and find(key, cubes) < 0:
+            return False
+        cube.keys[0, width + i] = key
+    return True
 
 
 @no_alloc
@@ -341,9 +383,9 @@ def _towards(c: Whole, other: Whole, m: Whole, low: Any, high: Any, cube: Cube, 
     """Put each axis in which another cell differs into a block at random; return the number of blocks, 0 for none."""
     dice = np.uint64(low) | (np.uint64(high) << _HALF)
     for a in range(len(cubes.sizes)):
-        change = np.int64(cubes.levels[other, a]) - np.int64(cubes.levels[c, a])
-        if change != 0:
-            _set_block(np.int64(dice % np.uint64(m)), np.int64(a), change, cube, cubes)
+        level, to = np.int64(cubes.levels[c, a]), np.int64(cubes.levels[other, a])
+        if level != to:
+            _set_block(np.int64(dice % np.uint64(m)), np.int64(a), level, to, cube, cubes)
             dice //= np.uint64(m)
             if dice == 0:
                 dice = np.uint64(low) ^ np.uint64(a * 0x9E3779B9)
@@ -357,26 +399,40 @@ def _towards(c: Whole, other: Whole, m: Whole, low: Any, high: Any, cube: Cube, 
 def _propose(c: Whole, word: Any, words: Any, at: Whole, cube: Cube, cubes: Cubes) -> Whole:
     """Span a cube at a cell, one way or another; return the number of blocks, 0 for none."""
     face = _below(words[at], len(cubes.faces))
-    m = NOTHING
-    while m < cubes.faces.shape[1] and cubes.faces[face, m] >= 0:
-        m += 1
+    m = _face_size(face, cubes)
     _clear(m, cube, cubes)
     if word & 1:
         other = _below(words[at + 1], len(cubes.levels))
         return _towards(c, other, m, words[at + 2], words[at + 3], cube, cubes)
-    return _single_axes(c, bool(word & 2), face, words, at + 1, cube, cubes)
+    if word & 2:
+        return _occupied_levels(c, face, words, at + 1, cube, cubes)
+    return _any_levels(c, face, words, at + 1, cube, cubes)
 
 
 @no_alloc
-def _recall(small: Whole, word: Any, cube: Cube, search: Search) -> Whole:
+def _recall(c: Whole, small: Whole, word: Any, cube: Cube, cubes: Cubes, search: Search) -> Whole:
     """Span a cube that could be moved at this small cell before; return the number of blocks."""
     which = _below(word, min(search.found[small], np.int64(search.memory.shape[1])))
     m = NOTHING
-    while m < search.memory.shape[3] and search.memory[small, which, 0, m] != 0:
-        for t in range(search.memory.shape[2]):
-            cube.blocks[t, m] = search.memory[small, which, t, m]
+    while m < search.memory.shape[2] and search.memory[small, which, m] != 0:
+        cube.blocks[0, m] = search.memory[small, which, m]
         m += 1
+    if len(cubes.tables) > 1:
+        _read_blocks(c, m, cube, cubes)
     return m
+
+
+@no_alloc
+def _read_blocks(c: Whole, m: Whole, cube: Cube, cubes: Cubes) -> None:
+    """Find out from the changes of the key in the first table what the blocks are in the others."""
+    for j in range(m):
+        key, cube.blocks[0, j] = cubes.key_of[0, c] + cube.blocks[0, j], 0
+        for t in range(1, len(cubes.tables)):
+            cube.blocks[t, j] = 0
+        for a in range(len(cubes.sizes)):
+            level, to = np.int64(cubes.levels[c, a]), key // cubes.strides[a] % cubes.sizes[a]
+            if level != to:
+                _set_block(np.int64(j), np.int64(a), level, to, cube, cubes)
 
 
 @no_alloc
@@ -384,9 +440,8 @@ def _remember(small: Whole, m: Whole, word: Any, cube: Cube, search: Search) -> 
     room = np.int64(search.memory.shape[1])
     which = search.found[small] if search.found[small] < room else _below(word, room)
     search.found[small] += 1
-    for j in range(search.memory.shape[3]):
-        for t in range(search.memory.shape[2]):
-            search.memory[small, which, t, j] = cube.blocks[t, j] if j < m else NOTHING
+    for j in range(search.memory.shape[2]):
+        search.memory[small, which, j] = cube.blocks[0, j] if j < m else NOTHING
 
 
 @kernel
@@ -414,7 +469,7 @@ def anneal(
         small = np.int64(search.small_no[c])
         recalled = small >= 0 and search.found[small] > 0 and (word >> 4) & 15 < 10
         if recalled:
-            m = _recall(small, words[at + 2], cube, search)
+            m = _recall(c, small, words[at + 2], cube, cubes, search)
         else:
             m = _propose(c, word >> 8, words, np.int64(at + 3), cube, cubes)
         if m == 0 or not _fits(c, m, s, cube, cubes):
@@ -422,7 +477,7 @@ def anneal(
         if small >= 0 and not recalled:
             _remember(small, m, words[at + 2], cube, search)
         cost = _cost(m, s, price, cube, cubes)
-        if cost > temperature * exponential[(word >> 16) & 4095]:
+        if not cost <= temperature * exponential[(word >> 16) & 4095]:
             continue
         if cubes.progress[1] + _moved_more(m, s, cube, cubes) > most_moved:
             continue
@@ -433,27 +488,12 @@ def anneal(
     return made
 
 
-@no_alloc
-def _large_after(m: Whole, s: Whole, lost: Whole, made: Whole, cube: Cube, cubes: Cubes) -> bool:
-    """Tell whether the corners of protected tables are large after a move, but for the cell left and the one made."""
-    for t in range(len(cubes.tables)):
-        if not cubes.tables[t].protected or _unnoticed(t, m, cube):
-            continue
-        for corner in range(1 << m):
-            cell = cube.corners[t, corner]
-            if corner == lost or corner == made:
-                if corner == made and cell >= 0 and cubes.cells[cell].count + cubes.cells[cell].before > 0:
-                    return False
-            elif cell < 0 or cubes.cells[cell].count + _sign(corner, s) < cubes.n:
-                return False
-    return True
-
-
 @kernel
 def displace(
     c: int,
     axes: NDArray[np.int32],
     to: NDArray[np.int32],
+    most_moved: int,
     words: NDArray[np.uint32],
     apply: bool,
     cube: Cube,
@@ -461,38 +501,71 @@ def displace(
 ) -> int:
     """Move the one record of a cell to an empty cell that differs in one axis, by the cheapest exact move found.
 
-    The empty cells are given in the order in which they are tried, and `cubes` lets new cells arise. With `apply` the move is made; the cell and the new
-    one are then frozen. Return which of them was reached, -1 for none.
+    The empty cells are given in the order in which they are tried, and `cubes` lets new cells arise. Return which of
+    them can be reached, -1 for none. With `apply` the move is made, and both cells stay as they are from then on.
     """
-    s, tries = np.int64(-1), 48
-    here = np.int64(c)
-    at = 0
+    tries = len(words) // (AROUND_WORDS * max(len(axes), 1))
     for i in range(len(axes)):
-        best, best_at, best_m = np.inf, -1, np.int64(0)
-        change = np.int64(to[i]) - np.int64(cubes.levels[here, axes[i]])
-        for k in range(2 * tries):
-            start = at if k < tries else best_at
-            if k >= tries and (k > tries or best_at < 0):
-                break
-            if start + 9 > len(words):
-                return -1
-            m = _around(here, np.int64(axes[i]), change, words, np.int64(start), cube, cubes)
-            if k < tries:
-                at += 9
-            if m == 0 or not _fits(here, m, s, cube, cubes):
-                continue
-            if not _large_after(m, s, NOTHING, np.int64(1), cube, cubes) or not _room(m, cube, cubes):
-                continue
-            if k < tries:
-                cost = _cost(m, s, 0.0, cube, cubes)
+        best, best_at = np.inf, NONE
+        for k in range(tries):
+            at = np.int64((i * tries + k) * AROUND_WORDS)
+            m = _around(np.int64(c), np.int64(axes[i]), np.int64(to[i]), words, at, cube, cubes)
+            if m > 0 and _displaces(np.int64(c), m, most_moved, cube, cubes):
+                cost = _cost(m, NONE, 0.0, cube, cubes)
                 if cost < best:
-                    best, best_at, best_m = cost, start, m
-                continue
+                    best, best_at = cost, at
+        if best_at >= 0:
             if apply:
-                _make(m, s, cube, cubes)
-                _freeze(best_m, cube, cubes)
+                m = _around(np.int64(c), np.int64(axes[i]), np.int64(to[i]), words, best_at, cube, cubes)
+                _displaces(np.int64(c), m, most_moved, cube, cubes)
+                _make(m, NONE, cube, cubes)
+                _freeze(m, cube, cubes)
             return i
     return -1
+
+
+@no_alloc
+def _around(c: Whole, axis: Whole, to: Whole, words: Any, at: Whole, cube: Cube, cubes: Cubes) -> Whole:
+    """Span a cube whose first block is the change of one axis; the others lead towards an occupied cell."""
+    m = _face_size(_below(words[at], len(cubes.faces)), cubes)
+    _clear(m, cube, cubes)
+    _set_block(NOTHING, axis, np.int64(cubes.levels[c, axis]), to, cube, cubes)
+    other = _below(words[at + 1], len(cubes.levels))
+    dice = np.uint64(words[at + 2]) | (np.uint64(words[at + 3]) << _HALF)
+    single = (words[at + 4] & 1) == 1
+    for a in range(len(cubes.sizes)):
+        level, goal = np.int64(cubes.levels[c, a]), np.int64(cubes.levels[other, a])
+        if a == axis or level == goal:
+            continue
+        j = 1 + np.int64(dice % np.uint64(m - 1))
+        dice = dice // np.uint64(m - 1) if m > 2 else dice
+        if not single or cube.masks[j] == 0:
+            _set_block(j, np.int64(a), level, goal, cube, cubes)
+    for j in range(m):
+        if cube.masks[j] == 0:
+            return NOTHING
+    return m if _admitted(m, cube, cubes) else NOTHING
+
+
+@no_alloc
+def _displaces(c: Whole, m: Whole, most_moved: Whole, cube: Cube, cubes: Cubes) -> bool:
+    """Find the corners of a move that takes the record of a cell to an empty one; False if it cannot be made.
+
+    In protected tables every other corner must be large afterwards.
+    """
+    if not _fits(c, m, NONE, cube, cubes) or not _room(m, cube, cubes):
+        return False
+    for t in range(len(cubes.tables)):
+        if not cubes.tables[t].protected or _unnoticed(t, m, cube):
+            continue
+        for corner in range(1, 1 << m):
+            cell = cube.corners[t, corner]
+            if corner == 1:
+                if cell >= 0 and cubes.cells[cell].count + cubes.cells[cell].before > 0:
+                    return False
+            elif cell < 0 or cubes.cells[cell].count + _sign(corner, NONE) < cubes.n:
+                return False
+    return cubes.progress[1] + _moved_more(m, NONE, cube, cubes) <= most_moved
 
 
 @no_alloc
@@ -502,31 +575,4 @@ def _freeze(m: Whole, cube: Cube, cubes: Cubes) -> None:
         if cubes.tables[t].protected and not _unnoticed(t, m, cube):
             for corner in range(2):
                 cell = find(cube.keys[t, corner], cubes)
-                cubes.cells[cell].gains = 0
-                cubes.cells[cell].loses = 0
-
-
-@no_alloc
-def _around(c: Whole, axis: Whole, change: Whole, words: Any, at: Whole, cube: Cube, cubes: Cubes) -> Whole:
-    """Span a cube whose first block is the change of one axis; the others lead towards an occupied cell."""
-    face = _below(words[at], len(cubes.faces))
-    m = NOTHING
-    while m < cubes.faces.shape[1] and cubes.faces[face, m] >= 0:
-        m += 1
-    _clear(m, cube, cubes)
-    other = _below(words[at + 1], len(cubes.levels))
-    dice = np.uint64(words[at + 2]) | (np.uint64(words[at + 3]) << _HALF)
-    _set_block(NOTHING, axis, change, cube, cubes)
-    single = (words[at + 4] & 1) == 1
-    for a in range(len(cubes.sizes)):
-        more = np.int64(cubes.levels[other, a]) - np.int64(cubes.levels[c, a])
-        if a != axis and more != 0:
-            j = 1 + np.int64(dice % np.uint64(m - 1))
-            dice = dice // np.uint64(m - 1) if m > 2 else dice
-            if single and cube.masks[j] != 0:
-                continue
-            _set_block(j, np.int64(a), more, cube, cubes)
-    for j in range(m):
-        if cube.masks[j] == 0:
-            return NOTHING
-    return m if _admitted(m, cube, cubes) else NOTHING
+                cubes.cells[cell].least = cubes.cells[cell].most = cubes.cells[cell].count

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations
 from math import sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from quadrille.data import Data
 from quadrille.errors import QuadrilleError
 from quadrille.kernels.designed.cubes import Cubes
-from quadrille.kernels.designed.neighbours import HELLINGER, raw_loss
+from quadrille.kernels.designed.neighbours import HELLINGER, NEVER, TOTAL_VARIATION
 from quadrille.plan import Move
 from quadrille.recipe import carried_fact
 from quadrille.swap.designed.draw import just_large, of_size
@@ -22,99 +22,83 @@ from quadrille.swap.groups import Ints, group_ids
 if TYPE_CHECKING:
     from quadrille.swap.designed import DesignedSwap
 
+Floats = NDArray[np.float64]
+
 _NEAR = 3
+"""Cells of n to n + 2 records are looked at: so many sizes."""
 REASONS = {
     1: "not chosen",
     2: "left by the coin",
     0: "no way found that keeps the tables",
 }
+_DISPLACED = 3
 
 
 def cube_facts(
     recipe: DesignedSwap, data: Data, problem: CubeProblem, cubes: Cubes, fate: Ints, moves: Sequence[Move]
 ) -> dict[str, object]:
     """Account for a draw; raise an error if a kept table has changed."""
-    f, g = _protected(problem, cubes)
     n = recipe.n
-    home, status = _small(problem, cubes, fate)
-    held = cubes.cells["count"][home]
-    left = (held > 0) & (held < n)
+    protected = [problem.cells_of(t, cubes) for t, view in enumerate(problem.views) if view.protected]
+    f, g = _before_after(cubes, np.concatenate(protected))
+    _, held = _before_after(cubes, problem.small)
+    emptied, left = held == 0, (held > 0) & (held < n)
     carried = [name for axis in problem.axes if axis.moves for name in axis.columns if name not in axis.seen]
-    weighted = _check(data, problem, moves)
     return {
-        "small_cells": len(home),
+        "small_cells": len(problem.small),
         "camouflaged": int((held >= n).sum()),
-        "emptied": int(((held == 0) & (status != 3)).sum()),
-        "displaced": int(((held == 0) & (status == 3)).sum()),
-        "left": {reason: int((left & (status == code)).sum()) for code, reason in REASONS.items() if (left & (status == code)).any()},
+        "emptied": int((emptied & (fate != _DISPLACED)).sum()),
+        "displaced": int((emptied & (fate == _DISPLACED)).sum()),
+        "left": {reason: count for code, reason in REASONS.items() if (count := int((left & (fate == code)).sum()))},
         "new_cells": int(((f == 0) & (g > 0)).sum()),
         "exposed_before": int(f[f < n].sum()),
         "exposed_after": int(np.minimum(f, g)[(g > 0) & (g < n)].sum()),
         "by_size": [of_size(f, g, size, n) for size in range(1, n)],
         "just_large": [just_large(f, g, size) for size in range(n, n + _NEAR)],
         "design_loss": _loss(problem, cubes),
-        "kept": [*( [recipe.keep] if isinstance(recipe.keep, str) else recipe.keep)],
+        "kept": [recipe.keep] if isinstance(recipe.keep, str | int) else [*recipe.keep],
         "kept_tables": len(problem.kept),
         "records_moved": int(cubes.progress[1]) // 2,
         "values_moved": sum(len(move.given[0]) for move in moves),
-        **_small_kept(data, problem, n),
-        **weighted,
+        **_small_kept(problem, n),
+        **_check(data, problem, moves),
         **carried_fact(carried),
         **_rule_facts(problem),
     }
 
 
-def _protected(problem: CubeProblem, cubes: Cubes) -> tuple[Ints, Ints]:
-    """Return the records of all cells of the protected tables before and after, new cells among them."""
-    used, old = int(cubes.progress[0]), int(problem.cubes.progress[0])
-    first, key_from = 0, 0
-    f: list[Ints] = []
-    g: list[Ints] = []
-    for t, view in enumerate(problem.views):
-        count = len(np.unique(problem.home[t])) if t else len(problem.cubes.levels)
-        inside = cubes.strides[t] > 0
-        keys = int(np.prod(cubes.sizes[inside].astype(object))) if t else int(np.prod(cubes.sizes.astype(object)))
-        if view.protected:
-            new = np.arange(old, used)
-            key = cubes.cells["key"][new]
-            cells = np.concatenate((np.arange(first, first + count), new[(key >= key_from) & (key < key_from + keys)]))
-            f.append(cubes.cells["before"][cells].astype(np.int64))
-            g.append(cubes.cells["count"][cells].astype(np.int64))
-        first, key_from = first + count, key_from + keys
-    return np.concatenate(f), np.concatenate(g)
+def _before_after(cubes: Cubes, cells: Ints) -> tuple[Ints, Ints]:
+    return cubes.cells["before"][cells].astype(np.int64), cubes.cells["count"][cells].astype(np.int64)
 
 
-def _small(problem: CubeProblem, cubes: Cubes, fate: Ints) -> tuple[Ints, Ints]:
-    """Return the small cells of all protected tables, and what was decided about each before the search."""
-    homes: list[Ints] = []
-    fates: list[Ints] = []
-    for t, view in enumerate(problem.views):
-        if view.protected:
-            home = problem.home[t][problem.small]
-            small = cubes.cells["before"][home] < cubes.n
-            distinct, first = np.unique(home[small], return_index=True)
-            homes.append(distinct)
-            fates.append(fate[small][first].astype(np.int64))
-    return np.concatenate(homes), np.concatenate(fates)
+def cell_losses(kind: int, before: Ints, after: Ints, total: int) -> Floats:
+    """Return what cells add to the raw loss of their table, as the search counts it.
+
+    >>> import numpy as np
+    >>> from quadrille.kernels.designed.neighbours import HELLINGER, TOTAL_VARIATION
+    >>> from quadrille.swap.designed.cube_facts import cell_losses
+    >>> cell_losses(HELLINGER, np.array([1, 4]), np.array([0, 4]), 10).tolist()
+    [-0.0, -0.4]
+    >>> cell_losses(TOTAL_VARIATION, np.array([1, 4]), np.array([0, 5]), 10).tolist()
+    [0.05, 0.05]
+    """
+    f, g = before.astype(float), after.astype(float)
+    if kind == HELLINGER:
+        return -np.sqrt(f * g) / total
+    if kind == TOTAL_VARIATION:
+        return 0.5 * np.abs(g - f) / total
+    return np.where(f > 0, (g - f) ** 2 / np.maximum(f, 1), np.where(g > 0, NEVER, 0.0))
 
 
 def _loss(problem: CubeProblem, cubes: Cubes) -> float:
     """Return the loss that was kept low, on counts."""
-    loss = raw_loss.py_func  # pyright: ignore[reportFunctionMemberAccess]
-    total, first = 0.0, 0
+    loss = 0.0
     for t, view in enumerate(problem.views):
-        count = len(np.unique(problem.home[t])) if t else len(problem.cubes.levels)
-        cells = cubes.cells[first : first + count]
-        first += count
-        if not view.loss:
-            continue
-        n = float(cubes.tables["total"][t])
-        f, g = cells["before"].astype(float), cells["count"].astype(float)
-        if view.loss == HELLINGER:
-            total += view.importance * sqrt(max(0.0, 1.0 - float(np.sqrt(f * g).sum()) / n))
-        else:
-            total += view.importance * float(sum(loss(view.loss, a, b, n) for a, b in zip(f, g, strict=True) if a != b))
-    return total
+        if view.loss:
+            total = int(cubes.tables["total"][t])
+            raw = float(cell_losses(view.loss, *_before_after(cubes, problem.cells_of(t, cubes)), total).sum())
+            loss += view.importance * (sqrt(max(0.0, 1.0 + raw)) if view.loss == HELLINGER else raw)
+    return loss
 
 
 def _check(data: Data, problem: CubeProblem, moves: Sequence[Move]) -> dict[str, object]:
@@ -137,19 +121,23 @@ def _check(data: Data, problem: CubeProblem, moves: Sequence[Move]) -> dict[str,
         if (np.bincount(old, minlength=count) != np.bincount(new, minlength=count)).any():
             raise QuadrilleError(f"The table of {', '.join(table)} was to be kept and has changed. Please report this.")
         if weight is not None and count:
-            change = np.bincount(new, weights=weight, minlength=count) - np.bincount(old, weights=weight, minlength=count)
+            change = np.bincount(new, weights=weight, minlength=count) - np.bincount(
+                old, weights=weight, minlength=count
+            )
             largest = max(largest, float(np.abs(change).max()))
     return {} if weight is None else {"weighted_change": largest}
 
 
-def _small_kept(data: Data, problem: CubeProblem, n: int) -> dict[str, object]:
+def _small_kept(problem: CubeProblem, n: int) -> dict[str, object]:
     """Count the small cells of the kept tables, which the release shows as they are, and the cells inside them."""
     levels, held = problem.cubes.levels, problem.cubes.cells["before"][: len(problem.cubes.levels)]
     axis_of = {name: a for a, axis in enumerate(problem.axes) for name in axis.seen}
     small, inside = 0, np.zeros(len(levels), dtype=bool)
     for table in problem.kept:
         axes = sorted({axis_of[name] for name in table})
-        ids, count = group_ids([(levels[:, a].astype(np.int64), int(problem.cubes.sizes[a])) for a in axes], len(levels))
+        ids, count = group_ids(
+            [(levels[:, a].astype(np.int64), int(problem.cubes.sizes[a])) for a in axes], len(levels)
+        )
         records = np.bincount(ids, weights=held, minlength=count)
         small += int((records < n).sum())
         inside |= records[ids] < n

@@ -6,9 +6,10 @@ and the variables of the tables that stay with their record. The joint table of 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import prod
+from itertools import combinations, groupby
+from math import comb, prod
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -18,8 +19,8 @@ from quadrille import kernels
 from quadrille.data import Data
 from quadrille.errors import ParameterError, infeasible
 from quadrille.expressions import Rules, Where
-from quadrille.kernels.designed.cubes import MOST_AXES, MOST_BLOCKS, CubeCell, Cubes, CubeTable
-from quadrille.kernels.designed.state import rows
+from quadrille.kernels.designed.cubes import MOST_AXES, MOST_BLOCKS, UNLIMITED, CubeCell, Cubes, CubeTable
+from quadrille.kernels.designed.state import Rows, rows
 from quadrille.swap.controlled.frame import flags_of
 from quadrille.swap.designed.problem import View, movers_of, protected_tables, views_of
 from quadrille.swap.groups import Ints, group_ids
@@ -28,18 +29,22 @@ from quadrille.swap.kept import kept_tables, named_variables
 if TYPE_CHECKING:
     from quadrille.swap.designed import DesignedSwap
 
-_LISTED_KEYS = 1 << 25
+LISTED_KEYS = 1 << 20
+"""Keys are listed one by one if they are no more than this, or than `LISTED_PER_CELL` for each cell; else hashed."""
+LISTED_PER_CELL = 16
 _MOST_KEYS = 1 << 62
-_MOST_SETS = 1 << 16
-_NEW_CELLS = 4
-"""Room for so many times as many new cells as there are occupied ones."""
+_MOST_SETS = 1 << 18
+NEW_CELLS, MORE_NEW_CELLS = 4, 1 << 16
+"""Room for so many times as many new cells as there are occupied ones, and so many more."""
+
+Names = tuple[str, ...]
 
 
 class Axis(NamedTuple):
     """Columns that decide the level, all columns that go with them, and whether they move."""
 
-    seen: tuple[str, ...]
-    columns: tuple[str, ...]
+    seen: Names
+    columns: Names
     moves: bool
 
 
@@ -47,248 +52,300 @@ class Axis(NamedTuple):
 class CubeProblem:
     """The cells before anything has moved, and what leads back to the records.
 
-    `base` is the cell of each record in the first table and `free` who may move. `small` are the cells of the first
-    table that lie in a small cell of a protected table; `home[t]` is the cell of table t in which each of them lies.
+    The first table has all axes; it holds the records, and moves start at its cells. Cells of all tables are numbered
+    through, and so are their keys: those of table t begin at `first[t]` and at `first_key[t]`.
     """
 
     cubes: Cubes
     axes: tuple[Axis, ...]
     views: tuple[View, ...]
-    kept: tuple[tuple[str, ...], ...]
-    variables: tuple[str, ...]
+    kept: tuple[Names, ...]
+    first: tuple[int, ...]
+    first_key: tuple[int, ...]
     base: Ints
+    """[record]: its cell in the first table."""
     free: NDArray[np.bool_]
-    small: NDArray[np.int32]
+    """[record]: whether it may move."""
     home: Ints
+    """[table, cell of the first table]: the cell in which it lies."""
+    small: Ints
+    """The small cells of the protected tables."""
+    starts: NDArray[np.int32]
+    """The cells of the first table that lie in them."""
     broken_before: tuple[tuple[str, int], ...]
+
+    def cells_of(self, t: int, cubes: Cubes) -> Ints:
+        """Return the cells of a table, and behind them those that arose after the first draw began."""
+        new = np.arange(self.first[-1], int(cubes.progress[0]))
+        key = cubes.cells["key"][new]
+        mine = (key >= self.first_key[t]) & (key < self.first_key[t + 1])
+        return np.concatenate((np.arange(self.first[t], self.first[t + 1]), new[mine]))
 
 
 def cube_problem(recipe: DesignedSwap, data: Data) -> CubeProblem:
     """Tabulate a file for a recipe."""
     recipe.check_columns(data)
     protected = protected_tables(recipe, data)
-    seen, whole = movers_of(recipe, data, protected)
+    movers, moved = movers_of(recipe, data, protected)
     views = views_of(recipe, data, protected)
-    moving = {name for mover in seen for name in mover}
+    rules = Rules.of(data, recipe.rules, recipe.method_name)
     inside = dict.fromkeys(name for table in protected for name in table)
     variables = tuple(dict.fromkeys((*inside, *sorted(named_variables(recipe.keep), key=data.columns.index))))
-    named = (*variables, *(name for view in views for name in view.variables), *recipe.same)
-    staying = tuple(dict.fromkeys(name for name in named if name not in moving))
-    axes = [Axis(each, all_of_it, moves=True) for each, all_of_it in zip(seen, whole, strict=True)]
+    tabulated = dict.fromkeys((*variables, *(name for view in views for name in view.variables), *recipe.same))
+    # A level of geography that is carried along decides the level where a table or a rule is about it.
+    decisive = {*tabulated, *(each.variable for conditions in rules.conditions for each in conditions)}
+    axes = [
+        Axis((*mover, *(name for name in columns if name in decisive and name not in mover)), columns, moves=True)
+        for mover, columns in zip(movers, moved, strict=True)
+    ]
+    moving = {name for axis in axes for name in axis.columns}
+    staying = tuple(name for name in tabulated if name not in moving)
     axes += [Axis((name,), (name,), moves=False) for name in staying]
     kept = kept_tables(recipe.keep, variables, fixed=staying)
-    rules = Rules.of(data, recipe.rules, recipe.method_name)
-    return _Builder(recipe, data, tuple(axes), views, rules).built(kept, variables)
+    within = tuple((*table, *(name for name in recipe.same if name not in table)) for table in kept)
+    return _Tabulation(recipe, data, axes, views, rules).problem(tuple(dict.fromkeys(within)))
 
 
-class _Builder:
-    """What the steps of tabulating share."""
+class _Tabulation:
+    """A file seen along axes."""
 
     def __init__(
-        self, recipe: DesignedSwap, data: Data, axes: tuple[Axis, ...], views: tuple[View, ...], rules: Rules
+        self, recipe: DesignedSwap, data: Data, axes: Sequence[Axis], views: tuple[View, ...], rules: Rules
     ) -> None:
-        self.recipe, self.data, self.views, self.rules = recipe, data, views, rules
-        moving = {name for axis in axes if axis.moves for name in axis.columns}
+        self._recipe, self._data = recipe, data
+        self._moving = {name for axis in axes if axis.moves for name in axis.columns}
+        self._about = [c for c in rules.conditions if any(each.variable in self._moving for each in c)]
+        self._broken_before = tuple(zip(rules.texts, rules.before, strict=True))
         numbered = [self._ids(axis.seen) for axis in axes]
-        pattern = self._patterns(moving)
+        pattern = self._patterns()
         if pattern[1] > 1:  # what of the rules is about columns that stay divides the records further
             axes, numbered = (*axes, Axis((), (), moves=False)), [*numbered, pattern]
-        self.axes = axes
-        self.level = [ids for ids, _ in numbered]
-        self.sizes = np.array([size for _, size in numbered], dtype=np.int64)
-        self.never = flags_of(data, recipe.never, "never", recipe.method_name)
+        self._axes = tuple(axes)
+        self._level = [ids for ids, _ in numbered]
+        self._sizes = np.array([size for _, size in numbered], dtype=np.int64)
+        self._never = flags_of(data, recipe.never, "never", recipe.method_name)
         if len(axes) > MOST_AXES:
             raise ParameterError(
                 f"The tables of {recipe.method_name} have {len(axes)} variables, and up to {MOST_AXES} can be treated "
                 "together. Name fewer with 'tables'."
             )
+        self._views = self._with_the_whole_first(views)
 
     def _ids(self, names: Sequence[str]) -> tuple[Ints, int]:
-        columns = [self.data.coded(name, purpose=self.recipe.method_name) for name in names]
-        return group_ids([(column.values, column.size) for column in columns], self.data.n)
+        columns = [self._data.coded(name, purpose=self._recipe.method_name) for name in names]
+        return group_ids([(column.values, column.size) for column in columns], self._data.n)
 
-    def _patterns(self, moving: set[str]) -> tuple[Ints, int]:
+    def _patterns(self) -> tuple[Ints, int]:
         """Number what records are to the rules by the columns that stay with them."""
         bits = [
-            (Where(tuple(c for c in conditions if c.variable not in moving)).met(self.data).astype(np.int64), 2)
-            for conditions in self.rules.conditions
-            if any(c.variable in moving for c in conditions)
+            (Where(tuple(c for c in about if c.variable not in self._moving)).met(self._data).astype(np.int64), 2)
+            for about in self._about
         ]
-        return group_ids(bits, self.data.n)
+        return group_ids(bits, self._data.n)
 
-    def built(self, kept: tuple[tuple[str, ...], ...], variables: tuple[str, ...]) -> CubeProblem:
+    def _with_the_whole_first(self, views: tuple[View, ...]) -> tuple[View, ...]:
+        """Put the table of all axes before the others: one of them, or one that is neither protected nor of a loss."""
+        names = {name for axis in self._axes for name in axis.seen}
+        if all(axis.seen for axis in self._axes):
+            for view in views:
+                if names == set(view.variables):
+                    return (view, *(other for other in views if other is not view))
+        return (View((), protected=False, loss=0, importance=0.0), *views)
+
+    def problem(self, kept: tuple[Names, ...]) -> CubeProblem:
         """Lay out the cells."""
-        data, sizes, count = self.data, self.sizes, len(self.axes)
-        keys_of_all = prod(int(size) for size in sizes)
-        if keys_of_all >= _MOST_KEYS:
+        whole = prod(map(int, self._sizes))
+        if whole >= _MOST_KEYS:
             raise ParameterError(
-                f"The table of all variables of {self.recipe.method_name} has more than 4 * 10^18 cells. "
+                f"The table of all variables of {self._recipe.method_name} has more than 4 * 10^18 cells. "
                 "Protect tables of fewer variables, or merge categories."
             )
-        strides = np.zeros((1 + len(self.views), count), dtype=np.int64)
-        strides[0] = np.cumprod(np.append(1, sizes[:-1]))
-        key = sum((level * stride for level, stride in zip(self.level, strides[0], strict=True)), np.int64(0))
-        codes, first, base, held = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
-        levels = np.stack([level[first] for level in self.level], axis=1).astype(np.int32)
+        strides = np.cumprod(np.append(1, self._sizes[:-1]))
+        key = np.zeros(self._data.n, dtype=np.int64)
+        for level, stride in zip(self._level, strides, strict=True):
+            key += level * stride
+        keys, leader, base, held = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
+        levels = np.stack([level[leader] for level in self._level], axis=1).astype(np.int32)
 
-        tables, cell_keys, befores = [View((), protected=False, loss=0, importance=0.0)], [codes], [held]
-        key_of, start = [codes], keys_of_all
-        for view in self.views:
-            inside = [a for a, axis in enumerate(self.axes) if set(axis.seen) & set(view.variables)]
-            if len(inside) == count and not tables[0].protected and tables[0].loss == 0:  # the table of all axes is this one
-                tables[0] = view
-                continue
-            t = len(tables)
-            strides[t, inside] = np.cumprod(np.append(1, sizes[inside][:-1]))
-            own = start + levels[:, inside].astype(np.int64) @ strides[t, inside]
+        level_from = np.cumsum(self._sizes) - self._sizes
+        adds = np.zeros((len(self._views), int(self._sizes.sum())), dtype=np.int64)
+        for a, (begin, size) in enumerate(zip(level_from.tolist(), self._sizes.tolist(), strict=True)):
+            adds[0, begin : begin + size] = np.arange(size) * strides[a]
+        first, first_key = [0, len(keys)], [0, whole]
+        cell_keys, before, key_of, home = [keys], [held], [keys], [np.arange(len(keys))]
+        for t, view in enumerate(self._views[1:], start=1):
+            first_key.append(first_key[-1] + self._write_adds(adds[t], level_from, view))
+            if first_key[-1] >= _MOST_KEYS:
+                raise ParameterError(
+                    f"The tables of {self._recipe.method_name} have too many cells. Name smaller ones."
+                )
+            own = first_key[t] + adds[t][level_from + levels].sum(axis=1)
             distinct, where = np.unique(own, return_inverse=True)
-            tables.append(view)
-            key_of.append(own)
+            home.append(first[t] + where)
+            first.append(first[t] + len(distinct))
             cell_keys.append(distinct)
-            befores.append(np.bincount(where, weights=held, minlength=len(distinct)).astype(np.int64))
-            start += prod(int(size) for size in sizes[inside])
-            if start >= _MOST_KEYS:
-                raise ParameterError(f"The tables of {self.recipe.method_name} have too many cells. Name smaller ones.")
-        cubes = self._cubes(tables, strides[: len(tables)], cell_keys, befores, np.stack(key_of), levels, start)
-        self._limit(cubes, tables, cell_keys, base, len(codes))
+            before.append(np.bincount(where, weights=held, minlength=len(distinct)).astype(np.int64))
+            key_of.append(own)
         masks = self._kept_axes(kept)
-        cubes = cubes._replace(kept=np.array(masks, dtype=np.uint64), faces=_faces(masks, count, self.recipe.method_name))
-        home = np.stack([np.arange(len(codes)), *(_places(cell_keys, t, key_of[t]) for t in range(1, len(tables)))])
-        small = np.zeros(len(codes), dtype=bool)
-        for t, view in enumerate(tables):
-            if view.protected:
-                small |= cubes.cells["before"][home[t]] < self.recipe.n
-        self._refuse_hopeless(cubes, tables, home)
+        cells = self._cells(np.concatenate(cell_keys), np.concatenate(before), levels, base, first)
+        cubes = self._cubes(cells, first, first_key, levels, np.stack(key_of), strides, level_from, adds, masks)
+        small = self._small_cells(cells["before"], first)
+        starts = np.flatnonzero(np.isin(np.stack(home), small).any(axis=0))
         return CubeProblem(
             cubes,
-            self.axes,
-            tuple(tables),
+            self._axes,
+            self._views,
             kept,
-            variables,
+            tuple(first),
+            tuple(first_key),
             base.astype(np.int64),
-            ~self.never,
-            np.flatnonzero(small).astype(np.int32),
-            home,
-            tuple(zip(self.rules.texts, self.rules.before, strict=True)),
+            ~self._never,
+            np.stack(home),
+            small,
+            starts.astype(np.int32),
+            self._broken_before,
         )
 
-    def _cubes(
-        self,
-        tables: list[View],
-        strides: Ints,
-        cell_keys: list[Ints],
-        befores: list[Ints],
-        key_of: Ints,
-        levels: NDArray[np.int32],
-        keys: int,
-    ) -> Cubes:
-        used = sum(len(each) for each in cell_keys)
-        room = used + (_NEW_CELLS * used + (1 << 16) if self.recipe.makes_cells else 0)
-        listed = keys <= _LISTED_KEYS
-        places = keys if listed else 1 << int(2 * room).bit_length()
-        before = np.concatenate(befores)
-        cells = rows(CubeCell, room)
-        known = {"key": np.concatenate(cell_keys), "before": before, "count": before, "gains": 1, "loses": 1}
-        for name, values in known.items():
-            cells[name][:used] = values
-        near = [_neighbours(self.level_keys(levels, strides[0], a)) for a in range(len(self.axes))]
-        cubes = Cubes(
-            n=self.recipe.n,
-            new_cells=self.recipe.new_cells,
-            tables=rows(
-                CubeTable,
-                len(tables),
-                protected=[view.protected for view in tables],
-                loss=[view.loss for view in tables],
-                importance=[view.importance for view in tables],
-                total=self.data.n,
-            ),
-            strides=strides,
-            sizes=self.sizes,
-            cells=cells,
-            index=np.full(places, -1, dtype=np.int32),
-            keys=np.empty(0 if listed else places, dtype=np.int64),
-            levels=levels,
-            key_of=key_of,
-            kept=np.empty(0, dtype=np.uint64),
-            faces=np.empty((0, 0), dtype=np.int32),
-            order=np.stack([each[0] for each in near]),
-            near_from=np.stack([each[1] for each in near]),
-            near=np.stack([each[2] for each in near]),
-            rules=self._rule_levels(),
-            progress=np.array([used, 0], dtype=np.int64),
-        )
-        kernels.put_all(used, cubes)
-        return cubes
+    def _write_adds(self, adds: Ints, level_from: Ints, view: View) -> int:
+        """Write what each level of each axis adds to the key of a table; return the number of keys."""
+        stride = 1
+        for a, axis in enumerate(self._axes):
+            inside = [name for name in axis.seen if name in view.variables]
+            if inside:
+                ids, count = (
+                    (self._level[a], int(self._sizes[a])) if len(inside) == len(axis.seen) else self._ids(inside)
+                )
+                adds[level_from[a] + self._level[a]] = ids * stride
+                stride *= count
+        return stride
 
-    def _kept_axes(self, kept: tuple[tuple[str, ...], ...]) -> list[int]:
-        """Return the kept tables as bits of axes: those asked for, and those that every swap keeps.
+    def _cells(self, keys: Ints, before: Ints, levels: NDArray[np.int32], base: Ints, first: list[int]) -> Rows:
+        """Return the cells of all tables, with how few and how many records they may hold, and room for new ones."""
+        recipe, used = self._recipe, len(keys)
+        cells = rows(CubeCell, used + (NEW_CELLS * used + MORE_NEW_CELLS if recipe.makes_cells else 0))
+        cells["key"][:used], cells["before"][:used], cells["count"][:used] = keys, before, before
+        cells["most"][:used] = UNLIMITED
+        whole = cells[: first[1]]
+        whole["least"] = np.bincount(base[self._never], minlength=len(whole))
+        against = self._against_rules(levels)
+        whole["most"][against] = whole["before"][against]
+        for view, begin, end in zip(self._views, first[:-1], first[1:], strict=True):
+            if view.protected:
+                mine = cells[begin:end]
+                small = mine["before"] < recipe.n
+                mine["least"] = np.maximum(mine["least"], np.where(small, recipe.treatment == "camouflage", recipe.n))
+                if recipe.treatment == "empty":
+                    mine["most"][small] = mine["before"][small]
+        return cells
 
-        Records exchange a variable within the classes of `same`, so its table with these is kept; and so is the table
-        of all that stays with its record.
-        """
-        moving = [axis.seen for axis in self.axes if axis.moves]
-        tables = [*kept, *((*self.recipe.same, *mover) for mover in moving)]
-        masks = [sum(1 << a for a, axis in enumerate(self.axes) if set(axis.seen) & set(table)) for table in tables]
-        masks.append(sum(1 << a for a, axis in enumerate(self.axes) if not axis.moves))
-        return _largest(masks)
-
-    @staticmethod
-    def level_keys(levels: NDArray[np.int32], strides: Ints, axis: int) -> Ints:
-        """Return the key of each cell without one axis."""
-        rest = strides.copy()
-        rest[axis] = 0
-        return levels.astype(np.int64) @ rest
+    def _against_rules(self, levels: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """Tell which cells of the first table meet a rule."""
+        rules = self._rule_levels()
+        meets = np.ones((len(rules), len(levels)), dtype=bool)
+        for a in range(len(self._axes)):
+            meets &= rules[:, a, levels[:, a]]
+        return np.logical_or.reduce(meets, axis=0)
 
     def _rule_levels(self) -> NDArray[np.bool_]:
         """Tell, by rule, axis and level, whether the level meets what the rule says about the axis."""
-        moving = {name for axis in self.axes if axis.moves for name in axis.columns}
-        about = [c for c in self.rules.conditions if any(each.variable in moving for each in c)]
-        made = np.ones((len(about), len(self.axes), int(self.sizes.max())), dtype=np.bool_)
-        for a, axis in enumerate(self.axes):
-            leader = np.zeros(int(self.sizes[a]), dtype=np.int64)
-            leader[self.level[a]] = np.arange(self.data.n)
-            for r, conditions in enumerate(about):
-                mine = tuple(
-                    each
-                    for each in conditions
-                    if (each.variable in axis.columns if axis.moves else not axis.seen and each.variable not in moving)
-                )
-                if mine:
-                    made[r, a, : len(leader)] = Where(mine).met(self.data)[leader]
+        made = np.ones((len(self._about), len(self._axes), int(self._sizes.max())), dtype=np.bool_)
+        for a, axis in enumerate(self._axes if self._about else ()):
+            leader = np.zeros(int(self._sizes[a]), dtype=np.int64)
+            leader[self._level[a]] = np.arange(self._data.n)
+            for r, conditions in enumerate(self._about):
+                own = [c for c in conditions if c.variable in axis.columns] if axis.moves else []
+                if not axis.seen:  # the axis of patterns
+                    own = [c for c in conditions if c.variable not in self._moving]
+                if own:
+                    made[r, a, : len(leader)] = Where(tuple(own)).met(self._data)[leader]
         return made
 
-    def _limit(self, cubes: Cubes, tables: list[View], cell_keys: list[Ints], base: Ints, occupied: int) -> None:
-        """Write into the cells how few records they may hold, and whether they may gain and lose."""
-        cells, recipe = cubes.cells, self.recipe
-        cells["least"][:occupied] = np.bincount(base[self.never], minlength=occupied)
-        if len(cubes.rules):
-            level = cubes.levels.astype(np.int64)
-            meets = np.ones((len(cubes.rules), occupied), dtype=bool)
-            for a in range(len(self.axes)):
-                meets &= cubes.rules[:, a, level[:, a]]
-            cells["gains"][:occupied][meets.any(axis=0)] = 0
-        first = 0
-        for view, keys in zip(tables, cell_keys, strict=True):
-            mine = slice(first, first + len(keys))
-            first += len(keys)
-            if view.protected and recipe.treatment == "camouflage":
-                cells["least"][mine] = np.maximum(cells["least"][mine], 1)
-            if view.protected and recipe.treatment == "empty":
-                cells["gains"][mine][cells["before"][mine] < recipe.n] = 0
+    def _kept_axes(self, kept: tuple[Names, ...]) -> list[int]:
+        """Return the kept tables as bits of axes: those asked for, and that of all that stays with its record."""
+        masks = [_mask(a for a, axis in enumerate(self._axes) if set(axis.seen) & set(table)) for table in kept]
+        masks.append(_mask(a for a, axis in enumerate(self._axes) if not axis.moves))
+        return _largest(masks)
 
-    def _refuse_hopeless(self, cubes: Cubes, tables: list[View], home: Ints) -> None:
-        before = cubes.cells["before"]
-        for t, view in enumerate(tables):
-            held = before[home[t]]
-            if view.protected and (held < self.recipe.n).any() and int(held.max()) <= self.recipe.n:
+    def _cubes(
+        self,
+        cells: Rows,
+        first: list[int],
+        first_key: list[int],
+        levels: NDArray[np.int32],
+        key_of: Ints,
+        strides: Ints,
+        level_from: Ints,
+        adds: Ints,
+        kept: list[int],
+    ) -> Cubes:
+        listed = first_key[-1] <= max(LISTED_KEYS, LISTED_PER_CELL * len(cells))
+        places = first_key[-1] if listed else 1 << (2 * len(cells)).bit_length()
+        near = [_neighbours(key_of[0] - adds[0][level_from[a] + levels[:, a]]) for a in range(len(self._axes))]
+        cubes = Cubes(
+            n=self._recipe.n,
+            new_cells=self._recipe.new_cells,
+            tables=rows(
+                CubeTable,
+                len(self._views),
+                protected=[view.protected for view in self._views],
+                loss=[view.loss for view in self._views],
+                importance=[view.importance for view in self._views],
+                total=self._data.n,
+            ),
+            sizes=self._sizes,
+            strides=strides,
+            level_from=level_from,
+            adds=adds,
+            cells=cells,
+            cell_at=np.full(places, -1, dtype=np.int32),
+            keys=np.zeros(0 if listed else places, dtype=np.int64),
+            levels=levels,
+            key_of=key_of,
+            kept=np.array(kept, dtype=np.uint64),
+            kept_axes=np.array([mask.bit_count() for mask in kept], dtype=np.int32),
+            faces=self._faces(kept),
+            order=np.stack([order for order, _, _ in near]),
+            near_from=np.stack([begin for _, begin, _ in near]),
+            near=np.stack([size for _, _, size in near]),
+            rules=self._rule_levels(),
+            progress=np.array([first[-1], 0], dtype=np.int64),
+        )
+        kernels.put_all(first[-1], cubes)
+        return cubes
+
+    def _faces(self, kept: list[int]) -> NDArray[np.int32]:
+        """Return the smallest sets of axes that no kept table contains; refuse a file in which there are none."""
+        listed = smallest_missing(kept, [a for a, size in enumerate(self._sizes.tolist()) if size > 1])
+        if not listed:
+            raise infeasible(
+                f"'keep' of {self._recipe.method_name} keeps so many tables that no record can move. "
+                'Keep less, such as "1-way", or swap more variables.',
+                1,
+                0,
+                exact=True,
+            )
+        made = np.full((len(listed), max(map(len, listed))), -1, dtype=np.int32)
+        for i, chosen in enumerate(listed):
+            made[i, : len(chosen)] = chosen
+        return made
+
+    def _small_cells(self, before: Ints, first: list[int]) -> Ints:
+        """Return the small cells of the protected tables; refuse a table without any cell that can give a record."""
+        small: list[Ints] = []
+        for view, begin, end in zip(self._views, first[:-1], first[1:], strict=True):
+            if not view.protected:
+                continue
+            held, n = before[begin:end], self._recipe.n
+            small.append(begin + np.flatnonzero(held < n))
+            if len(small[-1]) and int(held.max()) <= n:
                 raise infeasible(
-                    f"No cell of the protected tables has more than n = {self.recipe.n} records, so none can give one "
-                    "without becoming small itself. Lower 'n', or protect a table of fewer variables.",
+                    f"No cell of the protected tables has more than n = {n} records, so none can give one without "
+                    "becoming small itself. Lower 'n', or protect a table of fewer variables.",
                     1,
                     0,
                     exact=True,
                 )
+        return np.concatenate(small)
 
 
 def _neighbours(rest: Ints) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
@@ -299,42 +356,44 @@ def _neighbours(rest: Ints) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArr
     return order.astype(np.int32), first[group].astype(np.int32), size[group].astype(np.int32)
 
 
-def _places(cell_keys: list[Ints], t: int, keys: Ints) -> Ints:
-    """Return the cells of table t with these keys."""
-    return sum(len(each) for each in cell_keys[:t]) + np.searchsorted(cell_keys[t], keys)
+def _mask(axes: Iterable[int]) -> int:
+    return sum(1 << a for a in axes)
 
 
 def _largest(masks: Sequence[int]) -> list[int]:
-    """Return the sets that are part of no other."""
-    distinct = sorted({mask for mask in masks if mask}, reverse=True)
-    return [mask for mask in distinct if not any(mask != other and mask & other == mask for other in distinct)]
-
-
-def _faces(kept: list[int], axes: int, owner: str) -> NDArray[np.int32]:
-    """Return the smallest sets of axes that no kept table contains, of up to MOST_BLOCKS axes."""
-    listed: list[tuple[int, ...]] = []
-    inside: set[tuple[int, ...]] = {(a,) for a in range(axes)}  # sets of one size that some kept table contains
-    while inside and len(next(iter(inside))) < MOST_BLOCKS and len(inside) <= _MOST_SETS:
-        larger: set[tuple[int, ...]] = set()
-        for chosen in sorted(inside):
-            for a in range(chosen[-1] + 1, axes):
-                more = (*chosen, a)
-                if all((*more[:i], *more[i + 1 :]) in inside for i in range(len(more))):
-                    mask = sum(1 << axis for axis in more)
-                    if any(mask & table == mask for table in kept):
-                        larger.add(more)
-                    else:
-                        listed.append(more)
-        inside = larger
-    if not listed:
-        raise infeasible(
-            f"'keep' of {owner} keeps so many tables that no record can move. "
-            'Keep less, such as "1-way", or swap more variables.',
-            1,
-            0,
-            exact=True,
-        )
-    made = np.full((len(listed), max(len(chosen) for chosen in listed)), -1, dtype=np.int32)
-    for i, chosen in enumerate(listed):
-        made[i, : len(chosen)] = chosen
+    """Return the sets that are part of no other, the largest first."""
+    made: list[int] = []
+    distinct = sorted({mask for mask in masks if mask}, key=lambda mask: (-mask.bit_count(), mask))
+    for _, equal in groupby(distinct, key=int.bit_count):
+        larger = np.array(made, dtype=np.uint64)
+        made += [mask for mask in equal if not (larger & np.uint64(mask) == mask).any()]
     return made
+
+
+def smallest_missing(kept: Sequence[int], axes: Sequence[int]) -> list[tuple[int, ...]]:
+    """Return the smallest sets of these axes that no kept table contains, of up to `MOST_BLOCKS` axes.
+
+    Where there are very many, those of more axes are left out.
+
+    >>> from quadrille.swap.designed.lattice import smallest_missing
+    >>> smallest_missing([0b011, 0b110], [0, 1, 2])
+    [(0, 2)]
+    """
+    tables = [tuple(a for a in axes if mask >> a & 1) for mask in kept]
+    listed: list[tuple[int, ...]] = []
+    inside: set[tuple[int, ...]] = {(a,) for a in axes}
+    for size in range(2, MOST_BLOCKS + 1):
+        if min(sum(comb(len(table), size) for table in tables), comb(len(axes), size)) > _MOST_SETS:
+            break
+        larger = {chosen for table in tables for chosen in combinations(table, size)}
+        for chosen in sorted(inside):
+            for a in axes:
+                more = (*chosen, a)
+                if (
+                    a > chosen[-1]
+                    and more not in larger
+                    and all(part in inside for part in combinations(more, size - 1))
+                ):
+                    listed.append(more)
+        inside = larger
+    return listed

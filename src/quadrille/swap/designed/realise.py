@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,9 +20,12 @@ from quadrille.swap.groups import Ints, codes_of, group_ids, sorted_by
 if TYPE_CHECKING:
     from quadrille.swap.designed import DesignedSwap
 
+Floats = NDArray[np.float64]
+
 _MATCHED = 2_000
 """So many records are matched to places at the least number of changed values; more than that in steps."""
 _CANDIDATES = 256
+"""So many records of a cell are compared, drawn at random where there are more."""
 
 
 class Realisation:
@@ -45,7 +49,7 @@ class Realisation:
     def moves(self, cubes: Cubes, stream: Stream) -> list[Move]:
         """Return the moves that turn the records into those of the new table."""
         more = cubes.cells["count"].astype(np.int64) - cubes.cells["before"]
-        first = self._cells_of_records(cubes)
+        first = self._problem.cells_of(0, cubes)
         leaving, arriving = first[more[first] < 0], first[more[first] > 0]
         leaving, arriving = np.repeat(leaving, -more[leaving]), np.repeat(arriving, more[arriving])
         leaving = leaving[random_order(len(leaving), stream.sub("leaving"))]
@@ -60,15 +64,8 @@ class Realisation:
             if (before[:, a] != wanted[:, a]).any()
         ]
 
-    def _cells_of_records(self, cubes: Cubes) -> Ints:
-        """Return the cells of the first table: those that held records, and new ones."""
-        used, old = int(cubes.progress[0]), len(cubes.levels)
-        new = np.arange(int(self._problem.cubes.progress[0]), used)
-        keys = int(np.prod(cubes.sizes.astype(object)))
-        return np.concatenate((np.arange(old), new[cubes.cells["key"][new] < keys]))
-
     def _levels(self, cubes: Cubes, cells: Ints) -> Ints:
-        return cubes.cells["key"][cells][:, None] // cubes.strides[0][None, :] % cubes.sizes[None, :]
+        return cubes.cells["key"][cells][:, None] // cubes.strides[None, :] % cubes.sizes[None, :]
 
     def _matched(self, before: Ints, after: Ints) -> Ints:
         """Return for each record that leaves the place it takes: alike in all that stays, few values changed."""
@@ -122,22 +119,19 @@ class Realisation:
 class _Fit:
     """How well the other columns of a record fit a place: products of odds from tables of two variables."""
 
-    def __init__(self, data: Data, problem: CubeProblem, names: tuple[str, ...] | object) -> None:
-        levels = problem.cubes.levels
-        self._codes: list[Ints] = []
-        self._logs: dict[tuple[int, int], NDArray[np.float64]] = {}
-        for w, name in enumerate(names):  # type: ignore[arg-type]
-            codes, size = codes_of(data, name)
-            self._codes.append(np.asarray(codes, dtype=np.int64))
+    def __init__(self, data: Data, problem: CubeProblem, names: Sequence[str]) -> None:
+        coded = [codes_of(data, name) for name in names]
+        self._codes = [codes.astype(np.int64) for codes, _ in coded]
+        self._pairs: dict[tuple[int, int], Floats] = {}
+        for w, (codes, (_, size)) in enumerate(zip(self._codes, coded, strict=True)):
             for a, axis in enumerate(problem.axes):
                 if axis.moves:
                     width = int(problem.cubes.sizes[a])
-                    pair = np.bincount(self._codes[w] * width + levels[problem.base, a], minlength=size * width)
-                    self._logs[w, a] = np.log(pair.reshape(size, width) + 0.5)
+                    ids = codes * width + problem.cubes.levels[problem.base, a]
+                    records = np.bincount(ids, minlength=size * width).reshape(size, width)
+                    self._pairs[w, a] = records.astype(np.float64) + 0.5
 
-    def drawn(
-        self, cells: Ints, before: Ints, wanted: Ints, order: Ints, start: Ints, chooser: Chooser
-    ) -> Ints:
+    def drawn(self, cells: Ints, before: Ints, wanted: Ints, order: Ints, start: Ints, chooser: Chooser) -> Ints:
         """Draw a record of each cell, in proportion to how well it fits the place it is to take."""
         left = {int(cell): order[start[cell] : start[cell + 1]] for cell in np.unique(cells)}
         rows = np.empty(len(cells), dtype=np.int64)
@@ -146,13 +140,14 @@ class _Fit:
             picked = np.arange(len(here))
             if len(here) > _CANDIDATES:
                 picked = np.unique([chooser.below(len(here)) for _ in range(_CANDIDATES)])
-            score = np.zeros(len(picked))
+            odds = np.ones(len(picked))
             for a in np.flatnonzero(before[i] != wanted[i]).tolist():
                 for w, codes in enumerate(self._codes):
-                    odds = self._logs[w, a][codes[here[picked]]]
-                    score += odds[:, wanted[i, a]] - odds[:, before[i, a]]
-            edges = np.cumsum(np.exp(score - score.max()))
-            at = picked[int(np.searchsorted(edges, (chooser.below(1 << 32) + 0.5) / (1 << 32) * edges[-1]))]
+                    pair = self._pairs[w, a][codes[here[picked]]]
+                    odds *= pair[:, wanted[i, a]] / pair[:, before[i, a]]
+            edges: Floats = np.cumsum(odds)
+            dice = (chooser.below(1 << 32) + 0.5) / (1 << 32)
+            at = picked[int(np.searchsorted(edges, dice * float(edges[-1])))]
             rows[i] = here[at]
             left[cell] = np.delete(here, at)
         return rows

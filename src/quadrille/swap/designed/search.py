@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import ceil, sqrt
+from math import ceil, log
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 
 from quadrille import kernels
 from quadrille.data import Data
-from quadrille.kernels.designed.cubes import Cube, Cubes, Search
-from quadrille.kernels.designed.neighbours import HELLINGER, raw_loss
+from quadrille.kernels.designed.cubes import AROUND_WORDS, Cube, Cubes, Search
+from quadrille.kernels.designed.neighbours import HELLINGER
 from quadrille.plan import Details, Plan
 from quadrille.randomness import Chooser, Stream
 from quadrille.recipe import random_order
-from quadrille.swap.designed.cube_facts import cube_facts
+from quadrille.swap.designed.cube_facts import cell_losses, cube_facts
+from quadrille.swap.designed.empty import EmptyNeighbours
 from quadrille.swap.designed.lattice import CubeProblem
 from quadrille.swap.designed.realise import Realisation
 from quadrille.swap.groups import Ints
@@ -26,16 +27,23 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Cells = NDArray[np.int32]
 
+NOT_CHOSEN, TOSSED, DISPLACED = 1, 2, 3
+"""What was decided about a small cell before the search; 0: to be treated."""
 STEPS = 36_000
 """Steps of a search per small cell; as many again for each block of a move beyond three."""
 FEWEST, MOST = 500_000, 60_000_000
 """Steps of a search with effort 1."""
-_STAGES = 200
-_REMEMBERED = 32
-_NEAR_LARGEST = 1_000.0
+_STAGES, _LAST = 200, 180
+"""Stages of a search; in the last ones the price is what was asked for, and cells that are still small come first."""
+_REMEMBERED, _MOST_REMEMBERED = 32, 1 << 23
+"""Cubes that are remembered with a small cell, and in all."""
+_TRIES = 48
+"""Ways that are compared to displace a record to a given cell."""
+_NEAR_LARGEST = 1_000
+_HELLINGER_PRICE = 0.45
 _DEAREST = 11.0
 """Without a price an exposed record costs so many times what protecting one costs."""
-_EXPONENTIAL = np.round(-np.log((np.arange(4096) + 0.5) / 4096), 9)
+_EXPONENTIAL: Floats = np.array([round(-log((side + 0.5) / 4096), 9) for side in range(4096)])
 """Exponential variates by a die of 4,096 sides, rounded so that they are the same on every machine."""
 
 
@@ -46,6 +54,7 @@ class CubeDraw:
         self._recipe, self._data, self._problem = recipe, data, problem
         self._natural = natural_price(problem, recipe.n)
         self._records = Realisation(recipe, data, problem)
+        self._most_moved = 2 * (data.n if recipe.max_pairs is None else recipe.max_pairs)
 
     def draw(self, stream: Stream) -> Plan:
         """Draw the plan of a stream."""
@@ -61,85 +70,78 @@ class CubeDraw:
         cubes = self._problem.cubes
         cubes = cubes._replace(cells=cubes.cells.copy(), progress=cubes.progress.copy())
         if self._recipe.makes_cells:
-            cubes = cubes._replace(index=cubes.index.copy(), keys=cubes.keys.copy())
+            cubes = cubes._replace(cell_at=cubes.cell_at.copy(), keys=cubes.keys.copy())
         return cubes
 
-    def _choose(self, cubes: Cubes, stream: Stream) -> Cells:
+    def _choose(self, cubes: Cubes, stream: Stream) -> Ints:
         """Freeze the small cells that are not to be treated; return what was decided about each small cell."""
         small, share = self._problem.small, self._recipe.share
-        fate = np.zeros(len(small), dtype=np.int32)
+        fate = np.zeros(len(small), dtype=np.int64)
         order = random_order(len(small), stream.sub("cells"))
         if share < 1:
             if self._recipe.choose == "cheapest":
                 order = order[np.argsort(self._costs(stream)[order], kind="stable")]
             left = order[ceil(share * len(small) - 1e-9) :]
             fate[left] = NOT_CHOSEN
-            self._freeze(cubes, small[left])
+            _freeze(cubes, small[left])
         if self._recipe.coin:
             self._toss(cubes, fate, order, stream)
         return fate
-
-    def _freeze(self, cubes: Cubes, cells: Ints | Cells) -> None:
-        """Let the small cells of protected tables in which these cells of the first table lie be as they are."""
-        for t, view in enumerate(self._problem.views):
-            home = self._problem.home[t][cells]
-            home = home[cubes.cells["before"][home] < cubes.n] if view.protected else home[:0]
-            cubes.cells["gains"][home] = 0
-            cubes.cells["loses"][home] = 0
 
     def _costs(self, stream: Stream) -> Floats:
         """Return what treating each small cell costs per record of it, as a search that treats all of them finds."""
         cubes = self._fresh()
         self._search(cubes, stream.sub("costs"))
-        (table,) = [t for t, view in enumerate(self._problem.views) if view.protected][:1]
-        held = cubes.cells[self._problem.home[table][self._problem.small]]
+        held = cubes.cells[self._problem.small]
         before, after = held["before"].astype(float), held["count"].astype(float)
         cost = before - np.sqrt(before * after) - 0.5 * (before - after)
         left = (after > 0) & (after < cubes.n)
         return np.where(left, np.inf, cost / before)
 
-    def _toss(self, cubes: Cubes, fate: Cells, order: Ints, stream: Stream) -> None:
+    def _toss(self, cubes: Cubes, fate: Ints, order: Ints, stream: Stream) -> None:
         """Toss for cells of one record: some are left as they are, as many displaced to an empty cell."""
         problem, chooser = self._problem, Chooser(stream.sub("coin"))
         table = next(t for t, view in enumerate(problem.views) if view.protected)
+        start = np.zeros(problem.first[-1], dtype=np.int64)
+        start[problem.home[table]] = np.arange(problem.first[1])
         empty = EmptyNeighbours(problem, table)
         cube, open_ = room_for_cube(cubes), cubes._replace(new_cells=True)
         for i in order.tolist():
             cell = int(problem.small[i])
-            if fate[i] or cubes.cells["before"][problem.home[table][cell]] != 1 or not chooser.chance(self._recipe.coin):
+            if fate[i] or cubes.cells["before"][cell] != 1 or not chooser.chance(self._recipe.coin):
                 continue
-            axes, to = empty.drawn(cell, chooser)
-            if not len(axes):
-                continue
-            words, apply = chooser.words(_TRIES * len(axes)), bool(chooser.below(2))
-            if kernels.displace(cell, axes, to, words, apply, cube, open_) < 0:
+            axes, to = empty.drawn(int(start[cell]), chooser)
+            words, apply = chooser.words(AROUND_WORDS * _TRIES * len(axes)), bool(chooser.below(2))
+            if kernels.displace(int(start[cell]), axes, to, self._most_moved, words, apply, cube, open_) < 0:
                 continue
             fate[i] = DISPLACED if apply else TOSSED
             if not apply:
-                self._freeze(cubes, np.array([cell]))
+                _freeze(cubes, np.array([cell]))
 
     def _search(self, cubes: Cubes, stream: Stream) -> None:
         """Look for moves, first hot and then cold, while the price of an exposed record rises to what it shall be."""
-        problem, recipe = self._problem, self._recipe
-        if not len(problem.small):
+        starts, recipe = self._problem.starts, self._recipe
+        if not len(starts):
             return
         blocks = cubes.faces.shape[1]
-        steps = min(max(STEPS * len(problem.small) * max(1, blocks - 2), FEWEST), MOST) * recipe.effort
+        steps = min(max(STEPS * len(starts) * max(1, blocks - 2), FEWEST), MOST) * recipe.effort
         per_stage, per_step = max(int(steps) // _STAGES, 256), max(blocks + 4, 7)
         number = np.full(len(cubes.levels), -1, dtype=np.int32)
-        number[problem.small] = np.arange(len(problem.small))
-        memory = (len(problem.small), _REMEMBERED, len(cubes.tables), blocks)
-        search = Search(np.zeros(memory, dtype=np.int64), np.zeros(len(problem.small), dtype=np.int64), number)
-        most = 2 * (recipe.max_pairs if recipe.max_pairs is not None else self._data.n)
+        number[starts] = np.arange(len(starts))
+        remembered = min(_REMEMBERED, max(_MOST_REMEMBERED // len(starts), 1))
+        search = Search(
+            memory=np.zeros((len(starts), remembered, blocks), dtype=np.int64),
+            found=np.zeros(len(starts), dtype=np.int64),
+            small_no=number,
+        )
         cube, words = room_for_cube(cubes), stream.sub("design")
         for stage in range(0 if recipe.improve else _LAST, _STAGES):
             price, temperature = self._weather(stage)
-            targets = problem.small if stage < _LAST else self._targets(cubes)
             kernels.anneal(
-                targets,
+                starts if stage < _LAST else self._targets(cubes),
                 price,
                 temperature,
-                most,
+                self._most_moved,
                 words.sub(str(stage)).words(per_stage * per_step),
                 per_step,
                 _EXPONENTIAL,
@@ -149,14 +151,12 @@ class CubeDraw:
             )
 
     def _targets(self, cubes: Cubes) -> Cells:
-        """Return the small cells, those that are still small as often as all together."""
-        small = self._problem.small
-        left = np.zeros(len(small), dtype=bool)
-        for t, view in enumerate(self._problem.views):
-            held = cubes.cells["count"][self._problem.home[t][small]]
-            left |= view.protected & (held > 0) & (held < cubes.n)
-        again = small[left]
-        return np.concatenate((small, np.tile(again, len(small) // max(len(again), 1)))) if len(again) else small
+        """Return where small cells are, those that are still small as often as all together."""
+        problem = self._problem
+        held = cubes.cells["count"][problem.small]
+        left = problem.small[(held > 0) & (held < cubes.n)]
+        again = problem.starts[np.isin(problem.home[:, problem.starts], left).any(axis=0)]
+        return np.concatenate((problem.starts, np.tile(again, len(problem.starts) // max(len(again), 1))))
 
     def _weather(self, stage: int) -> tuple[float, float]:
         """Return the price of an exposed record and the temperature of a stage, the same on every machine."""
@@ -170,20 +170,22 @@ class CubeDraw:
             price, heat = _between(low, high, (part - 0.6) / 0.3), _between(0.03, 0.01, (part - 0.6) / 0.3)
         else:
             price, heat = asked, _between(0.01, max(0.01 * self._recipe.spread, 1e-5), (part - 0.9) / 0.1)
-        return price, float(f"{heat * natural / _HELLINGER_PRICE:.9g}")
+        return price, _rounded(heat * natural / _HELLINGER_PRICE)
 
 
-NOT_CHOSEN, TOSSED, DISPLACED = 1, 2, 3
-"""What was decided about a small cell before the search; 0: to be treated."""
-_LAST = int(0.9 * _STAGES)
-_HELLINGER_PRICE = 0.45
-_TRIES = 48 * 9
+def _freeze(cubes: Cubes, cells: Ints) -> None:
+    """Let these cells be as they are."""
+    cubes.cells["least"][cells] = cubes.cells["most"][cells] = cubes.cells["count"][cells]
 
 
 def _between(first: float, last: float, part: float) -> float:
-    if first <= 0 or last <= 0:
-        return last
-    return float(f"{first * (last / first) ** part:.9g}")
+    """Return a value between two in geometric steps; the last one if there are none because one of them is 0."""
+    return _rounded(first * (last / first) ** part) if first > 0 and last > 0 else last
+
+
+def _rounded(value: float) -> float:
+    """Round away what differs between machines."""
+    return float(f"{value:.9g}")
 
 
 def natural_price(problem: CubeProblem, n: int) -> float:
@@ -198,83 +200,29 @@ def natural_price(problem: CubeProblem, n: int) -> float:
     """
     tables = [(view.loss, view.importance) for view in problem.views if view.protected and view.loss]
     tables = tables or [(HELLINGER, max(view.importance for view in problem.views))]
-    total = float(problem.cubes.tables["total"][0])
+    total = int(problem.cubes.tables["total"][0])
 
-    def cost(kind: int, before: float, after: float) -> float:
-        loss = raw_loss.py_func  # pyright: ignore[reportFunctionMemberAccess]  # not compiled: a few values
-        return total * (loss(kind, before, after, total) - loss(kind, before, before, total))
+    def cost(kind: int, before: int, after: int) -> float:
+        kept, changed = cell_losses(kind, np.array([before, before]), np.array([before, after]), total)
+        return float(total * (changed - kept))
 
     def treated(f: int, to: int) -> float:
-        step = -1.0 if to > f else 1.0
+        step = -1 if to > f else 1
         return sum(
-            importance
-            * (cost(kind, f, to) + abs(to - f) * cost(kind, _NEAR_LARGEST, _NEAR_LARGEST + step))
+            importance * (cost(kind, f, to) + abs(to - f) * cost(kind, _NEAR_LARGEST, _NEAR_LARGEST + step))
             for kind, importance in tables
         )
 
     dearest = max(min(treated(f, n), treated(f, 0)) / f for f in range(1, n))
-    return float(f"{1.68 * max(dearest, 1e-9):.9g}")
+    return _rounded(1.68 * max(dearest, 1e-9))
 
 
 def room_for_cube(cubes: Cubes) -> Cube:
     """Return room for one move."""
-    tables, blocks = len(cubes.tables), max(cubes.faces.shape[1], 2)
+    tables, blocks = len(cubes.tables), cubes.faces.shape[1]
     return Cube(
-        np.zeros((tables, blocks), dtype=np.int64),
-        np.zeros(blocks, dtype=np.uint64),
-        np.zeros((tables, 1 << blocks), dtype=np.int64),
-        np.zeros((tables, 1 << blocks), dtype=np.int64),
+        blocks=np.zeros((tables, blocks), dtype=np.int64),
+        masks=np.zeros(blocks, dtype=np.uint64),
+        corners=np.zeros((tables, 1 << blocks), dtype=np.int64),
+        keys=np.zeros((tables, 1 << blocks), dtype=np.int64),
     )
-
-
-class EmptyNeighbours:
-    """Empty cells that differ from a cell in one axis, drawn in proportion to how plausible they are.
-
-    How plausible a value is next to all the others is judged from the tables of two variables: the count of the value
-    times the product of the shares of the other values among the records that have it.
-    """
-
-    def __init__(self, problem: CubeProblem, table: int) -> None:
-        self._problem, self._cubes = problem, problem.cubes
-        inside = problem.cubes.strides[table] > 0
-        self._axes = [a for a, axis in enumerate(problem.axes) if axis.moves and inside[a]]
-        self._inside = np.flatnonzero(inside)
-        levels, held = problem.cubes.levels, problem.cubes.cells["before"][: len(problem.cubes.levels)]
-        sizes = problem.cubes.sizes
-        self._pairs = {
-            (a, b): np.bincount(
-                levels[:, a].astype(np.int64) * sizes[b] + levels[:, b], weights=held, minlength=int(sizes[a] * sizes[b])
-            ).reshape(int(sizes[a]), int(sizes[b]))
-            for a in self._axes
-            for b in self._inside.tolist()
-            if b != a
-        }
-        self._table = table
-
-    def drawn(self, cell: int, chooser: Chooser) -> tuple[Cells, Cells]:
-        """Return axes and levels of the empty neighbours of a cell, in the order in which to try them."""
-        cubes = self._cubes
-        own = cubes.levels[cell].astype(np.int64)
-        axes: list[int] = []
-        to: list[int] = []
-        weight: list[float] = []
-        for a in self._axes:
-            plausible = np.ones(int(cubes.sizes[a]))
-            count = None
-            for b in self._inside.tolist():
-                if b != a:
-                    pair = self._pairs[a, b]
-                    count = pair.sum(axis=1) if count is None else count
-                    plausible = plausible * (pair[:, own[b]] + 0.5) / (count + 1.0)
-            plausible = plausible if count is None else plausible * count
-            key = cubes.key_of[self._table, cell] + (np.arange(len(plausible)) - own[a]) * cubes.strides[self._table, a]
-            for level in np.flatnonzero(plausible > 0).tolist():
-                if level != own[a] and kernels.find(int(key[level]), cubes) < 0:
-                    axes.append(a)
-                    to.append(level)
-                    weight.append(float(plausible[level]))
-        if not axes:
-            return np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int32)
-        chance = np.array([chooser.below(1 << 32) + 0.5 for _ in axes]) / (1 << 32)
-        order = np.argsort(-np.log(chance) / np.array(weight), kind="stable")[:16]
-        return np.array(axes, dtype=np.int32)[order], np.array(to, dtype=np.int32)[order]

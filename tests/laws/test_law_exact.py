@@ -1,0 +1,137 @@
+"""Laws of designed swaps that keep tables: what cannot change, who stays, what the account says."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+import quadrille as qd
+from effort import examples
+from exact_strategies import RULES, Exact, both, exact
+from oracles import records
+from quadrille.testing import check_recipe
+
+MANY, SOME = examples(60), examples(25)
+
+
+@MANY
+@given(exact())
+def test_the_kept_tables_of_the_released_records_are_those_of_the_file(case: Exact) -> None:
+    for table in case.kept():
+        assert Counter(records(case.data, table)) == Counter(records(case.after, table)), table
+
+
+@SOME
+@given(exact())
+def test_it_passes_the_battery_of_recipes_and_is_drawn_again_from_its_json(case: Exact) -> None:
+    assert check_recipe(case.recipe, case.data) == case.plan
+    again = qd.Recipe.from_json(case.recipe.to_json())
+    assert again == case.recipe and again.plan(case.data) == case.plan
+
+
+@SOME
+@given(exact())
+def test_nobody_moves_who_must_not_and_values_come_from_the_same_class(case: Exact) -> None:
+    if case.recipe.never:
+        assert not case.data["off"].values[case.plan.rows].any()
+    assert set(case.plan.columns) <= case.moved
+    same = records(case.data, case.recipe.same)
+    for move in case.plan.moves:
+        assert all(same[row] == same[source] for row, source in zip(*move.given, strict=True))
+    for group in case.recipe.together:
+        together = [move.columns for move in case.plan.moves if set(move.columns) & set(group)]
+        assert all(set(group) <= set(columns) for columns in together)
+
+
+@SOME
+@given(exact(fixed={"rules": RULES}))
+def test_no_record_meets_a_rule_that_it_did_not_meet(case: Exact) -> None:
+    def met(data: qd.Data) -> np.ndarray:
+        a, b, c, other = (np.array([value[0] for value in records(data, [name])]) for name in ("A", "B", "C", "other"))
+        return np.stack([(a == "A0") & (b == "B1"), (c == "C0") & (b == "B0"), (a == "A1") & (other == "other1")])
+
+    anew = met(case.after) & ~met(case.data)
+    assert not anew.any()
+
+
+@MANY
+@given(exact())
+def test_large_cells_stay_large_and_cells_of_nobody_stay_empty_unless_they_may_arise(case: Exact) -> None:
+    n = case.recipe.n
+    for f, g in case.counts():
+        assert (g[f >= n] >= n).all()
+        if not case.recipe.new_cells:
+            assert g[f == 0].sum() == case.facts["displaced"] if case.recipe.coin else not g[f == 0].any()
+        small = (f > 0) & (f < n)
+        if case.recipe.treatment == "camouflage" and not case.recipe.coin:
+            assert (g[small] > 0).all()
+        if case.recipe.treatment == "empty":
+            assert (g[small] <= f[small]).all()
+
+
+@MANY
+@given(exact())
+def test_what_it_says_of_cells_equals_a_recount_of_the_two_files(case: Exact) -> None:
+    n, facts = case.recipe.n, case.facts
+    f, g = (np.concatenate(side) for side in zip(*case.counts(), strict=True))
+    small = (f > 0) & (f < n)
+    assert facts["small_cells"] == small.sum()
+    assert facts["camouflaged"] == (g[small] >= n).sum()
+    assert facts["emptied"] + facts["displaced"] == (g[small] == 0).sum()
+    assert sum(facts["left"].values()) == ((g[small] > 0) & (g[small] < n)).sum()
+    assert facts["new_cells"] == ((f == 0) & (g > 0)).sum()
+    assert facts["exposed_before"] == f[small].sum()
+    assert facts["exposed_after"] == np.minimum(f, g)[(g > 0) & (g < n)].sum() <= facts["exposed_before"]
+    for row in facts["by_size"]:
+        own = g[f == row["records"]]
+        assert (row["cells"], row["camouflaged"], row["emptied"]) == (len(own), (own >= n).sum(), (own == 0).sum())
+    for row in facts["just_large"]:
+        assert row["cells_after"] == (g == row["records"]).sum()
+
+
+@SOME
+@given(exact())
+def test_the_fewest_records_move_that_can_make_the_new_table(case: Exact) -> None:
+    f, g = both(case.data, case.after, case.tabulated)
+    assert len(case.plan.rows) == case.facts["records_moved"]
+    if not case.recipe.rules:  # which may tell records apart that the tables do not
+        assert len(case.plan.rows) == np.abs(g - f).sum() // 2
+    if case.recipe.max_pairs is not None:
+        assert len(case.plan.rows) <= case.recipe.max_pairs
+    before, after = records(case.data, case.tabulated), records(case.after, case.tabulated)
+    assert sum(a != b for a, b in zip(before, after, strict=True)) == len(case.plan.rows)
+
+
+@SOME
+@given(exact(fixed={"loss": "total_variation", "price": None}))
+def test_its_loss_is_the_measure(case: Exact) -> None:
+    names = [name for name in case.data.keys if name != case.recipe.never]
+    scored = qd.score(case.data, case.plan, [f"total_variation({'*'.join(names)})"])
+    f, g = both(case.data, case.after, names)
+    assert case.facts["design_loss"] == pytest.approx(np.abs(g - f).sum() / 2 / case.data.n)
+    if case.data.weight is None:
+        assert case.facts["design_loss"] == pytest.approx(next(iter(scored.values())))
+
+
+@SOME
+@given(exact(fixed={"coin": 0.0}))
+def test_weighted_tables_change_by_no_more_than_the_weights_of_moved_records_differ(case: Exact) -> None:
+    if case.data.weight is None:
+        assert "weighted_change" not in case.facts
+        return
+    weight = case.data["w"].values
+    largest = 0.0
+    for table in case.kept():
+        before, after = records(case.data, table), records(case.after, table)
+        change: Counter[object] = Counter()
+        for row in case.plan.rows.tolist():
+            change[after[row]] += weight[row]
+            change[before[row]] -= weight[row]
+        bound = np.abs(weight[case.plan.rows] - np.median(weight)).sum()
+        assert all(abs(value) <= bound + 1e-9 for value in change.values())
+        if set(table) & set(case.plan.columns):
+            largest = max([largest, *map(abs, change.values())])
+    assert case.facts["weighted_change"] <= largest + 1e-9
