@@ -43,13 +43,17 @@ class CubeTable:
 
 
 class CubeCell:
-    """A cell of a table: records before and now, and how few and how many it may hold."""
+    """A cell of a table: records before and now, how few and how many it may hold, and what can be inferred of it.
+
+    `alone` counts the variables that can be read off from all the others, as long as anybody is in the cell.
+    """
 
     key: IntField
     before: ShortField
     count: ShortField
     least: ShortField
     most: ShortField
+    alone: ShortField
 
 
 class Cubes(NamedTuple):
@@ -58,6 +62,8 @@ class Cubes(NamedTuple):
     n: int
     new_cells: bool
     """Whether a cell that held nobody may get records."""
+    inference: float
+    """Price of a value that can be inferred."""
     tables: Rows
     sizes: Ints
     """[axis]: number of levels."""
@@ -245,7 +251,7 @@ def _fits(c: Whole, m: Whole, s: Whole, cube: Cube, cubes: Cubes) -> bool:
 
 @no_alloc
 def _cost(m: Whole, s: Whole, price: Real, cube: Cube, cubes: Cubes) -> Real:
-    """Return what a move costs: price times exposed records, and the loss times the number of records."""
+    """Return what a move costs: exposed records and inferred values by their prices, and the loss times all records."""
     cost = 0.0
     for t in range(len(cubes.tables)):
         if _unnoticed(t, m, cube):
@@ -258,8 +264,11 @@ def _cost(m: Whole, s: Whole, price: Real, cube: Cube, cubes: Cubes) -> Real:
             before, count = NOTHING, NOTHING
             if cell >= 0:
                 before, count = np.int64(cubes.cells[cell].before), np.int64(cubes.cells[cell].count)
-            if lambda_ > 0:
+            if cubes.tables[t].protected:
                 cost += lambda_ * (exposure(before, count + gain, cubes.n) - exposure(before, count, cubes.n))
+                if cubes.inference > 0 and cell >= 0:
+                    there = int(count + gain > 0) - int(count > 0)
+                    cost += cubes.inference * cubes.cells[cell].alone * there
             if kind > 0:
                 more = raw_loss(kind, float(before), float(count + gain), total)
                 cost += importance * (more - raw_loss(kind, float(before), float(count), total))

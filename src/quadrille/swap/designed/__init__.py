@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from quadrille.data import Data
 from quadrille.errors import ParameterError
-from quadrille.params import Columns, Flag, Number, Share, Word
+from quadrille.params import NOT_INFINITE, Columns, Flag, Number, Share, Word
 from quadrille.recipe import Prepared
 from quadrille.swap.designed.lattice import cube_problem
 from quadrille.swap.designed.pairs import DesignedPairs
@@ -75,6 +75,14 @@ class DesignedSwap(DesignedPairs):
             within="[0, 1]",
             must="a number from 0 to 1",
             unit="chance",
+        ),
+    ] = 0.0
+    inference: Annotated[
+        float,
+        Number(
+            "price of a value that can be inferred of somebody who is alone with all other values; a cell from which "
+            "much can be inferred is then rather emptied than filled up",
+            must=NOT_INFINITE,
         ),
     ] = 0.0
     sensitive: Annotated[

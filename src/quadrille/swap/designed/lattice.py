@@ -190,6 +190,11 @@ class _Tabulation:
         cells = self._cells(np.concatenate(cell_keys), np.concatenate(before), levels, base, first)
         cubes = self._cubes(cells, first, first_key, levels, np.stack(key_of), strides, level_from, adds, masks)
         small = self._small_cells(cells["before"], first)
+        for t, view in enumerate(self._views):
+            if view.protected:
+                _, one = np.unique(home[t], return_index=True)  # a cell of the first table in each cell of this one
+                parts = adds[t][level_from + levels[one]]
+                cells["alone"][first[t] : first[t + 1]] = _alone(key_of[t][one], parts, before[t])
         starts = np.flatnonzero(np.isin(np.stack(home), small).any(axis=0))
         return CubeProblem(
             cubes,
@@ -284,6 +289,7 @@ class _Tabulation:
         cubes = Cubes(
             n=self._recipe.n,
             new_cells=self._recipe.new_cells,
+            inference=float(self._recipe.inference),
             tables=rows(
                 CubeTable,
                 len(self._views),
@@ -346,6 +352,16 @@ class _Tabulation:
                     exact=True,
                 )
         return np.concatenate(small)
+
+
+def _alone(keys: Ints, parts: Ints, before: Ints) -> Ints:
+    """Count the axes that can be read off from the others: nobody else is alike in all but that one."""
+    found = np.zeros(len(keys), dtype=np.int64)
+    for part in parts.T:
+        if part.any():
+            _, group, size = np.unique(keys - part, return_inverse=True, return_counts=True)
+            found += size[group] == 1
+    return np.where(before == 1, found, 0)
 
 
 def _neighbours(rest: Ints) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
