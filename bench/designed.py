@@ -1,6 +1,9 @@
-"""A designed swap of ten million records in a million occupied cells: seconds, growth with the cells, memory.
+"""Designed swaps: pairs of ten million records in a million cells, and exact tables against pairs.
 
-Run: python -m bench.designed
+Pairs are the first version of the method: seconds, growth with the cells, memory. Swaps that keep all two-way tables
+are timed against pairs of the same file, per record moved, and at ten times the records.
+
+Run: python -m bench.designed (minutes), or python -m bench.designed exact (seconds)
 """
 
 from __future__ import annotations
@@ -10,10 +13,13 @@ import time
 
 import numpy as np
 
-from bench.timing import Result, memory
+from bench.timing import Result, best, memory
 from quadrille.codebook import Variable
 from quadrille.data import Column, Data, code_dtype
+from quadrille.plan import Plan
 from quadrille.swap.designed import DesignedSwap
+from quadrille.swap.designed.pairs import DesignedPairs
+from quadrille.swap.designed.search import FEWEST, MOST, STEPS
 
 SIZES = (10, 9, 8, 7, 6, 6, 5, 4)
 RECORDS, FEWER = 10_000_000, 205_000
@@ -55,11 +61,72 @@ def designed_results() -> list[Result]:
     ]
 
 
+TABLE, FEW_RECORDS, MANY_RECORDS, EFFORT = "v2*v3*v4*v5*v6", 30_000, 300_000, 0.1
+
+
+def exact_results() -> list[Result]:
+    """Draw swaps that keep all two-way tables, and pairs, of files of the same variables."""
+    few, many = survey(FEW_RECORDS), survey(MANY_RECORDS)
+    exact = DesignedSwap(tables=[TABLE], effort=EFFORT, seed=1)
+    pairs = DesignedPairs(tables=[TABLE], treatment="either", seed=1)
+    drawing = Drawing(exact, few)
+    moved, steps = len(drawing.draw().rows), search_steps(few)
+    exact_time, pairs_time, more_time = best(
+        drawing.draw,
+        Drawing(pairs, few).draw,
+        Drawing(exact, many).draw,
+        repeats=2,
+    )
+    per_step, growth = 1e9 * exact_time / steps, more_time / search_steps(many) / (exact_time / steps)
+    return [
+        Result(
+            "designed swap with exact two-way tables / by pairs, draw",
+            exact_time / pairs_time,
+            "<= 10",
+            exact_time <= 10 * pairs_time,
+            f"{exact_time:.1f} s for {steps / 1e6:.0f} million steps, {pairs_time:.2f} s; {FEW_RECORDS:,} records",
+        ),
+        Result(
+            "its nanoseconds per step of the search",
+            per_step,
+            "<= 400",
+            per_step <= 400,
+            f"{1e6 * exact_time / moved:.0f} microseconds for each of {moved:,} records moved",
+        ),
+        Result(
+            "its growth per step at ten times the records",
+            growth,
+            "<= 3",
+            growth <= 3,
+            f"{more_time:.1f} s for {MANY_RECORDS:,} records",
+        ),
+    ]
+
+
+class Drawing:
+    """A recipe prepared for a file."""
+
+    def __init__(self, recipe: DesignedPairs, data: Data) -> None:
+        self.recipe, self.prepared = recipe, recipe.prepare(data)
+
+    def draw(self) -> Plan:
+        return self.prepared.draw(self.recipe.stream())
+
+
+def search_steps(data: Data) -> int:
+    """Return how many steps the search for exact two-way tables takes."""
+    code = np.zeros(data.n, dtype=np.int64)
+    for name in TABLE.split("*"):
+        code = code * data[name].size + data[name].values
+    held = np.bincount(code)
+    return int(EFFORT * min(max(STEPS * int(((held > 0) & (held < 3)).sum()), FEWEST), MOST))
+
+
 class Timed:
     """What one designed swap takes and does."""
 
     def __init__(self, data: Data) -> None:
-        recipe = DesignedSwap(seed=1)
+        recipe = DesignedPairs(seed=1)
         start = time.perf_counter()
         drawer = recipe.prepare(data)
         self.prepare = time.perf_counter() - start
@@ -101,7 +168,7 @@ def survey(n: int) -> Data:
 
 
 if __name__ == "__main__":
-    results = designed_results()
+    results = exact_results() if sys.argv[1:] == ["exact"] else [*exact_results(), *designed_results()]
     for result in results:
         print(f"{result.name}: {result.value:.2f} ({result.target}) {'yes' if result.met else 'NO'}; {result.remark}")
     sys.exit(not all(result.met for result in results))
