@@ -22,10 +22,10 @@ from quadrille.kernels.controlled.partners import (
 )
 from quadrille.kernels.count_space import Urn, compare_tables, swap_cells, swap_records
 from quadrille.kernels.designed.cubes import anneal, displace, find, put_all
-from quadrille.kernels.designed.plausible import fit_pairs
 from quadrille.kernels.designed.design import draw_rows, improve, price_cells, take_back, treat_all
 from quadrille.kernels.designed.fillers import room_for
 from quadrille.kernels.designed.neighbours import loss_now
+from quadrille.kernels.designed.plausible import fit_pairs
 from quadrille.kernels.designed.state import fresh
 from quadrille.kernels.draw import (
     augment,

@@ -222,9 +222,7 @@ def exact_for_users(account: PlanReport) -> list[Block]:
         return []
     return [
         Title("Exact for data users"),
-        Text(
-            f"Kept: {', '.join(known.found['kept'])}. Whatever is computed from these alone is exact, unweighted:"
-        ),
+        Text(f"Kept: {', '.join(known.found['kept'])}. Whatever is computed from these alone is exact, unweighted:"),
         Items(EXACT),
         Text(f"Not exact: {NOT_EXACT}."),
     ]

@@ -182,12 +182,12 @@ def sweep_prices(data: Data, recipe: DesignedSwap) -> tuple[float, ...]:
 
 
 def curve_grids(curve: Curve, data: Data) -> list[Grid]:
-    """Return the grids of a curve: along the prices, those of these data unless they are given, the coins, shares emptied, shares.
+    """Return the grids of a curve: along prices, those of these data unless given, inferences, coins and shares.
 
     >>> import quadrille as qd
     >>> from quadrille.study.designed import curve_grids
     >>> [len(grid) for grid in curve_grids(qd.DesignedSwap.curve(seeds=3), qd.datasets.cps8d())]
-    [33, 12, 21]
+    [33, 21, 12]
     """
     fixed = curve.parameters
     first = DesignedSwap(**fixed, keep=cast("Any", curve.keep[0]), seed=0)
@@ -197,8 +197,9 @@ def curve_grids(curve: Curve, data: Data) -> list[Grid]:
     }
     axes["keep"] = curve.keep
     sweeps: list[dict[str, Any]] = [{"price": prices}] if prices else []
+    if curve.inferences:
+        sweeps.append({"price": prices[:1] or sweep_prices(data, first)[:1], "inference": curve.inferences})
     sweeps += [{"coin": curve.coins}] if curve.coins else []
-    sweeps += [{"share": curve.emptied, "treatment": ["empty"]}] if curve.emptied else []
     sweeps += [{"share": curve.shares, "choose": curve.choose}] if curve.shares else []
     return [grid(DesignedSwap, **axes, **sweep, seeds=curve.seeds, seed=curve.seed) for sweep in sweeps]
 

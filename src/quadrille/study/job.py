@@ -28,7 +28,10 @@ SETS: dict[str, tuple[int, ...]] = {"singles": (1,), "pairs": (2,), "singles and
 """Words that `swap` understands, and how many variables they swap at a time."""
 
 _OURS = ("method", "version", "seeds", "of", "curve")
-_SWEPT = {"price": "prices", "keep": "keep", "coin": "coins", "share": "shares", "choose": "choose"}
+_SWEPT = {
+    **{"price": "prices", "inference": "inferences", "coin": "coins", "share": "shares"},
+    **{"keep": "keep", "choose": "choose"},
+}
 """What the curve of a method sweeps, as a job file and as the method calls it."""
 _STAND_IN = ("the variables that a word stands for",)
 

@@ -135,8 +135,10 @@ def _pictures(study: Study, choice: Choice, data: Data, out: Path) -> tuple[list
         ahead = FrontierPredictions(floor=floor_of(data, study.measures, axes) if axes == AXES else None)
         drawn = draw_frontier(study, axes, scored(study, axes, rows_of(study)), choice.candidate, ahead)
         pictures.append(chart.save(drawn, out / name))
-    chosen = {"candidate": choice.candidate, "risk": AXES[0], "loss": AXES[1]}
-    return pictures, write_report(study, data, out / "report.html", **chosen, overwrite=True)
+    report = write_report(
+        study, data, out / "report.html", candidate=choice.candidate, risk=AXES[0], loss=AXES[1], overwrite=True
+    )
+    return pictures, report
 
 
 def _show_where(study: Study, pictures: Sequence[Path], report: Path | None, made: Release) -> None:

@@ -16,7 +16,7 @@ from quadrille.swap.designed.search import CubeDraw
 from quadrille.swap.kept import Keep, Kept
 
 COINS = (0.0, 0.2, 0.5, 1.0)
-EMPTIED = (0.03, 0.05, 0.08, 0.12, 0.2, 0.35, 0.6)
+INFERENCES = (0.0, 0.05, 0.06, 0.07, 0.08, 0.15, 0.3)
 _CURVE_EFFORT = 0.3
 
 
@@ -27,7 +27,7 @@ class Curve:
     prices: tuple[float, ...] | None
     keep: tuple[object, ...]
     coins: tuple[float, ...]
-    emptied: tuple[float, ...]
+    inferences: tuple[float, ...]
     shares: tuple[float, ...]
     choose: tuple[str, ...]
     seeds: int | None
@@ -84,7 +84,7 @@ class DesignedSwap(DesignedPairs):
             "much can be inferred is then rather emptied than filled up",
             must=NOT_INFINITE,
         ),
-    ] = 0.0
+    ] = 0.1
     sensitive: Annotated[
         Sequence[str],
         Columns("variables that an intruder wants to know: left out of the protected table and of the loss"),
@@ -132,7 +132,7 @@ class DesignedSwap(DesignedPairs):
         keep: Keep = "2-way",
         prices: Sequence[float] | None = None,
         coins: Sequence[float] = COINS,
-        emptied: Sequence[float] = EMPTIED,
+        inferences: Sequence[float] = INFERENCES,
         shares: Sequence[float] = (),
         choose: str | Sequence[str] = "random",
         seeds: int | None = None,
@@ -143,15 +143,16 @@ class DesignedSwap(DesignedPairs):
 
         At each price all cells are treated that are worth it: that gives the lower curve. At any cost, each coin leaves
         or displaces more of the records that stand alone, which costs loss and exposure and makes what an intruder
-        infers uncertain. A share of the small cells is emptied, which lowers what he can infer at little loss. Each
-        share of `shares`, of cells chosen in the ways of `choose`, is treated at any cost.
+        infers uncertain. At the lowest price, each price of an inference empties more of the cells from which much
+        can be read off, at little loss. Each share of `shares`, of cells chosen in the ways of `choose`, is treated at
+        any cost.
 
         Parameters
         ----------
         swap, n : as in `DesignedSwap`.
         keep : what is kept, or a list of what to sweep; a list within the list keeps several tables at once.
-        prices, coins, emptied, shares : what to sweep; each may be empty. Without prices, those at which cells are treated,
-            found when the data are known: the same data have the same prices, so that a study resumes.
+        prices, coins, inferences, shares : what to sweep; each may be empty. Without prices, those at which cells are
+            treated, found when the data are known: the same data have the same prices, so that a study resumes.
         choose : which cells a share takes: "random", "cheapest" or both.
         seeds : number of secret seeds of every design, 1 by default; `seed` gives seeds, for tests and papers.
         parameters : any other parameter of `DesignedSwap`, the same for all: `tables`, `loss`, `effort`, ... The
@@ -161,16 +162,16 @@ class DesignedSwap(DesignedPairs):
         -------
         >>> import quadrille as qd
         >>> cloud = qd.grid(qd.RandomSwap, swap=[["Edu"], ["Race"]], pairs=[244, 2442], seed=1)
-        >>> curve = qd.DesignedSwap.curve(prices=[0.03, 0.3], coins=[0.5], emptied=[0.03], effort=0.1, seed=1)
+        >>> curve = qd.DesignedSwap.curve(prices=[0.03, 0.3], coins=[0.5], inferences=[0.0], effort=0.1, seed=1)
         >>> measures = ["exposed", "attributed_unique", "hellinger"]
         >>> study = qd.search(qd.datasets.cps8d(), [cloud, curve], measures, out="designed", progress=False)
         >>> study.frontier("exposed", "hellinger")["method"].unique().to_list(), len(study)
         (['DesignedSwap'], 8)
         """
-        for name in ("share", "price", "coin"):
+        for name in ("share", "price", "coin", "inference"):
             if name in parameters:
                 raise ParameterError(f"DesignedSwap.curve sweeps '{name}s' itself. Leave '{name}' out.")
-        if not (shares or coins or emptied or prices or prices is None):
+        if not (shares or coins or inferences or prices or prices is None):
             raise ParameterError("DesignedSwap.curve has nothing to sweep. Give 'prices', 'coins' or 'shares'.")
         common: dict[str, Any] = {"effort": _CURVE_EFFORT, **parameters, "swap": swap, "n": n}
         known = cls(**common, seed=0).parameters()
@@ -179,7 +180,7 @@ class DesignedSwap(DesignedPairs):
             None if prices is None else tuple(prices),
             tuple(keep) if isinstance(keep, list | tuple) else (keep,),
             tuple(coins),
-            tuple(emptied),
+            tuple(inferences),
             tuple(shares),
             ways,
             seeds,
