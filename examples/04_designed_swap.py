@@ -3,9 +3,7 @@
 import quadrille as qd
 
 data = qd.datasets.cps8d()
-designed = qd.DesignedSwap(effort=0.3, seed=1).plan(
-    data
-)  # all key variables may move; cells of one and two are treated
+designed = qd.DesignedSwap(effort=0.3, seed=1).plan(data)  # cells of one and two records are treated
 random = qd.RandomSwap(["MS"], rate=0.05, seed=1).plan(data)
 
 print(f"{'':10} exposed    inferred   hellinger  of 2-way  records")
@@ -15,9 +13,8 @@ for name, plan in (("original", qd.Plan([], data=data)), ("random", random), ("d
 
 # Inferred is a mean: people who are gone from the release count as 0, and about all others the inference is right.
 cases = qd.score(data, designed, ["attributed_unique"]).detail("attributed_unique")
-print(
-    f"{cases['right'].sum()} still there and inferred right, {cases['wrong'].sum()} wrong, {cases['gone'].sum()} gone"
-)
+right, wrong, gone = (cases[name].sum() for name in ("right", "wrong", "gone"))
+print(f"{right} still there and inferred right, {wrong} wrong, {gone} gone")
 
 bound = qd.theory.least_loss(data, [0.01, 0.005, 0.001], margins="2-way")
 print("No swap that keeps these tables loses less than this:")
