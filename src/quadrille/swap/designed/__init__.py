@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from quadrille.data import Data
 from quadrille.errors import ParameterError
-from quadrille.params import NOT_INFINITE, Columns, Flag, Number, Share, Word
+from quadrille.params import NOT_INFINITE, Columns, Count, Flag, Number, Share, Word
 from quadrille.recipe import Prepared
 from quadrille.swap.designed.lattice import cube_problem
 from quadrille.swap.designed.pairs import DesignedPairs
@@ -94,6 +94,7 @@ class DesignedSwap(DesignedPairs):
         Columns("other columns of the public file: records are moved whose values in these fit their new place"),
     ] = ()
     new_cells: Annotated[bool, Flag("let combinations arise that nobody has, for files with many small cells")] = False
+    max_pairs: Annotated[int | None, Count("most records that move", unit="records")] = None
     effort: Annotated[
         float,
         Number(

@@ -31,6 +31,7 @@ REASONS = {
     2: "left by the coin",
     0: "no way found that keeps the tables",
 }
+_TOO_DEAR = "no way found that keeps the tables and is worth the price"
 _DISPLACED = 3
 
 
@@ -39,6 +40,7 @@ def cube_facts(
 ) -> dict[str, object]:
     """Account for a draw; raise an error if a kept table has changed."""
     n = recipe.n
+    reasons = REASONS if recipe.price is None else {**REASONS, 0: _TOO_DEAR}
     protected = [problem.cells_of(t, cubes) for t, view in enumerate(problem.views) if view.protected]
     f, g = _before_after(cubes, np.concatenate(protected))
     _, held = _before_after(cubes, problem.small)
@@ -49,7 +51,7 @@ def cube_facts(
         "camouflaged": int((held >= n).sum()),
         "emptied": int((emptied & (fate != _DISPLACED)).sum()),
         "displaced": int((emptied & (fate == _DISPLACED)).sum()),
-        "left": {reason: count for code, reason in REASONS.items() if (count := int((left & (fate == code)).sum()))},
+        "left": {reason: count for code, reason in reasons.items() if (count := int((left & (fate == code)).sum()))},
         "new_cells": int(((f == 0) & (g > 0)).sum()),
         "exposed_before": int(f[f < n].sum()),
         "exposed_after": int(np.minimum(f, g)[(g > 0) & (g < n)].sum()),

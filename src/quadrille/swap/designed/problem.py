@@ -455,22 +455,28 @@ def views_of(recipe: DesignedPairs, data: Data, protected: list[tuple[str, ...]]
     views = {frozenset(table): View(table, protected=True, loss=0, importance=0.0) for table in protected}
     extra: list[View] = []
     for address, importance in losses.items():
-        kind, margin = _loss(recipe, data, address)
-        key = frozenset(margin)
-        if key in views and views[key].loss == 0:
-            views[key] = views[key]._replace(loss=kind, importance=importance)
-        else:
-            extra.append(View(margin, protected=False, loss=kind, importance=importance))
+        kind, margins = _loss(recipe, data, address, protected)
+        for margin in margins:
+            key, part = frozenset(margin), importance / len(margins)
+            if key in views and views[key].loss == 0:
+                views[key] = views[key]._replace(loss=kind, importance=part)
+            else:
+                extra.append(View(margin, protected=False, loss=kind, importance=part))
     return (*views.values(), *extra)
 
 
-def _loss(recipe: DesignedPairs, data: Data, address: str) -> tuple[int, tuple[str, ...]]:
+def _loss(
+    recipe: DesignedPairs, data: Data, address: str, protected: list[tuple[str, ...]]
+) -> tuple[int, list[tuple[str, ...]]]:
+    """Return a loss and its table; without one, the protected tables, of the first version that of all keys."""
     call = Address.parse(address)
     if call.name not in LOSSES or call.where or call.options or call.models or call.margin == ("2-way",):
         raise ParameterError(
             f"'loss' of DesignedSwap has {address!r}. It takes {', '.join(LOSSES)}, each alone or with one margin, "
             'like "hellinger(Age*Sex)".'
         )
+    if not call.margin and recipe.version > 1:
+        return LOSSES[call.name], list(protected)
     margin = call.margin or tuple(name for name in data.keys if name not in recipe.left_out)
     require_columns(data, margin, "'loss' of DesignedSwap")
-    return LOSSES[call.name], margin
+    return LOSSES[call.name], [margin]
