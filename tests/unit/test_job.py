@@ -191,10 +191,10 @@ FAULTS: dict[str, tuple[str, str]] = {
     ),
     "curve of several n": (
         HEAD + '[[grid]]\nmethod = "DesignedSwap"\ncurve = true\nn = [3, 4]',
-        "job.toml, [grid] n: must be one value, as a curve sweeps 'price', 'share' and 'choose' only. Got [3, 4].",
+        "job.toml, [grid] n: must be one value, as a curve sweeps 'price', 'inference', 'coin', 'share', 'keep', 'choose' only. Got [3, 4].",
     ),
     "curve without anything to sweep": (
-        HEAD + '[[grid]]\nmethod = "DesignedSwap"\ncurve = true\nshare = []\nprice = []',
+        HEAD + '[[grid]]\nmethod = "DesignedSwap"\ncurve = true\nshare = []\nprice = []\ncoin = []\ninference = []',
         "job.toml, [grid]: DesignedSwap.curve has nothing to sweep.",
     ),
     "bad share of a curve": (
@@ -335,19 +335,24 @@ def test_grids_share_their_secret_seeds_and_a_number_of_seeds_overrides_all(job:
     assert not set(again[0].seeds) & set(one.seeds), "secrets are drawn afresh"
 
 
-def test_a_curve_is_swept_along_prices_and_shares(job: Path, cps8d: qd.Data) -> None:
+def test_a_curve_is_swept_along_prices_inferences_coins_and_shares(job: Path, cps8d: qd.Data) -> None:
     table = '[[grid]]\nmethod = "DesignedSwap"\ncurve = true\nn = 4\nshare = [0.5, 1.0]\n'
-    job.write_text(HEAD + table + 'price = 0.3\nchoose = ["random", "cheapest"]\nseed = [1, 2]')
-    priced, shared = Job.read(job).recipes(cps8d)
-    assert list(priced) == list(qd.grid(qd.DesignedSwap, n=4, price=0.3, seed=[1, 2]))
-    assert list(shared) == list(
-        qd.grid(qd.DesignedSwap, n=4, share=[0.5, 1.0], choose=["random", "cheapest"], seed=[1, 2])
+    swept = 'price = [0.3, 0.5]\ncoin = 0.5\ninference = 0\nkeep = ["1-way", "3-way"]\nchoose = ["random", "cheapest"]\n'
+    job.write_text(HEAD + table + swept + "seed = [1, 2]")
+    common = {"n": 4, "effort": 0.3, "keep": ["1-way", "3-way"], "seed": [1, 2]}
+    sweeps = (
+        {"price": [0.3, 0.5]},
+        {"price": [0.3], "inference": [0]},
+        {"coin": [0.5]},
+        {"share": [0.5, 1.0], "choose": ["random", "cheapest"]},
     )
+    for found, sweep in zip(Job.read(job).recipes(cps8d), sweeps, strict=True):
+        assert set(found) == set(qd.grid(qd.DesignedSwap, **common, **sweep))
     job.write_text(HEAD + table + "seeds = 3")
-    priced, shared = Job.read(job).recipes(cps8d)
-    assert (len(priced), len(shared)) == (3 * 15, 3 * 2), "fifteen prices of this file"
+    priced, inferred, coined, shared = Job.read(job).recipes(cps8d)
+    assert [len(each) for each in (priced, inferred, coined, shared)] == [33, 21, 12, 6]
     assert priced.secret and priced.seeds == shared.seeds
-    job.write_text(HEAD + table + "price = []")
+    job.write_text(HEAD + table + "price = []\ncoin = []\ninference = []")
     assert [len(grid) for grid in Job.read(job).recipes(cps8d)] == [2]
 
 
@@ -356,7 +361,7 @@ def test_one_grid_may_be_a_plain_section(job: Path, cps8d: qd.Data) -> None:
     assert len(Job.read(job).recipes(cps8d)[0]) == 4
 
 
-COUNTS = {"designed": 133, "dohrmann-2009": 12, "gomatam-karr-2003": 24, "gomatam-karr-sanil-2003": 108}
+COUNTS = {"designed": 130, "dohrmann-2009": 12, "gomatam-karr-2003": 24, "gomatam-karr-sanil-2003": 108}
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)

@@ -132,7 +132,7 @@ class DesignedSwap(DesignedPairs):
         n: int = 3,
         keep: Keep = "2-way",
         prices: Sequence[float] | None = None,
-        coins: Sequence[float] = COINS,
+        coins: Sequence[float] | None = None,
         inferences: Sequence[float] = INFERENCES,
         shares: Sequence[float] = (),
         choose: str | Sequence[str] = "random",
@@ -153,7 +153,8 @@ class DesignedSwap(DesignedPairs):
         swap, n : as in `DesignedSwap`.
         keep : what is kept, or a list of what to sweep; a list within the list keeps several tables at once.
         prices, coins, inferences, shares : what to sweep; each may be empty. Without prices, those at which cells are
-            treated, found when the data are known: the same data have the same prices, so that a study resumes.
+            treated, found when the data are known: the same data have the same prices, so that a study resumes. Without
+            coins, 0, 0.2, 0.5 and 1; of several tables 0 alone.
         choose : which cells a share takes: "random", "cheapest" or both.
         seeds : number of secret seeds of every design, 1 by default; `seed` gives seeds, for tests and papers.
         parameters : any other parameter of `DesignedSwap`, the same for all: `tables`, `loss`, `effort`, ... The
@@ -169,6 +170,7 @@ class DesignedSwap(DesignedPairs):
         >>> study.frontier("exposed", "hellinger")["method"].unique().to_list(), len(study)
         (['DesignedSwap'], 8)
         """
+        coins = (COINS if len(parameters.get("tables", ())) < 2 else COINS[:1]) if coins is None else coins
         for name in ("share", "price", "coin", "inference"):
             if name in parameters:
                 raise ParameterError(f"DesignedSwap.curve sweeps '{name}s' itself. Leave '{name}' out.")
