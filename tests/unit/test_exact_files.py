@@ -12,6 +12,8 @@ from exact_strategies import both
 from geography_strategies import area
 from oracles import records
 from quadrille.data import Column, Data
+from quadrille.swap.designed import lattice
+from quadrille.swap.designed.lattice import cube_problem
 from strategies import column, file_of
 
 QUICK = {"seed": 1, "effort": 0.01}
@@ -118,8 +120,6 @@ def test_the_coin_moves_no_more_records_than_allowed() -> None:
 
 
 def test_new_cells_stop_where_room_for_them_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    from quadrille.swap.designed import lattice
-
     data, recipe = file_of(**uneven(2000, "ABCDE")), qd.DesignedSwap(new_cells=True, n=5, **QUICK)
     many = recipe.plan(data)
     monkeypatch.setattr(lattice, "NEW_CELLS", 0)
@@ -137,13 +137,13 @@ def test_a_chi_square_is_never_made_infinite() -> None:
 
 def test_more_cells_than_an_index_can_list_are_hashed() -> None:
     random = np.random.default_rng(1)
-    data = file_of(
-        **{f"v{i}": random.integers(0, 2, 400) + random.integers(0, 2, 400) for i in range(24)}
-    )  # 3^24 cells
-    plan = qd.DesignedSwap(tables=["*".join(data.columns[:4])], keep="v0*v1", loss="hellinger(v0*v1*v2)", **QUICK).plan(
-        data
-    )
-    assert same_table(data, plan.apply(data), ["v0", "v1"])
+    others = {f"v{i}": random.integers(0, 3, 600) for i in range(20)}
+    data = file_of(**uneven(), **others)
+    recipe = qd.DesignedSwap(tables=["A*B*C*D"], keep=["2-way", "*".join(others)], loss="hellinger(A*B*C*D)", **QUICK)
+    problem = cube_problem(recipe, data)
+    assert problem.first_key[1] > 1 << 31 and len(problem.cubes.keys) < 1 << 16
+    plan = recipe.plan(data)
+    assert set(plan.columns) <= set("ABCD") and same_table(data, plan.apply(data), ["A", "v0"])
 
 
 def wide(variables: int, categories: int = 2, n: int = 40) -> Data:

@@ -35,6 +35,8 @@ FEWEST, MOST = 500_000, 60_000_000
 """Steps of a search with effort 1."""
 _STAGES, _LAST = 200, 180
 """Stages of a search; in the last ones the price is what was asked for, and cells that are still small come first."""
+_AT_ONCE = 1 << 20
+"""Steps for which random words are made at once."""
 _REMEMBERED, _MOST_REMEMBERED = 32, 1 << 23
 """Cubes that are remembered with a small cell, and in all."""
 _TRIES = 48
@@ -134,21 +136,23 @@ class CubeDraw:
             found=np.zeros(len(starts), dtype=np.int64),
             small_no=number,
         )
-        cube, words = room_for_cube(cubes), stream.sub("design")
+        cube = room_for_cube(cubes)
         for stage in range(0 if recipe.improve else _LAST, _STAGES):
             price, temperature = self._weather(stage)
-            kernels.anneal(
-                starts if stage < _LAST else self._targets(cubes),
-                price,
-                temperature,
-                self._most_moved,
-                words.sub(str(stage)).words(per_stage * per_step),
-                per_step,
-                _EXPONENTIAL,
-                cube,
-                cubes,
-                search,
-            )
+            words = stream.sub("design").sub(str(stage))
+            for done in range(0, per_stage, _AT_ONCE):
+                kernels.anneal(
+                    starts if stage < _LAST else self._targets(cubes),
+                    price,
+                    temperature,
+                    self._most_moved,
+                    words.sub(str(done)).words(min(_AT_ONCE, per_stage - done) * per_step),
+                    per_step,
+                    _EXPONENTIAL,
+                    cube,
+                    cubes,
+                    search,
+                )
 
     def _targets(self, cubes: Cubes) -> Cells:
         """Return where small cells are, those that are still small as often as all together."""
