@@ -223,8 +223,8 @@ def test_one_value_that_makes_nearly_all_claims_is_pointed_out() -> None:
 def test_a_target_that_a_designed_swap_keeps_is_pointed_out(cps8d: qd.Data) -> None:
     keys = [name for name in cps8d.columns if name != "AnnSal"]
     margin = "*".join(keys)
-    outside = qd.DesignedSwap(tables=[keys], loss=f"hellinger({margin})", treatment="camouflage", seed=1)
-    kept_by_loss = qd.DesignedSwap(tables=[keys], treatment="camouflage", seed=1)
+    outside = qd.DesignedSwap(tables=[keys], effort=0.02, seed=1)
+    kept_by_loss = qd.DesignedSwap(tables=[keys], loss=f"hellinger({margin}*AnnSal)", effort=0.02, seed=1)
     for recipe, inside in ((outside, False), (kept_by_loss, True)):
         advice = qd.attack(cps8d, recipe, keys=keys, target="AnnSal")["attribute"].advice
         assert ("AnnSal is inside the tables or the loss" in advice) == inside

@@ -84,7 +84,9 @@ def test_a_curve_of_secret_seeds_finds_its_prices_and_seeds_again(cps8d: Data, t
         search()
     unfinished = Study(tmp_path / "s")
     known = [unfinished.recipe(number) for number in unfinished.ids.tolist()]
-    assert unfinished.counts()["pending"] > 0 and len(known) == 46, "11 prices, 7 inferences, 4 coins and 1 share, 2 seeds each"
+    assert unfinished.counts()["pending"] > 0 and len(known) == 46, (
+        "11 prices, 7 inferences, 4 coins and 1 share, 2 seeds each"
+    )
     finished = search()
     assert [finished.recipe(number) for number in finished.ids.tolist()] == known
     assert finished.counts()["done"] == 46

@@ -142,11 +142,12 @@ def test_a_demo_that_cannot_be_written_leaves_what_was_there_before(
         recipes = qd.grid(qd.RandomSwap, swap=[["MS"]], pairs=[5, 50], seed=range(2))
         return qd.search(data, recipes, ["exposed", "hellinger"], out=out / "study", progress=False)
 
-    def full(_seen: object, _data: object, out: Path) -> None:
+    def full(_study: object, _choice: object, _data: object, out: Path) -> None:
         (out / "frontier.png").touch()
         raise OutputError("No space left on device.")
 
     monkeypatch.setattr(demo, "_search", small)
+    monkeypatch.setattr(demo, "MOST_EXPOSED", 1.0)
     monkeypatch.setattr(demo, "_pictures", full)
     assert CliRunner().invoke(app, ["demo", "--out", str(tmp_path / "new" / "demo")]).exit_code == 2
     assert list(tmp_path.iterdir()) == []

@@ -337,7 +337,9 @@ def test_grids_share_their_secret_seeds_and_a_number_of_seeds_overrides_all(job:
 
 def test_a_curve_is_swept_along_prices_inferences_coins_and_shares(job: Path, cps8d: qd.Data) -> None:
     table = '[[grid]]\nmethod = "DesignedSwap"\ncurve = true\nn = 4\nshare = [0.5, 1.0]\n'
-    swept = 'price = [0.3, 0.5]\ncoin = 0.5\ninference = 0\nkeep = ["1-way", "3-way"]\nchoose = ["random", "cheapest"]\n'
+    swept = (
+        'price = [0.3, 0.5]\ncoin = 0.5\ninference = 0\nkeep = ["1-way", "3-way"]\nchoose = ["random", "cheapest"]\n'
+    )
     job.write_text(HEAD + table + swept + "seed = [1, 2]")
     common = {"n": 4, "effort": 0.3, "keep": ["1-way", "3-way"], "seed": [1, 2]}
     sweeps = (

@@ -175,7 +175,7 @@ def sweep_prices(data: Data, recipe: DesignedSwap) -> tuple[float, ...]:
     >>> import quadrille as qd
     >>> from quadrille.study.designed import sweep_prices
     >>> sweep_prices(qd.datasets.cps8d(), qd.DesignedSwap(seed=0))[::4]
-    (0.027, 0.27, 0.45)
+    (0.027, 0.27, 0.451)
     """
     natural = natural_price(cube_problem(recipe, data), recipe.n)
     return tuple(dict.fromkeys(float(f"{price * natural:.3g}") for price in PRICES))

@@ -347,7 +347,7 @@ class Study:
 
         >>> import quadrille as qd
         >>> cloud = qd.grid(qd.RandomSwap, swap=[["Edu"], ["Race"]], pairs=[244, 2442], seed=1)
-        >>> curve = qd.DesignedSwap.curve(shares=[0.5, 1.0], prices=[0.03, 0.3], effort=0.1, seed=1)
+        >>> curve = qd.DesignedSwap.curve(prices=[0.03, 0.3], coins=[0], inferences=[0], effort=0.1, seed=1)
         >>> measures = ["exposed", "hellinger"]
         >>> study = qd.search(qd.datasets.cps8d(), [cloud, curve], measures, out="both", progress=False)
         >>> found = study.gains()

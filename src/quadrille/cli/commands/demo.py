@@ -27,6 +27,7 @@ INFERRED = "attributed_unique"
 MOST_EXPOSED = 0.001
 PAIRS = (244, 488, 2442)
 SEEDS = 5
+EFFORT = 0.3
 
 
 def demo(
@@ -101,7 +102,7 @@ def _search(data: Data, out: Path, seed: int | None) -> Study:
     import quadrille as qd
 
     path = out / _study_name(seed)
-    return qd.search(data, [_grid(data, seed), qd.DesignedSwap.curve(seed=seed)], MEASURES, out=path)
+    return qd.search(data, [_grid(data, seed), qd.DesignedSwap.curve(effort=EFFORT, seed=seed)], MEASURES, out=path)
 
 
 def _study_name(seed: int | None) -> str:
