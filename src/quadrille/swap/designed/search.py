@@ -71,7 +71,7 @@ class CubeDraw:
         """Return the cells for another draw; what a draw cannot change is shared."""
         cubes = self._problem.cubes
         cubes = cubes._replace(cells=cubes.cells.copy(), progress=cubes.progress.copy())
-        if self._recipe.makes_cells:
+        if len(cubes.cells) > self._problem.first[-1]:  # there is room for new cells
             cubes = cubes._replace(cell_at=cubes.cell_at.copy(), keys=cubes.keys.copy())
         return cubes
 
