@@ -146,6 +146,20 @@ def test_more_cells_than_an_index_can_list_are_hashed() -> None:
     assert set(plan.columns) <= set("ABCD") and same_table(data, plan.apply(data), ["A", "v0"])
 
 
+def test_few_small_cells_move_few_records() -> None:
+    plan = qd.DesignedSwap(tables=["Age*Edu*Race*MS"], n=5, seed=1).plan(qd.datasets.cps8d())
+    assert facts_of(plan)["small_cells"] == 2 and facts_of(plan)["exposed_after"] == 0
+    assert len(plan.rows) <= 60
+
+
+def test_records_may_come_to_combinations_that_no_protected_table_knows() -> None:
+    data = qd.datasets.state(records=3_200)  # nearly every record stands alone in the table of all variables
+    plan = qd.DesignedSwap(tables=["county*race*tenure"], n=40, keep="1-way", **QUICK).plan(data)
+    f, g = both(data, plan.apply(data), ["county", "race", "tenure"])
+    assert len(plan.rows) > 100 and not g[f == 0].any()
+    assert facts_of(plan)["exposed_after"] < 0.8 * facts_of(plan)["exposed_before"]
+
+
 def wide(variables: int, categories: int = 2, n: int = 40) -> Data:
     random = np.random.default_rng(1)
     return file_of(
