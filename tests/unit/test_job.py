@@ -191,7 +191,8 @@ FAULTS: dict[str, tuple[str, str]] = {
     ),
     "curve of several n": (
         HEAD + '[[grid]]\nmethod = "DesignedSwap"\ncurve = true\nn = [3, 4]',
-        "job.toml, [grid] n: must be one value, as a curve sweeps 'price', 'inference', 'coin', 'share', 'keep', 'choose' only. Got [3, 4].",
+        "job.toml, [grid] n: must be one value, as a curve sweeps 'price', 'inference', 'coin', 'share', 'keep', "
+        "'choose' only. Got [3, 4].",
     ),
     "curve without anything to sweep": (
         HEAD + '[[grid]]\nmethod = "DesignedSwap"\ncurve = true\nshare = []\nprice = []\ncoin = []\ninference = []',

@@ -61,7 +61,7 @@ class Cubes(NamedTuple):
 
     n: int
     new_cells: bool
-    """Whether a cell that held nobody may get records."""
+    """Whether a cell of a protected table that held nobody may get records."""
     inference: float
     """Price of a value that can be inferred."""
     tables: Rows
@@ -222,7 +222,9 @@ def _corners_fit(t: Whole, c: Whole, m: Whole, s: Whole, cube: Cube, cubes: Cube
             cube.corners[t, corner] = cell
             gain = _sign(corner, s)
             if cell < 0:
-                if gain < 0 or not cubes.new_cells or (t == 0 and _against_rules(cube.keys[t, corner], cubes)):
+                if gain < 0 or (cubes.tables[t].protected and not cubes.new_cells):
+                    return False
+                if t == 0 and len(cubes.rules) and _against_rules(cube.keys[t, corner], cubes):
                     return False
             elif not cubes.cells[cell].least <= cubes.cells[cell].count + gain <= cubes.cells[cell].most:
                 return False
@@ -467,13 +469,11 @@ def anneal(
     search: Search,
 ) -> int:
     """Take as many steps as there are words for; return how many moves were made."""
-    made = 0
+    made, occupied = 0, len(cubes.levels)
     for at in range(0, len(words) - words_per_step + 1, words_per_step):
         word = words[at]
-        if word & 7 < 6:
-            c = np.int64(targets[_below(words[at + 1], len(targets))])
-        else:
-            c = _below(words[at + 1], len(cubes.levels))
+        targeted = word & 7 < 6
+        c = np.int64(targets[_below(words[at + 1], len(targets))]) if targeted else _below(words[at + 1], occupied)
         s = np.int64(1) if word & 8 else np.int64(-1)
         small = np.int64(search.small_no[c])
         recalled = small >= 0 and search.found[small] > 0 and (word >> 4) & 15 < 10
@@ -486,7 +486,8 @@ def anneal(
         if small >= 0 and not recalled:
             _remember(small, m, words[at + 2], cube, search)
         cost = _cost(m, s, price, cube, cubes)
-        if not cost <= temperature * exponential[(word >> 16) & 4095]:
+        # A move that starts elsewhere may only mend, or else large cells would wander off where small ones are few.
+        if not cost <= (temperature * exponential[(word >> 16) & 4095] if targeted else 0.0):
             continue
         if cubes.progress[1] + _moved_more(m, s, cube, cubes) > most_moved:
             continue

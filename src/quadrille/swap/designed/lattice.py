@@ -227,7 +227,8 @@ class _Tabulation:
     def _cells(self, keys: Ints, before: Ints, levels: NDArray[np.int32], base: Ints, first: list[int]) -> Rows:
         """Return the cells of all tables, with how few and how many records they may hold, and room for new ones."""
         recipe, used = self._recipe, len(keys)
-        cells = rows(CubeCell, used + (NEW_CELLS * used + MORE_NEW_CELLS if recipe.makes_cells else 0))
+        makes_cells = recipe.makes_cells or not all(view.protected for view in self._views)
+        cells = rows(CubeCell, used + (NEW_CELLS * used + MORE_NEW_CELLS if makes_cells else 0))
         cells["key"][:used], cells["before"][:used], cells["count"][:used] = keys, before, before
         cells["most"][:used] = UNLIMITED
         whole = cells[: first[1]]

@@ -43,6 +43,8 @@ _TRIES = 48
 """Ways that are compared to displace a record to a given cell."""
 _NEAR_LARGEST = 1_000
 _HELLINGER_PRICE = 0.45
+_HOTTEST, _CROWDED = 0.2, 4.0
+"""The temperature at the start, and at which multiple of their share of all cells small cells are crowded."""
 _DEAREST = 11.0
 """Without a price an exposed record costs so many times what protecting one costs."""
 _EXPONENTIAL: Floats = np.array([round(-log((side + 0.5) / 4096), 9) for side in range(4096)])
@@ -56,6 +58,8 @@ class CubeDraw:
         self._recipe, self._data, self._problem = recipe, data, problem
         self._natural = natural_price(problem, recipe.n)
         self._records = Realisation(recipe, data, problem)
+        # Where small cells are few they do not get in each other's way, and heat would only move large cells about.
+        self._hottest = max(_HOTTEST * min(_CROWDED * len(problem.starts) / problem.first[1], 1.0), 1e-4)
         self._most_moved = 2 * (data.n if recipe.max_pairs is None else recipe.max_pairs)
 
     def draw(self, stream: Stream) -> Plan:
@@ -71,7 +75,7 @@ class CubeDraw:
         """Return the cells for another draw; what a draw cannot change is shared."""
         cubes = self._problem.cubes
         cubes = cubes._replace(cells=cubes.cells.copy(), progress=cubes.progress.copy())
-        if self._recipe.makes_cells:
+        if len(cubes.cells) > self._problem.first[-1]:  # there is room for new cells
             cubes = cubes._replace(cell_at=cubes.cell_at.copy(), keys=cubes.keys.copy())
         return cubes
 
@@ -169,12 +173,12 @@ class CubeDraw:
         low, high = min(natural, asked), min(2.7 * natural, asked)
         part = stage / _STAGES
         if part < 0.6:
-            price, heat = low, _between(0.2, 0.03, part / 0.6)
+            price, heat = low, _between(_HOTTEST, 0.03, part / 0.6)
         elif part < 0.9:
             price, heat = _between(low, high, (part - 0.6) / 0.3), _between(0.03, 0.01, (part - 0.6) / 0.3)
         else:
             price, heat = asked, _between(0.01, max(0.01 * self._recipe.spread, 1e-5), (part - 0.9) / 0.1)
-        return price, _rounded(heat * natural / _HELLINGER_PRICE)
+        return price, _rounded(min(heat, self._hottest) * natural / _HELLINGER_PRICE)
 
 
 def _freeze(cubes: Cubes, cells: Ints) -> None:
