@@ -61,7 +61,7 @@ class Exact:
         found = {name for table in self.protected for name in table} | named(self.recipe.keep) | set(self.recipe.same)
         for loss in losses:
             margin = loss.partition("(")[2].rstrip(")")
-            found |= set(margin.split("*") if margin else self.data.keys) - {self.recipe.never, *self.recipe.sensitive}
+            found |= set(margin.split("*") if margin else ()) - {self.recipe.never, *self.recipe.sensitive}
         return sorted(found)
 
     def kept(self) -> list[tuple[str, ...]]:

@@ -108,12 +108,12 @@ def test_the_fewest_records_move_that_can_make_the_new_table(case: Exact) -> Non
 @SOME
 @given(exact(fixed={"loss": "total_variation", "price": None}))
 def test_its_loss_is_the_measure(case: Exact) -> None:
-    names = [name for name in case.data.keys if name != case.recipe.never]
-    scored = qd.score(case.data, case.plan, [f"total_variation({'*'.join(names)})"])
-    f, g = both(case.data, case.after, names)
-    assert case.facts["design_loss"] == pytest.approx(np.abs(g - f).sum() / 2 / case.data.n)
+    tables = [both(case.data, case.after, list(table)) for table in case.protected]
+    counted = np.mean([np.abs(g - f).sum() / 2 / case.data.n for f, g in tables])
+    assert case.facts["design_loss"] == pytest.approx(counted), "the mean over the protected tables"
     if case.data.weight is None:
-        assert case.facts["design_loss"] == pytest.approx(next(iter(scored.values())))
+        scored = qd.score(case.data, case.plan, [f"total_variation({'*'.join(table)})" for table in case.protected])
+        assert case.facts["design_loss"] == pytest.approx(np.mean(list(scored.values())))
 
 
 @SOME
