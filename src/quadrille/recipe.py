@@ -187,8 +187,9 @@ class Recipe(ABC):
         if not isinstance(prepared, Prepared):
             self.check_columns(data)
             prepared = self.prepare(data)
-            while len(kept) >= _KEPT:
-                kept.pop(next(iter(kept)), None)
+            designs = [known for known, value in kept.items() if isinstance(value, Prepared)]
+            for known in designs[: len(designs) - _KEPT + 1]:
+                kept.pop(known, None)
             kept[design] = prepared
         return prepared
 
