@@ -9,8 +9,8 @@ from typing import Annotated, Any, ClassVar, Literal
 from quadrille.data import Data
 from quadrille.errors import ParameterError, bad_parameter
 from quadrille.params import Columns, Flag, Number, Share, Word
-from quadrille.recipe import Prepared
-from quadrille.swap.designed.lattice import cube_problem
+from quadrille.recipe import Movement, Prepared
+from quadrille.swap.designed.lattice import axes_of, cube_problem
 from quadrille.swap.designed.pairs import DesignedPairs
 from quadrille.swap.designed.search import CubeDraw
 from quadrille.swap.kept import Keep, Kept
@@ -167,6 +167,15 @@ class DesignedSwap(DesignedPairs):
             seed,
             {name: known[name] for name in common},
         )
+
+    def movement(self, data: Data) -> Movement:
+        """Return the movers; unless new cells may arise, a record comes to a combination of all axes that somebody had."""
+        if self.different:
+            return super().movement(data)
+        axes, kept, _ = axes_of(self, data)
+        together = tuple(axis.columns for axis in axes if axis.moves)
+        occupied = tuple(name for axis in axes for name in axis.seen)
+        return Movement(together, (), kept if self.makes_cells else (occupied,))
 
     def prepare(self, data: Data) -> Prepared:
         """Tabulate the file."""

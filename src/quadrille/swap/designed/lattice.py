@@ -66,6 +66,14 @@ class CubeProblem:
 def cube_problem(recipe: DesignedSwap, data: Data) -> CubeProblem:
     """Tabulate a file for a recipe."""
     recipe.check_columns(data)
+    axes, kept, variables = axes_of(recipe, data)
+    views = views_of(recipe, data, protected_tables(recipe, data))
+    rules = Rules.of(data, recipe.rules, recipe.method_name)
+    return _Builder(recipe, data, axes, views, rules).built(kept, variables)
+
+
+def axes_of(recipe: DesignedSwap, data: Data) -> tuple[tuple[Axis, ...], tuple[tuple[str, ...], ...], tuple[str, ...]]:
+    """Return the axes, the tables that are kept, and the variables of the protected and of the kept tables."""
     protected = protected_tables(recipe, data)
     seen, whole = movers_of(recipe, data, protected)
     views = views_of(recipe, data, protected)
@@ -76,9 +84,7 @@ def cube_problem(recipe: DesignedSwap, data: Data) -> CubeProblem:
     staying = tuple(dict.fromkeys(name for name in named if name not in moving))
     axes = [Axis(each, all_of_it, moves=True) for each, all_of_it in zip(seen, whole, strict=True)]
     axes += [Axis((name,), (name,), moves=False) for name in staying]
-    kept = kept_tables(recipe.keep, variables, fixed=staying)
-    rules = Rules.of(data, recipe.rules, recipe.method_name)
-    return _Builder(recipe, data, tuple(axes), views, rules).built(kept, variables)
+    return tuple(axes), kept_tables(recipe.keep, variables, fixed=staying), variables
 
 
 class _Builder:
