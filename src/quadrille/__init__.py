@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from quadrille.recipe import Recipe
     from quadrille.release.policy import Policy
     from quadrille.release.release import check_policy, release
+    from quadrille.score.contradictions import contradictions
+    from quadrille.score.dependencies import dependencies
     from quadrille.score.estimates import before_after
     from quadrille.score.evaluator import Scores, measures, score
     from quadrille.score.flows import area_flows
@@ -57,6 +59,8 @@ _HOME = {
     "area_flows": "score.flows",
     "before_after": "score.estimates",
     "check_policy": "release.release",
+    "contradictions": "score.contradictions",
+    "dependencies": "score.dependencies",
     "forecast": "study.forecast",
     "from_frame": "io.frames",
     "grid": "study.grid",
@@ -107,7 +111,9 @@ __all__ = [  # sorted as in _HOME; a test keeps the two lists equal
     "before_after",
     "chart",
     "check_policy",
+    "contradictions",
     "datasets",
+    "dependencies",
     "forecast",
     "from_frame",
     "grid",

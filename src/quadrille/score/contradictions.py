@@ -152,7 +152,7 @@ class _Trial:
 
     def share(self, dependency: Dependency, group: tuple[str, ...]) -> float:
         """Return the share of the records that change and break a dependency which they kept before."""
-        stay = {name: self._rows for name in dependency.columns}
+        stay = dict.fromkeys(dependency.columns, self._rows)
         moved = stay | {name: self._donors for name in dependency.columns if name in group}
         changed = np.zeros(len(self._rows), dtype=np.bool_)
         for name in group:
@@ -180,7 +180,7 @@ class _Trial:
         """Return the share of the records that look like a contradiction in the original."""
         if dependency.kind == "never together":
             return scarce_share(self._coded, dependency.given[0], dependency.column, USUAL_RATE)
-        return float(broken(self._coded, dependency, {name: self._rows for name in dependency.columns}).mean())
+        return float(broken(self._coded, dependency, dict.fromkeys(dependency.columns, self._rows)).mean())
 
 
 def refuse_contradictions(data: Data, recipe: Recipe) -> None:
@@ -204,7 +204,7 @@ class Contradicted:
 
     def as_dict(self) -> dict[str, object]:
         """Return plain values, for JSON."""
-        listed = [{**each.as_dict(), "text": str(each), "records": count} for each, count in self.by_dependency]
+        listed = [{**each.as_dict(), "records": count} for each, count in self.by_dependency]
         return {"records": self.records, "by_dependency": listed, "filled": [each.as_dict() for each in self.filled]}
 
 
@@ -248,7 +248,7 @@ def contradicted(data: Data, plan: Plan) -> Contradicted:
     any_of_them = np.zeros(len(rows), dtype=np.bool_)
     for each in crossed:
         at = {name: source.get(name, rows) for name in each.columns}
-        new = broken(coded, each, at) & ~broken(coded, each, {name: rows for name in each.columns})
+        new = broken(coded, each, at) & ~broken(coded, each, dict.fromkeys(each.columns, rows))
         if each.kind == "never together":
             filled += _filled(coded, each.given[0], each.column, at, rows)
         elif new.any():
@@ -283,4 +283,4 @@ def _label(coded: Coded, name: str, code: int) -> str:
     """Return the label of a code, or the number."""
     column = coded.data[name]
     value = column.values[int(np.argmax(coded.codes[name] == code))]
-    return column.labels[value] if column.variable.coded else f"{value:g}"
+    return column.labels[int(value)] if column.variable.coded else f"{float(value):g}"

@@ -15,6 +15,8 @@ from quadrille.score.dependencies.never import breaks_never, never_together
 from quadrille.score.dependencies.sums import breaks_product, breaks_sum, products, sums
 
 _KEPT = "dependencies"
+_MOST_COLUMNS = 300
+"""In wider files, the columns with the fewest values are looked at."""
 
 DependencyKind = Literal["determines", "constant within", "follows", "sum", "product", "never together"]
 
@@ -48,8 +50,8 @@ class Dependency:
         return self.share == 1
 
     def as_dict(self) -> dict[str, Any]:
-        """Return plain values, for JSON."""
-        return asdict(self)
+        """Return plain values, for JSON, and the words."""
+        return {**asdict(self), "text": str(self)}
 
     def __str__(self) -> str:
         given, column = " and ".join(self.given), self.column
@@ -66,7 +68,7 @@ class Dependency:
             parts = (first, second) if self.terms[0] > 0 else (second, first)
             return f"{column} is a multiple of {parts[0]} {'*' if sum(self.terms) > 0 else '/'} {parts[1]}"
         many = "a combination" if self.combinations == 1 else f"{self.combinations:,} combinations"
-        return f"{many} of {given} and {column} {'occurs' if self.combinations == 1 else 'occur'} never or almost never"
+        return f"{many} of {given} and {column} never {'occurs' if self.combinations == 1 else 'occur'}, or hardly"
 
 
 def _sum_in_words(found: Dependency) -> str:
@@ -107,7 +109,9 @@ def dependencies(data: Data, columns: Iterable[str] | None = None) -> tuple[Depe
     """
     require_data(data, "dependencies")
     if _KEPT not in data.prepared:
-        data.prepared[_KEPT] = _search(Coded(data, released_columns(data)))
+        names = released_columns(data)
+        few = sorted(names, key=lambda name: data[name].size if data.codebook[name].coded else data.n)[:_MOST_COLUMNS]
+        data.prepared[_KEPT] = _search(Coded(data, [name for name in names if name in few]))
     found = cast("tuple[Dependency, ...]", data.prepared[_KEPT])
     if columns is None:
         return found

@@ -15,7 +15,17 @@ import numpy as np
 
 from quadrille import kernels
 from quadrille.data import Rows
-from quadrille.score.dependencies.coded import ENOUGH, NEARLY, PROBE, Codes32, Coded, Flags, Ints, beyond_chance, grouped
+from quadrille.score.dependencies.coded import (
+    ENOUGH,
+    NEARLY,
+    PROBE,
+    Coded,
+    Codes32,
+    Flags,
+    Ints,
+    beyond_chance,
+    grouped,
+)
 
 Found = tuple[tuple[str, ...], str, float]
 """Columns that determine, the column determined, and the share of the records in which it is so."""
@@ -55,7 +65,11 @@ class Groups:
         if failures >= self.enough:
             return None
         needed = beyond_chance(failures)
-        return 1 - failures / len(self.rows) if self.lacking(self._coded.shuffled(column), size, needed) >= needed else None
+        return (
+            1 - failures / len(self.rows)
+            if self.lacking(self._coded.shuffled(column), size, needed) >= needed
+            else None
+        )
 
 
 def single(coded: Coded) -> tuple[list[Found], list[str]]:

@@ -13,7 +13,7 @@ from quadrille.data import Rows
 from quadrille.score.dependencies.coded import NEARLY, Coded, Flags, Floats, Ints
 
 EXPECTED = 10
-"""A combination can be missed where so many records are expected if the two columns had nothing to do with each other."""
+"""A combination is missed where so many records are expected of columns that have nothing to do with each other."""
 _MOST_CELLS = 1 << 16
 
 

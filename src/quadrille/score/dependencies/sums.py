@@ -109,7 +109,7 @@ def _samples(rows: Rows, columns: int) -> list[Rows]:
 
 
 def _relations(values: Ints, scale: float) -> Iterator[tuple[int, ...]]:
-    """Yield, for every column that the columns before it and a constant give, the whole terms of a sum that is constant."""
+    """Yield, for every column that those before it and a constant give, the terms of a sum that is constant."""
     one = np.full((len(values), 1), int(scale), dtype=np.int64)
     matrix = np.concatenate((one, values), axis=1) % _PRIME
     pivots: list[int] = []

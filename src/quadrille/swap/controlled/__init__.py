@@ -137,9 +137,7 @@ class ControlledSwap(Recipe):
     def movement(self, data: Data) -> Movement:
         """Return the swap variables, and what is linked, which stays in line with its variable."""
         same = tuple(self.boundary)
-        linked = {
-            parent: (*names, *carried(data, names, same)) for parent, names in self.followers.items()
-        }
+        linked = {parent: (*names, *carried(data, names, same)) for parent, names in self.followers.items()}
         swapped = (*self.swap, *carried(data, self.swap, same))
         closed = tuple((parent, *names, *same) for parent, names in linked.items())
         return Movement((swapped, *linked.values()), same, closed)

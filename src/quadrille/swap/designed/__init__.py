@@ -169,7 +169,7 @@ class DesignedSwap(DesignedPairs):
         )
 
     def movement(self, data: Data) -> Movement:
-        """Return the movers; unless new cells may arise, a record comes to a combination of all axes that somebody had."""
+        """Return the movers; unless new cells may arise, records come to combinations that somebody had."""
         if self.different:
             return super().movement(data)
         axes, kept, _ = axes_of(self, data)
