@@ -8,6 +8,7 @@ from quadrille.present.blocks import Alert, Block, Table, Text, Title, table
 from quadrille.present.numbers import count, counted, share
 from quadrille.score.contradictions import Contradicted
 from quadrille.score.dependencies import Dependency
+from quadrille.score.dependencies.coded import NEARLY
 
 MOST_SHOWN = 25
 _WHAT_TO_DO = (
@@ -20,9 +21,8 @@ def dependency_blocks(found: Sequence[Dependency]) -> list[Block]:
     """Return what the columns say about one another, the most telling first; nothing where they say nothing."""
     if not found:
         return []
-    listed = sorted(
-        found, key=lambda each: (each.kind == "never together", each.share * (each.kind == "never together"))
-    )
+    never = sorted((each for each in found if each.kind == "never together"), key=lambda each: each.share)
+    listed = [*(each for each in found if each not in never), *(each for each in never if each.share <= 1 - NEARLY)]
     rows = [(str(each), _holds(each)) for each in listed[:MOST_SHOWN]]
     more = len(found) - len(rows)
     caption = "What the columns say about one another"
@@ -36,7 +36,7 @@ def dependency_blocks(found: Sequence[Dependency]) -> list[Block]:
 
 def _holds(found: Dependency) -> str:
     if found.kind == "never together":
-        return f"{share(1 - found.share)} of the records expected there"
+        return f"never, with {share(1 - found.share)} of all records expected"
     return "all records" if found.exact else share(found.share)
 
 

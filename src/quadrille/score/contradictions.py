@@ -250,7 +250,7 @@ def contradicted(data: Data, plan: Plan) -> Contradicted:
         at = {name: source.get(name, rows) for name in each.columns}
         new = broken(coded, each, at) & ~broken(coded, each, dict.fromkeys(each.columns, rows))
         if each.kind == "never together":
-            filled += _filled(coded, each.given[0], each.column, at, rows)
+            filled += _filled(coded, each.given[0], each.column, at)
         elif new.any():
             found.append((each, int(new.sum())))
             any_of_them |= new
@@ -267,12 +267,13 @@ def _sources(plan: Plan, rows: Rows) -> dict[str, Rows]:
     return made
 
 
-def _filled(coded: Coded, a: str, b: str, source: Mapping[str, Rows], rows: Rows) -> list[Filled]:
+def _filled(coded: Coded, a: str, b: str, source: Mapping[str, Rows]) -> list[Filled]:
     """Return the combinations of two columns that never occurred and do now."""
     held, expected = table_of(coded, a, b)
     never = absent_cells(held, expected) & (held == 0)
     now = np.zeros_like(held)
-    np.add.at(now, (coded.codes[a][source[a]], coded.codes[b][source[b]]), 1)
+    first, second = (coded.classes(name)[0] for name in (a, b))
+    np.add.at(now, (first[source[a]], second[source[b]]), 1)
     return [
         Filled((a, b), (_label(coded, a, i), _label(coded, b, j)), float(expected[i, j]), int(now[i, j]))
         for i, j in np.argwhere(never & (now > 0)).tolist()
@@ -280,7 +281,8 @@ def _filled(coded: Coded, a: str, b: str, source: Mapping[str, Rows], rows: Rows
 
 
 def _label(coded: Coded, name: str, code: int) -> str:
-    """Return the label of a code, or the number."""
+    """Return the label of a class: of one value, or of the lowest and the highest."""
     column = coded.data[name]
-    value = column.values[int(np.argmax(coded.codes[name] == code))]
-    return column.labels[int(value)] if column.variable.coded else f"{float(value):g}"
+    held = column.values[coded.classes(name)[0] == code]
+    ends = dict.fromkeys((held.min(), held.max()))
+    return " to ".join(column.labels[int(v)] if column.variable.coded else f"{float(v):g}" for v in ends)

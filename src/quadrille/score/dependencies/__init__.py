@@ -127,8 +127,8 @@ def released_columns(data: Data, steering: Iterable[str] = ()) -> list[str]:
 
 def _search(coded: Coded) -> tuple[Dependency, ...]:
     alone, repeating = single(coded)
-    found = [_function(coded.data, *each) for each in alone]
-    found += [Dependency("follows", given, column, share) for given, column, share in ranges(coded, alone)]
+    found = [Dependency("follows", given, column, share) for given, column, share in ranges(coded, alone, repeating)]
+    found += [_function(coded.data, *each) for each in alone]
     linked = {frozenset(each.columns) for each in found}
     found += [
         Dependency("sum", columns[:-1], columns[-1], share, terms, constant)
@@ -139,7 +139,7 @@ def _search(coded: Coded) -> tuple[Dependency, ...]:
         for given, column, powers, share in products(coded)
         if not any(pair <= {*given, column} for pair in linked)
     ]
-    found += [_function(coded.data, *each) for each in paired(coded, alone, repeating)]
+    found += [_function(coded.data, *each) for each in paired(coded, alone, list(repeating))]
     found += [
         Dependency("never together", (a,), b, 1 - expected, combinations=count)
         for (a, b), count, expected in never_together(coded)

@@ -24,6 +24,8 @@ ENOUGH = 0.02
 """So many of all records must share their group with another one, or a column tells records apart and nothing else."""
 CLEARLY = 20
 """Values put into random order must fail at least so often, and ten times as often as the values as they are."""
+_RECORDS_A_CLASS = 200
+_FEWEST_CLASSES, _MOST_CLASSES = 10, 200
 PROBE = 1 << 15
 """Rows that are looked at first; a dependency that fails among them needs no look at the others."""
 
@@ -56,6 +58,28 @@ class Coded:
     def shuffled(self, name: str) -> Codes32:
         """Return the codes of a column in random order: what chance gives."""
         return self.codes[name][self.order]
+
+    def shuffled_within(self, name: str, given: str) -> Codes32:
+        """Return the codes of a column in random order among the records that agree on another one."""
+        mixed = self.order[np.argsort(self.codes[given][self.order], kind="stable")]
+        made = np.empty_like(self.codes[name])
+        made[np.argsort(self.codes[given], kind="stable")] = self.codes[name][mixed]
+        return made
+
+    def classes(self, name: str) -> tuple[Codes32, int]:
+        """Return the codes of a column, or classes of similar size where numbers are many; frequent values stay."""
+        codes, size = self.codes[name], self.sizes[name]
+        most = min(max(self.n // _RECORDS_A_CLASS, _FEWEST_CLASSES), _MOST_CLASSES)
+        variable = self.data[name].variable
+        if size <= most or (variable.coded and self.numbers(name) is None):
+            return codes, size
+        held = np.bincount(codes, minlength=size)
+        own = held > self.n // _FEWEST_CLASSES // 2
+        others = np.where(own, 0, held)
+        class_ = np.cumsum(others) * _FEWEST_CLASSES // max(int(others.sum()) + 1, 1)
+        class_[own] = _FEWEST_CLASSES + np.arange(int(own.sum()))
+        _, class_ = np.unique(class_, return_inverse=True)
+        return class_[codes].astype(np.int32), int(class_.max()) + 1
 
     def key(self, names: tuple[str, ...], rows: Rows | None = None) -> Ints:
         """Return one number for the values of one or two columns."""

@@ -7,7 +7,7 @@ only rises, or only falls.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from math import ceil, log2
 
@@ -16,6 +16,7 @@ import numpy as np
 from quadrille import kernels
 from quadrille.data import Rows
 from quadrille.score.dependencies.coded import (
+    CLEARLY,
     ENOUGH,
     NEARLY,
     PROBE,
@@ -35,6 +36,10 @@ _MOST_COLUMNS = 64
 """In wider files, pairs are made of the columns with the fewest values."""
 _MANY_VALUES = 50
 """A column of fewer values has no ranges: its values repeat."""
+_MOSTLY = 0.9
+"""A column that repeats the values of so many records says by its values what it determines, and needs no ranges."""
+_FEW_VALUES = 1 / 20
+"""A column changes rarely when it has fewer values than this share of the records."""
 
 
 class Groups:
@@ -58,36 +63,39 @@ class Groups:
         """Count the records that lack the commonest value of their group, up to just above the limit."""
         return int(kernels.lacking_majority(self.rows, self._start, values, np.zeros(size, dtype=np.int64), limit))
 
-    def share(self, column: str) -> float | None:
-        """Return the share of the records that have the commonest value of their group; None if that is nothing."""
+    def share(self, column: str, than: Sequence[str] = ()) -> float | None:
+        """Return the share of the records that have the commonest value of their group; None if that is nothing.
+
+        It is nothing where chance gives the same: values in random order, and in random order within each column of
+        `than`, which alone would say as much.
+        """
         values, size = self._coded.codes[column], self._coded.sizes[column]
         failures = self.lacking(values, size, self.enough)
         if failures >= self.enough:
             return None
-        needed = beyond_chance(failures)
-        return (
-            1 - failures / len(self.rows)
-            if self.lacking(self._coded.shuffled(column), size, needed) >= needed
-            else None
-        )
+        by_chance = [(self._coded.shuffled(column), beyond_chance(failures))]
+        by_chance += [(self._coded.shuffled_within(column, each), max(CLEARLY, 2 * failures)) for each in than]
+        if any(self.lacking(mixed, size, needed) < needed for mixed, needed in by_chance):
+            return None
+        return 1 - failures / len(self.rows)
 
 
-def single(coded: Coded) -> tuple[list[Found], list[str]]:
-    """Return which columns determine which others, and the columns whose values repeat often enough to tell."""
+def single(coded: Coded) -> tuple[list[Found], dict[str, float]]:
+    """Return which columns determine which others, and the columns that can tell, with the share of repeated values."""
     found: list[Found] = []
-    repeating: list[str] = []
+    repeating: dict[str, float] = {}
     for x in coded.names:
         groups = Groups.of(coded, (x,))
         if len(groups.rows) < ENOUGH * coded.n:
             continue
-        repeating.append(x)
+        repeating[x] = len(groups.rows) / coded.n
         for y in coded.names:
             if y != x and (share := groups.share(y)) is not None:
                 found.append(((x,), y, share))
     return found, repeating
 
 
-def paired(coded: Coded, known: list[Found], repeating: list[str]) -> Iterator[Found]:
+def paired(coded: Coded, known: list[Found], repeating: Sequence[str]) -> Iterator[Found]:
     """Yield what two columns determine together and neither does alone.
 
     A column that says the same as an earlier one is left out: what it determines, the earlier one does.
@@ -103,7 +111,7 @@ def paired(coded: Coded, known: list[Found], repeating: list[str]) -> Iterator[F
         others = _surviving(coded, (a, b), others)
         if others:
             groups = Groups.of(coded, (a, b))
-            shares = [(y, groups.share(y)) for y in others] if len(groups.rows) >= ENOUGH * coded.n else []
+            shares = [(y, groups.share(y, than=(a, b))) for y in others] if len(groups.rows) >= ENOUGH * coded.n else []
             yield from (((a, b), y, share) for y, share in shares if share is not None)
 
 
@@ -124,9 +132,9 @@ def _surviving(coded: Coded, given: tuple[str, str], others: list[str]) -> list[
     return [y for y in others if groups.lacking(coded.codes[y], coded.sizes[y], limit) <= limit]
 
 
-def ranges(coded: Coded, known: list[Found]) -> Iterator[Found]:
+def ranges(coded: Coded, known: list[Found], repeating: Mapping[str, float]) -> Iterator[Found]:
     """Yield columns that follow the order of another one whose values hardly repeat; of two, once."""
-    alone = {(given[0], y) for given, y, _ in known if len(given) == 1}
+    alone = {(given[0], y) for given, y, _ in known if repeating[given[0]] > _MOSTLY}
     told: set[frozenset[str]] = set()
     for x in coded.names:
         if coded.sizes[x] <= _MANY_VALUES:
@@ -164,7 +172,8 @@ def _follows(coded: Coded, rows: Rows, y: str) -> float | None:
 def _out_of_line(values: Codes32, size: int, rows: Rows, limit: int) -> int:
     """Count the records that make a column change more often than it has values, or fall, or rise."""
     changes, falls, rises = kernels.changes_in_order(rows, values, limit)
-    return min(falls, rises, max(0, (changes - size + 2) // 2))
+    runs = max(0, (changes - size + 2) // 2) if size <= _FEW_VALUES * len(rows) else len(rows)
+    return min(falls, rises, runs)
 
 
 def breaks_function(coded: Coded, given: tuple[str, ...], column: str, source: Mapping[str, Rows]) -> Flags:

@@ -10,7 +10,7 @@ import numpy as np
 
 from quadrille import kernels
 from quadrille.data import Rows
-from quadrille.score.dependencies.coded import NEARLY, Coded, Flags, Floats, Ints
+from quadrille.score.dependencies.coded import NEARLY, Coded, Codes32, Flags, Floats, Ints
 
 EXPECTED = 10
 """A combination is missed where so many records are expected of columns that have nothing to do with each other."""
@@ -27,9 +27,10 @@ class Never(NamedTuple):
 
 def never_together(coded: Coded) -> Iterator[Never]:
     """Yield the pairs of columns with combinations that never occur, or almost never."""
+    classes = {name: coded.classes(name) for name in coded.names}
     for a, b in combinations(coded.names, 2):
-        if coded.sizes[a] * coded.sizes[b] <= min(_MOST_CELLS, coded.n):
-            held, expected = table_of(coded, a, b)
+        if classes[a][1] * classes[b][1] <= min(_MOST_CELLS, coded.n):
+            held, expected = _tabulated(classes[a], classes[b])
             absent = absent_cells(held, expected)
             if absent.any():
                 yield Never((a, b), int(absent.sum()), float(expected[absent].sum()) / coded.n)
@@ -37,11 +38,14 @@ def never_together(coded: Coded) -> Iterator[Never]:
 
 def table_of(coded: Coded, a: str, b: str) -> tuple[Ints, Floats]:
     """Return the records of every combination, and those expected without any association."""
-    shape = coded.sizes[a], coded.sizes[b]
-    held = np.zeros(shape[0] * shape[1], dtype=np.int64)
-    kernels.count_pairs_of_codes(coded.codes[a], coded.codes[b], shape[1], held)
-    held = held.reshape(shape)
-    return held, np.outer(held.sum(axis=1), held.sum(axis=0)) / coded.n
+    return _tabulated(coded.classes(a), coded.classes(b))
+
+
+def _tabulated(a: tuple[Codes32, int], b: tuple[Codes32, int]) -> tuple[Ints, Floats]:
+    held = np.zeros(a[1] * b[1], dtype=np.int64)
+    kernels.count_pairs_of_codes(a[0], b[0], b[1], held)
+    held = held.reshape(a[1], b[1])
+    return held, np.outer(held.sum(axis=1), held.sum(axis=0)) / len(a[0])
 
 
 def absent_cells(held: Ints, expected: Floats) -> Flags:
@@ -57,4 +61,5 @@ def scarce_share(coded: Coded, a: str, b: str, rate: float) -> float:
 
 def breaks_never(coded: Coded, a: str, b: str, source: Mapping[str, Rows]) -> Flags:
     """Tell which records have a combination that never occurred in the original, or almost never."""
-    return absent_cells(*table_of(coded, a, b))[coded.codes[a][source[a]], coded.codes[b][source[b]]]
+    first, second = coded.classes(a), coded.classes(b)
+    return absent_cells(*_tabulated(first, second))[first[0][source[a]], second[0][source[b]]]

@@ -203,8 +203,14 @@ def _misses(
 ) -> int:
     y = numbers[column][rows]
     expected = numbers[given[0]][rows] ** powers[0] * numbers[given[1]][rows] ** powers[1]
-    factor = float(np.median(y / expected))
-    return int((np.abs(y - factor * expected) > _rounding(y)).sum())
+    return int((np.abs(y - _factor(y, expected) * expected) > _rounding(y)).sum())
+
+
+def _factor(y: Floats, expected: Floats) -> float:
+    """Return the factor that nearly all numbers allow, rounded as they are."""
+    ends = np.stack(((y - _rounding(y)) / expected, (y + _rounding(y)) / expected))
+    low, high = ends.min(axis=0), ends.max(axis=0)
+    return float(np.nanquantile(low, 1 - NEARLY) + np.nanquantile(high, NEARLY)) / 2
 
 
 def _rounding(values: Floats) -> Floats:
@@ -250,7 +256,7 @@ def breaks_product(
     first, second, y = (coded.numbers(name) for name in (*given, column))
     assert first is not None and second is not None and y is not None
     with np.errstate(all="ignore"):
-        factor = float(np.nanmedian(_finite(y / (first ** powers[0] * second ** powers[1]))))
+        factor = _factor(_finite(y), _finite(first ** powers[0] * second ** powers[1]))
         now, left, right = y[source[column]], first[source[given[0]]], second[source[given[1]]]
         expected = left ** powers[0] * right ** powers[1]
         here = np.isfinite(expected) & (expected != 0) & np.isfinite(now) & (now != 0)
@@ -258,4 +264,4 @@ def breaks_product(
 
 
 def _finite(values: Floats) -> Floats:
-    return np.where(np.isfinite(values), values, np.nan)
+    return np.where(np.isfinite(values) & (values != 0), values, np.nan)
