@@ -5,6 +5,8 @@ Each comes with recipes that somebody would try first, which contradict the file
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import polars as pl
 
@@ -87,7 +89,7 @@ def loans() -> Data:
 
 
 def earnings() -> Data:
-    """Employees with their earnings: hours times wage is pay, pay and bonus are the total, sector gives the industry."""
+    """Employees with their earnings: hours times wage is pay, pay and bonus are the total."""
     rng = np.random.default_rng(13)
     industry = rng.integers(0, 20, N)
     hours, wage = rng.integers(8, 60, N), rng.lognormal(3, 0.4, N).round(2)
@@ -145,83 +147,63 @@ def schools() -> Data:
     )
 
 
-def first_attempts() -> dict[str, tuple[Data, list[qd.Recipe]]]:
-    """Recipes that contradict their file."""
-    return {
-        "persons": (
-            persons_in_households(),
-            [
-                qd.RandomSwap(["region"], rate=0.05),
-                qd.RandomSwap(["age"], rate=0.05),
-                qd.RandomSwap(["pay"], rate=0.05),
-                qd.PermutationSwap(["tenure"], rate=0.05),
-            ],
-        ),
-        "loans": (
-            loans(),
-            [
-                qd.RandomSwap(["action"], rate=0.05),
-                qd.RandomSwap(["race"], rate=0.05),
-                qd.RandomSwap(["income"], rate=0.05),
-                qd.RandomSwap(["loan"], rate=0.05),
-                qd.RandomSwap(["state"], rate=0.05),
-            ],
-        ),
-        "earnings": (
-            earnings(),
-            [
-                qd.RandomSwap(["industry"], rate=0.05),
-                qd.RandomSwap(["hours"], rate=0.05),
-                qd.RandomSwap(["bonus"], rate=0.05),
-                qd.RandomSwap(["pay_class"], rate=0.05),
-            ],
-        ),
-        "schools": (
-            schools(),
-            [
-                qd.RandomSwap(["grade"], rate=0.05),
-                qd.RandomSwap(["school"], rate=0.05),
-                qd.RandomSwap(["age"], rate=0.05),
-            ],
-        ),
-    }
+LOOKALIKES: dict[str, Callable[[], Data]] = {
+    "persons": persons_in_households,
+    "loans": loans,
+    "earnings": earnings,
+    "schools": schools,
+}
 
+FIRST_ATTEMPTS: dict[str, list[qd.Recipe]] = {
+    "persons": [
+        qd.RandomSwap(["region"], rate=0.05),
+        qd.RandomSwap(["age"], rate=0.05),
+        qd.RandomSwap(["pay"], rate=0.05),
+        qd.PermutationSwap(["tenure"], rate=0.05),
+    ],
+    "loans": [
+        qd.RandomSwap(["action"], rate=0.05),
+        qd.RandomSwap(["race"], rate=0.05),
+        qd.RandomSwap(["income"], rate=0.05),
+        qd.RandomSwap(["loan"], rate=0.05),
+        qd.RandomSwap(["state"], rate=0.05),
+    ],
+    "earnings": [
+        qd.RandomSwap(["industry"], rate=0.05),
+        qd.RandomSwap(["hours"], rate=0.05),
+        qd.RandomSwap(["bonus"], rate=0.05),
+        qd.RandomSwap(["pay_class"], rate=0.05),
+    ],
+    "schools": [
+        qd.RandomSwap(["grade"], rate=0.05),
+        qd.RandomSwap(["school"], rate=0.05),
+        qd.RandomSwap(["age"], rate=0.05),
+    ],
+}
+"""What somebody would try first, and what contradicts the file."""
 
-def sound_recipes() -> dict[str, tuple[Data, list[qd.Recipe]]]:
-    """Recipes that move together what belongs together."""
-    return {
-        "persons": (
-            persons_in_households(),
-            [
-                qd.RandomSwap(["age", "born", "age_group", "marital", "pay", "benefits", "income"], rate=0.1, differ="any"),
-                qd.RandomSwap(["sex"], rate=0.1),
-                qd.PermutationSwap(["health"], rate=0.1, kind="cycles"),
-            ],
-        ),
-        "loans": (
-            loans(),
-            [
-                qd.RandomSwap(["action", "reject"], rate=0.1, differ="any"),
-                qd.RandomSwap(["race", "race_A", "race_B", "race_other"], rate=0.1, differ="any"),
-                qd.PermutationSwap(["loan", "value", "ratio"], rate=0.1),
-                qd.RandomSwap(["income", "income_month", "income_class"], rate=0.1, differ="any"),
-                qd.RandomSwap(["county"], rate=0.1, same=["state"]),
-            ],
-        ),
-        "earnings": (
-            earnings(),
-            [
-                qd.RandomSwap(["industry", "sector", "public"], rate=0.1, differ="any"),
-                qd.RandomSwap(["hours", "full_time", "wage", "pay", "bonus", "total", "pay_class"], rate=0.1, differ="any"),
-                qd.RandomSwap(["occupation", "education"], rate=0.1),
-            ],
-        ),
-        "schools": (
-            schools(),
-            [
-                qd.RandomSwap(["school", "kind", "urban", "grade", "age"], rate=0.1, differ="any"),
-                qd.RandomSwap(["grade", "age"], rate=0.1, same=["kind"]),
-                qd.RandomSwap(["meals"], rate=0.1),
-            ],
-        ),
-    }
+SOUND: dict[str, list[qd.Recipe]] = {
+    "persons": [
+        qd.RandomSwap(["age", "born", "age_group", "marital", "pay", "benefits", "income"], rate=0.1, differ="any"),
+        qd.RandomSwap(["sex"], rate=0.1),
+        qd.PermutationSwap(["health"], rate=0.1, kind="cycles"),
+    ],
+    "loans": [
+        qd.RandomSwap(["action", "reject"], rate=0.1, differ="any"),
+        qd.RandomSwap(["race", "race_A", "race_B", "race_other"], rate=0.1, differ="any"),
+        qd.PermutationSwap(["loan", "value", "ratio"], rate=0.1),
+        qd.RandomSwap(["income", "income_month", "income_class"], rate=0.1, differ="any"),
+        qd.RandomSwap(["county"], rate=0.1, same=["state"]),
+    ],
+    "earnings": [
+        qd.RandomSwap(["industry", "sector", "public"], rate=0.1, differ="any"),
+        qd.RandomSwap(["hours", "full_time", "wage", "pay", "bonus", "total", "pay_class"], rate=0.1, differ="any"),
+        qd.RandomSwap(["occupation", "education"], rate=0.1),
+    ],
+    "schools": [
+        qd.RandomSwap(["school", "kind", "urban", "grade", "age"], rate=0.1, differ="any"),
+        qd.RandomSwap(["grade", "age"], rate=0.1, same=["kind"]),
+        qd.RandomSwap(["meals"], rate=0.1),
+    ],
+}
+"""Recipes that move together what belongs together."""

@@ -49,7 +49,7 @@ class Contradiction:
 
     def as_dict(self) -> dict[str, object]:
         """Return plain values, for JSON."""
-        return {**asdict(self), "text": str(self)}
+        return {**asdict(self), "dependency": self.dependency.as_dict(), "text": str(self)}
 
     def __str__(self) -> str:
         moved, stays = " and ".join(self.moved), " and ".join(self.stays)

@@ -15,6 +15,8 @@ from quadrille.score.dependencies.never import breaks_never, never_together
 from quadrille.score.dependencies.sums import breaks_product, breaks_sum, products, sums
 
 _KEPT = "dependencies"
+_TOLD = (1, 100)
+"""Constants that say nothing about the data: dummies and percentages add up to them."""
 _MOST_COLUMNS = 300
 """In wider files, the columns with the fewest values are looked at."""
 
@@ -50,8 +52,10 @@ class Dependency:
         return self.share == 1
 
     def as_dict(self) -> dict[str, Any]:
-        """Return plain values, for JSON, and the words."""
-        return {**asdict(self), "text": str(self)}
+        """Return plain values, for JSON, and the words; a constant may be a value of the data, and is left out."""
+        made = {**asdict(self), "text": str(self)}
+        del made["constant"]
+        return made
 
     def __str__(self) -> str:
         given, column = " and ".join(self.given), self.column
@@ -78,7 +82,8 @@ def _sum_in_words(found: Dependency) -> str:
     constant = found.constant if own > 0 else -found.constant
     left = found.column if abs(own) == 1 else f"{abs(own)} {found.column}"
     written = [(term, name if abs(term) == 1 else f"{abs(term)} {name}") for term, name in parts]
-    written += [(1 if constant > 0 else -1, f"{abs(constant):g}")] if constant else []
+    named = f"{abs(constant):g}" if abs(constant) in _TOLD else "a constant"
+    written += [(1 if constant > 0 else -1, named)] if constant else []
     written.sort(key=lambda each: each[0] < 0)
     first, *rest = written
     right = ("-" if first[0] < 0 else "") + first[1]
