@@ -27,7 +27,7 @@ BUNDLED: dict[str, list[qd.Recipe]] = {
     "adult": [
         qd.RandomSwap(["education", "education-num"], rate=0.05, same=["age"]),
         qd.RandomSwap(["workclass", "occupation"], rate=0.05, differ="any"),
-        qd.ControlledSwap(["education"], targets=0.02, boundary=["age"], linked={"education": ["education-num"]}),
+        qd.ControlledSwap(["education"], targets=0.02, boundary=["sex"], linked={"education": ["education-num"]}),
     ],
     "state": [
         qd.RandomSwap(["tract"], rate=0.05),

@@ -207,10 +207,13 @@ def _misses(
 
 
 def _factor(y: Floats, expected: Floats) -> float:
-    """Return the factor that nearly all numbers allow, rounded as they are."""
+    """Return the factor that all numbers allow, rounded as they are, or nearly all of them."""
     ends = np.stack(((y - _rounding(y)) / expected, (y + _rounding(y)) / expected))
     low, high = ends.min(axis=0), ends.max(axis=0)
-    return float(np.nanquantile(low, 1 - NEARLY) + np.nanquantile(high, NEARLY)) / 2
+    least, most = np.nanmax(low), np.nanmin(high)
+    if least > most:
+        least, most = np.nanquantile(low, 1 - NEARLY), np.nanquantile(high, NEARLY)
+    return float(least + most) / 2
 
 
 def _rounding(values: Floats) -> Floats:
