@@ -157,18 +157,19 @@ def without_contradictions(candidates: Candidates) -> Candidates:
 
 
 def _typical(candidate: Recipe | Grid) -> Iterable[Recipe]:
-    """Return designs of a grid that differ in more than numbers, and in the least and the largest of these."""
+    """Return the designs of a grid that differ in more than numbers, with the largest of each number.
+
+    A rate changes nothing in what moves together; a coin does, if it is not 0.
+    """
     if not isinstance(candidate, Grid):
         return (candidate,)
-    axes = tuple((name, _ends(values)) for name, values in candidate.axes)
+    axes = tuple((name, _largest(values)) for name, values in candidate.axes)
     return replace(candidate, axes=axes, seeds=candidate.seeds[:1])
 
 
-def _ends(values: tuple[object, ...]) -> tuple[object, ...]:
-    numbers = [value for value in values if isinstance(value, int | float)]
-    if len(numbers) < max(len(values), 3):
-        return values
-    return min(numbers), max(numbers)
+def _largest(values: tuple[object, ...]) -> tuple[object, ...]:
+    numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
+    return (max(numbers),) if len(numbers) == len(values) else values
 
 
 def _refuse(data: Data, recipe: Recipe, seen: set[object]) -> None:
