@@ -175,7 +175,7 @@ def test_a_swap_and_a_dry_run_warn_of_traces(run: Run, folder: Path) -> None:
     (folder / "strata_job.toml").write_text(job, encoding="utf-8")
     found = json.loads(run("search strata_job.toml --dry-run --json --allow-contradictions").stdout)["warnings"]
     assert [(each["designs"], "is a stratum" in each["warning"]) for each in found] == [(2, True)]
-    assert "Warning, 2 of 3 designs" in run("search strata_job.toml --dry-run").stdout
+    assert "Warning, 2 of 3 designs" in run("search strata_job.toml --dry-run --allow-contradictions").stdout
 
 
 def test_correcting_undoes_the_expected_change(run: Run, table: Path, folder: Path) -> None:

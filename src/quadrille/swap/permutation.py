@@ -291,7 +291,12 @@ class PermutationSwap(Recipe):
         return Prepared(draw)
 
     def movement(self, data: Data) -> Movement:
-        """Return all that moves, by one permutation within the classes."""
+        """Return all that moves, by one permutation within the classes.
+
+        >>> import quadrille as qd
+        >>> qd.PermutationSwap(["Age", "MS"], rate=0.05, within=["Sex"]).movement(qd.datasets.cps8d())
+        Movement(together=(('Age', 'MS'),), same=('Sex',), closed=())
+        """
         return Movement((self._columns(data),), tuple(self.within))
 
     def classes(self, data: Data) -> Classes:

@@ -140,7 +140,13 @@ class RandomSwap(Recipe):
         return Pairing(data, rule, self.sampler, rules, moved)
 
     def movement(self, data: Data) -> Movement:
-        """Return the groups of variables that share their pairs, each with the levels of geography it carries."""
+        """Return the groups of variables that share their pairs, each with the levels of geography it carries.
+
+        >>> import quadrille as qd
+        >>> recipe = qd.RandomSwap(["Edu", "MS"], rate=0.02, order="one-by-one", same=["Sex"])
+        >>> recipe.movement(qd.datasets.cps8d())
+        Movement(together=(('Edu',), ('MS',)), same=('Sex',), closed=())
+        """
         groups = tuple((*group, *carried(data, group, self.same)) for group in self.groups(data))
         return Movement(groups, tuple(self.same))
 

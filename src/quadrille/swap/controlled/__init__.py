@@ -135,7 +135,13 @@ class ControlledSwap(Recipe):
         return Prepared(ControlledDraw(self, data).draw)
 
     def movement(self, data: Data) -> Movement:
-        """Return the swap variables, and what is linked, which stays in line with its variable."""
+        """Return the swap variables, and what is linked, which stays in line with its variable.
+
+        >>> import quadrille as qd
+        >>> recipe = qd.ControlledSwap(["Edu"], targets=0.01, linked={"Edu": ["AnnSal"]})
+        >>> recipe.movement(qd.datasets.cps8d())
+        Movement(together=(('Edu',), ('AnnSal',)), same=(), closed=(('Edu', 'AnnSal'),))
+        """
         same = tuple(self.boundary)
         linked = {parent: (*names, *carried(data, names, same)) for parent, names in self.followers.items()}
         swapped = (*self.swap, *carried(data, self.swap, same))

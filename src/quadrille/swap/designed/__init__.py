@@ -169,7 +169,13 @@ class DesignedSwap(DesignedPairs):
         )
 
     def movement(self, data: Data) -> Movement:
-        """Return the movers; unless new cells may arise, records come to combinations that somebody had."""
+        """Return the movers; unless new cells may arise, records come to combinations that somebody had.
+
+        >>> import quadrille as qd
+        >>> recipe = qd.DesignedSwap(tables=[["Age", "Edu"]], keep="1-way", loss="hellinger(Age*Edu)")
+        >>> recipe.movement(qd.datasets.cps8d())
+        Movement(together=(('Age',), ('Edu',)), same=(), closed=(('Age', 'Edu'),))
+        """
         if self.different:
             return super().movement(data)
         axes, kept, _ = axes_of(self, data)
