@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from quadrille.recipe import Recipe
     from quadrille.release.policy import Policy
     from quadrille.release.release import check_policy, release
+    from quadrille.score.contradictions import contradictions
+    from quadrille.score.dependencies import dependencies
     from quadrille.score.estimates import before_after
     from quadrille.score.evaluator import Scores, measures, score
     from quadrille.score.flows import area_flows
@@ -60,6 +62,8 @@ _HOME = {
     "attack": "attack.attack",
     "before_after": "score.estimates",
     "check_policy": "release.release",
+    "contradictions": "score.contradictions",
+    "dependencies": "score.dependencies",
     "forecast": "study.forecast",
     "from_frame": "io.frames",
     "grid": "study.grid",
@@ -112,7 +116,9 @@ __all__ = [  # sorted as in _HOME; a test keeps the two lists equal
     "before_after",
     "chart",
     "check_policy",
+    "contradictions",
     "datasets",
+    "dependencies",
     "forecast",
     "from_frame",
     "grid",

@@ -14,6 +14,7 @@ from quadrille.data import Column, Cross, Data
 from quadrille.io.frames.identifiers import MOST_ORDINAL, can_be_rounded, name_kind, suspicion, tally, words
 from quadrille.io.stat.dates import counted_in
 from quadrille.io.stat.read import was_moment
+from quadrille.score.dependencies import Dependency, dependencies
 
 _PLACE = re.compile(
     r"region|bundesland|province|provin[cz]|canton|kanton|county|district|distrit|bezirk|kreis|municip|commune|comune|"
@@ -351,6 +352,8 @@ class Profile:
     cells: CellProfile | None
     hints: tuple[str, ...]
     geography: tuple[LevelProfile, ...] = ()
+    dependencies: tuple[Dependency, ...] = ()
+    """What the columns say about one another: see `dependencies`."""
 
     @property
     def roles(self) -> dict[str, tuple[str, ...]]:
@@ -360,7 +363,7 @@ class Profile:
 
     def as_dict(self) -> dict[str, object]:
         """Return plain values, for JSON."""
-        return asdict(self)
+        return {**asdict(self), "dependencies": [each.as_dict() for each in self.dependencies]}
 
 
 def inspect(data: Data, *, labels: bool = False, declared: Collection[str] = ()) -> Profile:
@@ -380,7 +383,7 @@ def inspect(data: Data, *, labels: bool = False, declared: Collection[str] = ())
         weight = WeightProfile(data.weight, int(data.ticks.values.sum()) / data.ticks.per_unit, data.ticks.exact)
     levels = tuple(_level(data[name]) for name in data.codebook.geography)
     hints = (*checks(data, declared), *_empty(levels))
-    return Profile(data.n, columns, weight, data.keys, _cells(data), hints, levels)
+    return Profile(data.n, columns, weight, data.keys, _cells(data), hints, levels, dependencies(data))
 
 
 def _column(column: Column, data: Data, declared: Collection[str], *, labels: bool) -> ColumnProfile:

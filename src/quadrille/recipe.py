@@ -37,6 +37,23 @@ class Exchange(NamedTuple):
     stream: str
 
 
+class Movement(NamedTuple):
+    """What a recipe moves: columns that change places as one, group by group.
+
+    Partners agree on `same`. `closed` are sets of columns that show no combination that the original lacks, however
+    they move.
+    """
+
+    together: tuple[tuple[str, ...], ...]
+    same: tuple[str, ...] = ()
+    closed: tuple[tuple[str, ...], ...] = ()
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """All columns that move."""
+        return frozenset(name for group in self.together for name in group)
+
+
 class Prepared:
     """The one-off preparation of a design for one data set; `draw` makes the plan of a seed.
 
@@ -172,6 +189,15 @@ class Recipe(ABC):
             c for name, value in parameters.items() if params[name].moves for c in params[name].columns(value)
         )
 
+    def movement(self, data: Data) -> Movement:
+        """Return which columns move together in these data; a method that does not say so shows it by its plan.
+
+        >>> import quadrille as qd
+        >>> qd.RandomSwap(["tract"], rate=0.1, same=["race"]).movement(qd.datasets.state(records=3_200)).together
+        (('tract', 'county'),)
+        """
+        return Movement(tuple(move.columns for move in self.plan(data).moves))
+
     @property
     def steering_columns(self) -> tuple[str, ...]:
         """Columns that steer the draw and would give it away: they are left out of the public file."""
@@ -198,8 +224,9 @@ class Recipe(ABC):
         if not isinstance(prepared, Prepared):
             self.check_columns(data)
             prepared = self.prepare(data)
-            while len(kept) >= _KEPT:
-                kept.pop(next(iter(kept)), None)
+            designs = [known for known, value in kept.items() if isinstance(value, Prepared)]
+            for known in designs[: len(designs) - _KEPT + 1]:
+                kept.pop(known, None)
             kept[design] = prepared
         return prepared
 

@@ -51,7 +51,7 @@ def test_all_options_reach_the_recipe(run: Run, folder: Path) -> None:
     words = (
         "swap more.csv --codebook book.toml --method controlled --swap Sex,Age --targets 0.1 --size Weight "
         "--never spared --stratum Region --sort Sex,Age --bias Sex --linked Age=Linked --variant balanced "
-        "--matching optimal --on-missing category --seed 3 --measures hd1 --json"
+        "--matching optimal --on-missing category --seed 3 --measures hd1 --json --allow-contradictions"
     )
     result = run(words)
     assert result.exit_code == 0, result.output

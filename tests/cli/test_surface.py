@@ -37,6 +37,7 @@ SAME_MEANING = {
 }
 """Options whose metavar differs from command to command, and why they mean the same."""
 RARE = {
+    "--allow-contradictions",
     *("--json", "--overwrite", "--keep-order", "--publish-f", "--var-stratum", "--var-unit", "--no-totals"),
     *("--ignore-hd", "--rank", "--top", "--min-records", "--chart-flows", "--insecure", "--publish-kept"),
 }

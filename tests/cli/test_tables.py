@@ -153,7 +153,7 @@ def test_a_swap_and_a_dry_run_warn_of_traces(run: Run, folder: Path) -> None:
     (folder / "strata.csv").write_text("\n".join(("S,A,w", *rows)) + "\n", encoding="utf-8")
     book = '[columns.S]\nkind = "nominal"\nrole = "stratum"\n[columns.w]\nkind = "numeric"\nrole = "weight"\n'
     (folder / "strata.toml").write_text(book + '[columns.A]\nkind = "nominal"\n', encoding="utf-8")
-    swap = "swap strata.csv --codebook strata.toml --rate 0.2 --measures hellinger(A*S)"
+    swap = "swap strata.csv --codebook strata.toml --rate 0.2 --measures hellinger(A*S) --allow-contradictions"
     warned = run(f"{swap} --swap S --json")
     assert "warning: Column 'S' is a stratum and was swapped" in warned.stderr
     assert "is a stratum" in json.loads(warned.stdout)["account"]["warnings"][0]
@@ -173,9 +173,9 @@ def test_a_swap_and_a_dry_run_warn_of_traces(run: Run, folder: Path) -> None:
         rate = [0.2]
         """
     (folder / "strata_job.toml").write_text(job, encoding="utf-8")
-    found = json.loads(run("search strata_job.toml --dry-run --json").stdout)["warnings"]
+    found = json.loads(run("search strata_job.toml --dry-run --json --allow-contradictions").stdout)["warnings"]
     assert [(each["designs"], "is a stratum" in each["warning"]) for each in found] == [(2, True)]
-    assert "Warning, 2 of 3 designs" in run("search strata_job.toml --dry-run").stdout
+    assert "Warning, 2 of 3 designs" in run("search strata_job.toml --dry-run --allow-contradictions").stdout
 
 
 def test_correcting_undoes_the_expected_change(run: Run, table: Path, folder: Path) -> None:

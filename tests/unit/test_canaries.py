@@ -71,7 +71,15 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Generator[Path]:
     for ending in FORMATS[1:]:
         qd.write(data, home / f"good.{ending}")
     recipes = qd.grid(qd.RandomSwap, swap=[["Sex"], ["Region"]], pairs=[3, 9], seeds=2)
-    qd.search(data, recipes, ["exposed", "hellinger"], out=home / "small.study", workers=1, progress=False)
+    qd.search(
+        data,
+        recipes,
+        ["exposed", "hellinger"],
+        out=home / "small.study",
+        workers=1,
+        progress=False,
+        allow_contradictions=True,
+    )
     yield home
 
 

@@ -30,6 +30,8 @@ seeds = 2
 """
 LISTED = f"swap = {[[name] for name in qd.datasets.cps8d().keys]}"
 DESIGNS = 16
+LISTS = 8
+"""Lists of columns to swap: a design of each is asked whether it contradicts the file."""
 
 
 @pytest.fixture
@@ -71,9 +73,9 @@ def test_a_search_makes_one_evaluator_and_each_recipe_twice(
     study = qd.search(cps8d, recipes, job.measures, out=tmp_path / "study", workers=1, progress=False)
     assert (len(study), study.counts()["done"]) == (2 * DESIGNS, 2 * DESIGNS)
     assert count["evaluators"] == 1
-    assert count["recipes"] == 2 * DESIGNS + tried
+    assert count["recipes"] == 2 * DESIGNS + LISTS + tried
     assert (count["columns of designs"], count["columns of measures"]) == (8, 1), "each list once"
-    assert count["by the recipe"] == DESIGNS, "a recipe looks for its columns when its design is prepared"
+    assert count["by the recipe"] == DESIGNS + LISTS, "a recipe looks for its columns when its design is prepared"
 
 
 def test_costly_measures_share_the_evaluator(tmp_path: Path, cps8d: qd.Data, count: Counter[str]) -> None:
@@ -83,7 +85,9 @@ def test_costly_measures_share_the_evaluator(tmp_path: Path, cps8d: qd.Data, cou
     )
     later = study.frame().drop_nulls("cramers_v_change(2-way)")
     assert count["evaluators"] == 1
-    assert count["recipes"] == 1 + 2 * DESIGNS + len(later), "and the recipe of each candidate near the frontier"
+    assert count["recipes"] == 1 + 2 * DESIGNS + LISTS + len(later), (
+        "and the recipe of each candidate near the frontier"
+    )
     for number, value in later.select("id", "cramers_v_change(2-way)").rows()[:3]:
         plan = study.recipe(number).plan(cps8d)
         assert qd.score(cps8d, plan, ["cramers_v_change(2-way)"])["cramers_v_change(2-way)"] == value

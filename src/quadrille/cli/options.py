@@ -57,6 +57,11 @@ WriteCodebook = Annotated[Path | None, value("FILE", "Also write the codebook, T
 Json = Annotated[bool, flag("--json", "Print one JSON document and nothing else.", panel=RARELY)]
 Overwrite = Annotated[bool, flag("--overwrite", "Replace what an earlier run has written.", panel=RARELY)]
 
+AllowContradictions = Annotated[
+    bool,
+    flag("--allow-contradictions", "Go on where the file tells who was swapped.", panel=RARELY),
+]
+
 Method = Annotated[
     str | None,
     value(

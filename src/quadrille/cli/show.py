@@ -71,12 +71,22 @@ def progress_bar(message: str) -> Generator[Progress | None]:
 
 def show_profile(file: str, found: Profile) -> None:
     """Print what `inspect` found."""
+    from quadrille.present.contradictions import dependency_blocks
     from quadrille.present.profile import column_table, label_facts, profile_facts
 
     labels = label_facts(found.columns)
     categories = [Title("Categories"), labels] if labels.pairs else []
     hints = (Text(f"Hint: {hint}") for hint in found.hints)
-    render([Title(file), profile_facts(found), column_table(found.columns), *categories, *hints])
+    render(
+        [
+            Title(file),
+            profile_facts(found),
+            column_table(found.columns),
+            *categories,
+            *dependency_blocks(found.dependencies),
+            *hints,
+        ]
+    )
 
 
 def show_account(account: PlanReport, one_way: PlanReport | None = None) -> None:

@@ -21,6 +21,12 @@ from quadrille.kernels.controlled.partners import (
     rules_leave_nobody,
 )
 from quadrille.kernels.count_space import Urn, compare_tables, swap_cells, swap_records
+from quadrille.kernels.dependencies import (
+    changes_in_order,
+    count_pairs_of_codes,
+    lacking_majority,
+    rows_of_whole_groups,
+)
 from quadrille.kernels.designed.cubes import anneal, displace, find, put_all
 from quadrille.kernels.designed.design import draw_rows, improve, price_cells, take_back, treat_all
 from quadrille.kernels.designed.fillers import room_for
@@ -92,10 +98,12 @@ __all__ = [
     "anneal",
     "augment",
     "below",
+    "changes_in_order",
     "chi_square",
     "choose",
     "compare_tables",
     "count_dominating",
+    "count_pairs_of_codes",
     "derange",
     "dice",
     "displace",
@@ -107,6 +115,7 @@ __all__ = [
     "has_partner",
     "improve",
     "inference_change",
+    "lacking_majority",
     "links_change",
     "loss_now",
     "mark_lone",
@@ -124,6 +133,7 @@ __all__ = [
     "put_all",
     "put_back",
     "room_for",
+    "rows_of_whole_groups",
     "rules_leave_nobody",
     "score_candidate",
     "shuffle",

@@ -17,6 +17,7 @@ from quadrille.present import markdown, numbers, words
 from quadrille.present.account import account, alternatives_table, recipe_table, strata_table
 from quadrille.present.attack import exposure
 from quadrille.present.blocks import Block, Items, Text, Title, facts, table
+from quadrille.present.contradictions import contradicted
 from quadrille.present.designed import EXACT, NOT_EXACT, diagnosis_of, exact_for_users, limits, price_of_keeping
 from quadrille.present.profile import column_table, profile_facts
 from quadrille.present.scores import definitions, score_table, scores
@@ -27,6 +28,7 @@ from quadrille.release.earlier import NUMBERS, ON_CPS8D, Again
 from quadrille.release.judge import Verdict
 from quadrille.release.note import Published
 from quadrille.release.warnings import ReleaseWarning
+from quadrille.score.contradictions import Contradicted
 from quadrille.score.evaluator import Scores
 from quadrille.swap.designed.pairs import DesignedPairs
 from quadrille.text import shown
@@ -174,6 +176,8 @@ class Record:
     again: Again | None = None
     one_way: PlanReport | None = None
     """Of a swap that keeps tables: the same without, to see what keeping them costs."""
+    contradicted: Contradicted | None = None
+    """The records that contradict what the columns of the original say about one another."""
     alternatives: Mapping[str, Scores] = field(default_factory=dict[str, Scores])
     hashes: Mapping[str, str] = field(default_factory=dict[str, str])
     written: datetime = datetime.min
@@ -185,6 +189,7 @@ def dossier(record: Record) -> str:
         *_files(record),
         Title("Warnings"),
         Items(tuple(map(str, record.warnings))) if record.warnings else Text("None."),
+        *([] if record.contradicted is None else contradicted(record.contradicted)),
         *_earlier(record.again),
         *([] if record.verdict is None else verdict(record.verdict)),
         *_data(record),

@@ -33,6 +33,7 @@ from quadrille.release.judge import Case, PolicyError, Verdict, judge, scored
 from quadrille.release.note import Published, kept_in_words, published
 from quadrille.release.policy import VARIABLE, Asked, Policy, asked_policies
 from quadrille.release.warnings import GuessableSeedWarning, ReleasedBeforeWarning, ReleaseWarning, release_warnings
+from quadrille.score.contradictions import contradicted, refuse_contradictions
 from quadrille.score.evaluator import Scores, score
 from quadrille.study.designed import one_way_report
 
@@ -137,6 +138,7 @@ def release(
     policy: Policy | str | Path | None = None,
     after: str | Path | Sequence[str | Path] = (),
     insecure: bool = False,
+    allow_contradictions: bool = False,
 ) -> Release:
     """Swap, score and write `out/public/` and `out/confidential/`; both appear whole or not at all.
 
@@ -158,6 +160,8 @@ def release(
         `ReleasedBeforeWarning` says what both together tell. A policy can name a folder that is always looked through.
     insecure : let a recipe with a number as seed pass, for tests and papers. Whoever guesses the number can draw the
         plan again; so the dossier says it, and the methods note is called `methods.INSECURE.md`.
+    allow_contradictions : let a recipe pass that breaks what the columns of the file say about one another, so that
+        the file tells who was swapped; see `contradictions`. The dossier counts the records.
 
     Example
     -------
@@ -177,6 +181,8 @@ def release(
             "that it is drawn from the operating system; for tests and papers alone, allow it with insecure=True."
         )
     asked = asked_policies("release", policy)
+    if not allow_contradictions:
+        refuse_contradictions(data, recipe)
     known = earlier_releases("release", after, asked)
     check_apart(folder, known)
     draft, factor = _draft(data, recipe, measures, asked, known, format=format, shuffle=shuffle, publish_f=publish_f)
@@ -190,6 +196,7 @@ def release(
     record = replace(
         draft,
         one_way=one_way_report(data, recipe),
+        contradicted=contradicted(data, draft.plan),
         alternatives=_alternative_scores(data, draft.plan, draft.scores),
         hashes={name: hashlib.sha256(contents).hexdigest() for name, contents in outside.items()},
         written=datetime.now(UTC),

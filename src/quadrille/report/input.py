@@ -15,6 +15,7 @@ from quadrille.measure.base import Address
 from quadrille.plan import Plan
 from quadrille.report import frontier_chart
 from quadrille.report.frontier_chart import FrontierPredictions, Row, Scored
+from quadrille.score.contradictions import Contradicted, contradicted
 from quadrille.score.evaluator import Evaluator, Scores
 from quadrille.study.choose import Choice
 from quadrille.study.study import Study
@@ -101,6 +102,11 @@ class ReportInput:
     def predictions(self) -> FrontierPredictions:
         """What theory expects of the designs of the study."""
         return frontier_chart.predictions_of(self.study, self.data, self.axes, self.scored)
+
+    @cached_property
+    def contradicted(self) -> Contradicted:
+        """The records of the chosen candidate that contradict what the columns of the file say about one another."""
+        return contradicted(self.data, self.chosen.plan)
 
     @cached_property
     def released(self) -> Data:

@@ -15,6 +15,7 @@ from quadrille.measure import measure_of
 from quadrille.present import words
 from quadrille.present.account import account_facts, traces, variable_table
 from quadrille.present.blocks import Block, Items, Table, Text, table
+from quadrille.present.contradictions import contradiction_alerts, dependency_blocks, filled_table
 from quadrille.present.designed import Diagnosis, diagnosis_of, limits, sizes_of_small
 from quadrille.present.numbers import NONE, count, counted, finite, ratio, score, share
 from quadrille.present.profile import column_table, profile_facts
@@ -54,7 +55,7 @@ def summary(scope: ReportInput) -> Row:
         "candidate": scope.chosen.number,
         "design": scope.chosen.design["name"],
         "note": scope.chosen.design["note"],
-        "traces": traces(scope.chosen.account),
+        "traces": [*traces(scope.chosen.account), *contradiction_alerts(scope.contradicted)],
         "why": Items(tuple(reasons(scope.study, scope.choice))),
         "meaning": Items((*_risk_in_words(scope), _loss_in_words(scope))),
         "finding": {"kind": finding.kind, "text": finding.text},
@@ -199,7 +200,9 @@ def profile(scope: ReportInput) -> Row:
     """Describe the file: records, weight, columns, cells."""
     found = inspect(scope.data)
     cells = Text("A cell is one combination of the key variables, which an intruder may know.")
-    return {"blocks": [profile_facts(found), cells, column_table(found.columns)]}
+    known = dependency_blocks(found.dependencies)[1:]  # the section has its own title
+    filled = filled_table(scope.contradicted)
+    return {"blocks": [profile_facts(found), cells, column_table(found.columns), *known, *filled]}
 
 
 # The search

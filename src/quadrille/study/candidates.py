@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 from quadrille.data import Data, require_columns
-from quadrille.errors import InputError, bad_parameter
+from quadrille.errors import InputError, QuadrilleError, bad_parameter
 from quadrille.measure import beside_the_n_rule, measure_of
 from quadrille.measure.base import Address
 from quadrille.recipe import Recipe
+from quadrille.score.contradictions import ContradictionError, contradictions
 from quadrille.score.evaluator import Evaluator
 from quadrille.study.designed import curve_grids
 from quadrille.study.grid import Grid
@@ -139,6 +140,49 @@ def _checked(check: CandidateCheck, recipes: Iterable[Recipe | Grid]) -> Iterato
     for candidate in recipes:
         check.check(candidate)
         yield candidate
+
+
+def without_contradictions(candidates: Candidates) -> Candidates:
+    """Refuse candidates that contradict the file; of designs that move the same in the same way one is looked at."""
+    seen: set[object] = set()
+
+    def checked() -> Iterator[Recipe | Grid]:
+        for candidate in candidates:
+            for recipe in _typical(candidate):
+                _refuse(candidates.data, recipe, seen)
+            yield candidate
+
+    one_by_one = not isinstance(candidates.recipes, tuple)
+    return replace(candidates, recipes=checked() if one_by_one else tuple(checked()))
+
+
+def _typical(candidate: Recipe | Grid) -> Iterable[Recipe]:
+    """Return the designs of a grid that differ in more than numbers, with the largest of each number.
+
+    A rate changes nothing in what moves together; a coin does, if it is not 0.
+    """
+    if not isinstance(candidate, Grid):
+        return (candidate,)
+    axes = tuple((name, _largest(values)) for name, values in candidate.axes)
+    return replace(candidate, axes=axes, seeds=candidate.seeds[:1])
+
+
+def _largest(values: tuple[object, ...]) -> tuple[object, ...]:
+    numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
+    return (max(numbers),) if len(numbers) == len(values) else values
+
+
+def _refuse(data: Data, recipe: Recipe, seen: set[object]) -> None:
+    """Refuse a recipe that contradicts the data, unless its like was seen; one that cannot be done is left alone."""
+    try:
+        rules = recipe.parameters().get("rules", ())
+        alike = (recipe.movement(data), recipe.steering_columns, rules)
+        found = () if alike in seen else contradictions(data, recipe)
+    except QuadrilleError:
+        return
+    seen.add(alike)
+    if found:
+        raise ContradictionError(found)
 
 
 def with_exposed(measures: Sequence[str], then: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -18,7 +18,7 @@ from quadrille.measure import orient, sides
 from quadrille.params import whole
 from quadrille.recipe import Recipe
 from quadrille.score.evaluator import Evaluator
-from quadrille.study.candidates import Candidates, Recipes, check_candidates
+from quadrille.study.candidates import Candidates, Recipes, check_candidates, without_contradictions
 from quadrille.study.grid import Grid
 from quadrille.study.store import DONE, Header, Pending, Result, Store, discard, intact, locked
 from quadrille.study.study import Study
@@ -105,6 +105,7 @@ def search(
     workers: int | None = None,
     then: Sequence[str] = (),
     progress: Progress | bool | None = None,
+    allow_contradictions: bool = False,
 ) -> Study:
     """Score every candidate release and store the results in a study; an unfinished study is resumed.
 
@@ -118,6 +119,8 @@ def search(
     workers : processes to use; all cores by default.
     then : costly measures, scored only for candidates on the frontier or close to it.
     progress : False for none; a function that gets the results; by default a bar on a terminal.
+    allow_contradictions : let recipes pass that break what the columns of the file say about one another; see
+        `contradictions`. Otherwise they are refused before anything is written.
 
     Example
     -------
@@ -130,6 +133,8 @@ def search(
     workers = cores() if workers is None else whole("search", "workers", workers, least=1)
     path = Path(out)
     candidates = check_candidates(data, recipes, measures, then)
+    if not allow_contradictions:
+        candidates = without_contradictions(candidates)
     header = Header(data.fingerprint, data.n, candidates.measures, candidates.then)
     with locked(path), _opened(path, header) as (store, new):
         total = _register(store, candidates, new=new)

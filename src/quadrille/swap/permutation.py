@@ -17,7 +17,7 @@ from quadrille.errors import InputError, OverlapError, ParameterError, bad_param
 from quadrille.params import SEED, ColumnName, Columns, Count, RuleList, Share, Word
 from quadrille.plan import Details, Move, Plan
 from quadrille.randomness import Seed, Stream, Words, draw_until_enough
-from quadrille.recipe import Prepared, Recipe, carried, carried_fact, refuse_one_area
+from quadrille.recipe import Movement, Prepared, Recipe, carried, carried_fact, refuse_one_area
 from quadrille.swap.controlled.frame import Floats, constant_within, numbers_of
 from quadrille.swap.groups import Ints, codes_of, group_ids
 
@@ -289,6 +289,15 @@ class PermutationSwap(Recipe):
             return Plan([move], data=data, asked=asked, details=details, steering_columns=self.steering_columns)
 
         return Prepared(draw)
+
+    def movement(self, data: Data) -> Movement:
+        """Return all that moves, by one permutation within the classes.
+
+        >>> import quadrille as qd
+        >>> qd.PermutationSwap(["Age", "MS"], rate=0.05, within=["Sex"]).movement(qd.datasets.cps8d())
+        Movement(together=(('Age', 'MS'),), same=('Sex',), closed=())
+        """
+        return Movement((self._columns(data),), tuple(self.within))
 
     def classes(self, data: Data) -> Classes:
         """Return the classes of a file: their records, their rates and how many of their records move.

@@ -13,7 +13,7 @@ from quadrille.expressions import Rules
 from quadrille.params import SEED, Columns, Count, RuleList, Share, Word
 from quadrille.plan import Details, Move, Plan
 from quadrille.randomness import Seed, Stream
-from quadrille.recipe import Prepared, Recipe, carried, carried_fact, one_area, refuse_one_area
+from quadrille.recipe import Movement, Prepared, Recipe, carried, carried_fact, one_area, refuse_one_area
 from quadrille.swap.pairing import Differ, Pairing, Rule, Sampler
 from quadrille.swap.rules import rules_facts
 
@@ -138,6 +138,17 @@ class RandomSwap(Recipe):
     def _pairing(self, data: Data, rules: Rules, swap: tuple[str, ...], moved: tuple[str, ...]) -> Pairing:
         rule = Rule(swap, tuple(self.same), tuple(self.different), self.differ, str(rules.about(moved)))
         return Pairing(data, rule, self.sampler, rules, moved)
+
+    def movement(self, data: Data) -> Movement:
+        """Return the groups of variables that share their pairs, each with the levels of geography it carries.
+
+        >>> import quadrille as qd
+        >>> recipe = qd.RandomSwap(["Edu", "MS"], rate=0.02, order="one-by-one", same=["Sex"])
+        >>> recipe.movement(qd.datasets.cps8d())
+        Movement(together=(('Edu',), ('MS',)), same=('Sex',), closed=())
+        """
+        groups = tuple((*group, *carried(data, group, self.same)) for group in self.groups(data))
+        return Movement(groups, tuple(self.same))
 
     def groups(self, data: Data) -> list[tuple[str, ...]]:
         """Return which swap variables share their pairs; levels of geography always do.

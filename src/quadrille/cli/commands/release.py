@@ -77,6 +77,7 @@ def release(
         bool,
         opt.flag("--insecure", "Let a number as seed pass: tests and papers only.", panel=opt.RARELY),
     ] = False,
+    allow_contradictions: opt.AllowContradictions = False,
     readers: opt.Readers = False,
     var_stratum: opt.VarStratum = None,
     var_unit: opt.VarUnit = None,
@@ -117,6 +118,7 @@ def release(
             wanted = list(dict.fromkeys((*known.measures, *wanted)))
         pages = _reader_pages(data, made, var_stratum, var_unit) if readers else None
         allowed = {"overwrite": overwrite, "insecure": insecure, "publish_kept": publish_kept}
+        allowed["allow_contradictions"] = allow_contradictions
         done = qd.release(data, made, out or "release", measures=wanted, policy=policy, **allowed, **public)
         if pages is not None:
             from quadrille.report.readers import write_pages

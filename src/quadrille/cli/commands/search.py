@@ -33,11 +33,13 @@ def search(
         bool,
         opt.flag("--dry-run", "Say how many candidates, how long, what is infeasible and what to expect."),
     ] = False,
+    allow_contradictions: opt.AllowContradictions = False,
     as_json: opt.Json = False,
 ) -> None:
     """Score every candidate release of a job; resumes."""
     from quadrille.cli import study_show
     from quadrille.cli.study_show import search_document
+    from quadrille.study.candidates import without_contradictions
     from quadrille.study.job import Job
 
     asked = Job.read(job)
@@ -45,6 +47,8 @@ def search(
     with show.working("Reading"):
         data = _data(asked)
         grids = asked.recipes(data, seeds=seeds)
+        if not allow_contradictions:
+            grids = without_contradictions(grids)
     path = asked.out if out is None else out
     for source, what in ((asked.path, "job"), (asked.file, "original file"), (asked.codebook, "codebook of the job")):
         refuse([path], source, what)
@@ -91,7 +95,9 @@ def _run(job: Job, data: Data, grids: Candidates, path: Path, workers: int | Non
     import quadrille as qd
 
     try:
-        found = qd.search(data, grids, job.measures, out=path, workers=workers, then=job.then)
+        found = qd.search(
+            data, grids, job.measures, out=path, workers=workers, then=job.then, allow_contradictions=True
+        )
     except (KeyboardInterrupt, SystemExit):
         tell(f"stopped. The results so far are in {str(path)!r}; the same command goes on from there.")
         raise

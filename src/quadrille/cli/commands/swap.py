@@ -36,17 +36,21 @@ def swap(
     codebook: opt.Codebook = None,
     weight: opt.Weight = None,
     geography: opt.Geography = None,
+    allow_contradictions: opt.AllowContradictions = False,
     overwrite: opt.Overwrite = False,
     as_json: opt.Json = False,
 ) -> None:
     """Try a swap and score it. Writes nothing without --out."""
     import quadrille as qd
+    from quadrille.score.contradictions import refuse_contradictions
     from quadrille.study.designed import one_way_report
 
     check_new(out, save_recipe, overwrite=overwrite, source=file)
     with show.working("Reading, swapping and scoring"):
         made = recipe_of(ctx, method, recipe)
         data = load(file, codebook, weight, geography)
+        if not allow_contradictions:
+            refuse_contradictions(data, made)
         plan = made.plan(data)
         account = plan.report(data)
         scores = qd.score(data, plan, measured(made, measures, data))

@@ -10,7 +10,7 @@ from quadrille.data import Data
 from quadrille.errors import OverlapError, ParameterError
 from quadrille.params import SEED, ColumnName, Columns, Flag, Links, RuleList, Share, Weights, Word
 from quadrille.randomness import Seed
-from quadrille.recipe import Prepared, Recipe
+from quadrille.recipe import Movement, Prepared, Recipe, carried
 from quadrille.swap.controlled.draw import ControlledDraw
 
 
@@ -133,6 +133,20 @@ class ControlledSwap(Recipe):
     def prepare(self, data: Data) -> Prepared:
         """Check the parameters against the data and number the cells."""
         return Prepared(ControlledDraw(self, data).draw)
+
+    def movement(self, data: Data) -> Movement:
+        """Return the swap variables, and what is linked, which stays in line with its variable.
+
+        >>> import quadrille as qd
+        >>> recipe = qd.ControlledSwap(["Edu"], targets=0.01, linked={"Edu": ["AnnSal"]})
+        >>> recipe.movement(qd.datasets.cps8d())
+        Movement(together=(('Edu',), ('AnnSal',)), same=(), closed=(('Edu', 'AnnSal'),))
+        """
+        same = tuple(self.boundary)
+        linked = {parent: (*names, *carried(data, names, same)) for parent, names in self.followers.items()}
+        swapped = (*self.swap, *carried(data, self.swap, same))
+        closed = tuple((parent, *names, *same) for parent, names in linked.items())
+        return Movement((swapped, *linked.values()), same, closed)
 
     @property
     def followers(self) -> Mapping[str, Sequence[str]]:

@@ -9,8 +9,8 @@ from typing import Annotated, Any, ClassVar, Literal
 from quadrille.data import Data
 from quadrille.errors import ParameterError
 from quadrille.params import NOT_INFINITE, Columns, Count, Flag, Number, Share, Word
-from quadrille.recipe import Prepared
-from quadrille.swap.designed.lattice import cube_problem
+from quadrille.recipe import Movement, Prepared
+from quadrille.swap.designed.lattice import cube_problem, layout_of
 from quadrille.swap.designed.pairs import DesignedPairs
 from quadrille.swap.designed.search import CubeDraw
 from quadrille.swap.kept import Keep, Kept
@@ -190,6 +190,20 @@ class DesignedSwap(DesignedPairs):
             seed,
             {name: known[name] for name in common},
         )
+
+    def movement(self, data: Data) -> Movement:
+        """Return the movers; kept tables, and protected ones unless new cells may arise, show nothing that nobody had.
+
+        >>> import quadrille as qd
+        >>> qd.DesignedSwap(tables=[["Age", "Edu"]], keep="1-way").movement(qd.datasets.cps8d())
+        Movement(together=(('Age',), ('Edu',)), same=(), closed=(('Age',), ('Edu',), ('Age', 'Edu')))
+        """
+        if self.different:
+            return super().movement(data)
+        layout = layout_of(self, data)
+        together = tuple(axis.columns for axis in layout.axes if axis.moves)
+        protected = tuple(view.variables for view in layout.views if view.protected and not self.makes_cells)
+        return Movement(together, tuple(self.same), (*layout.kept, *protected))
 
     def prepare(self, data: Data) -> Prepared:
         """Tabulate the file."""

@@ -82,9 +82,23 @@ class CubeProblem:
         return np.concatenate((np.arange(self.first[t], self.first[t + 1]), new[mine]))
 
 
+class Layout(NamedTuple):
+    """What a recipe makes of a file before any record is counted: axes, tables that stay exact, tables seen, rules."""
+
+    axes: tuple[Axis, ...]
+    kept: tuple[Names, ...]
+    views: tuple[View, ...]
+    rules: Rules
+
+
 def cube_problem(recipe: DesignedSwap, data: Data) -> CubeProblem:
     """Tabulate a file for a recipe."""
     recipe.check_columns(data)
+    return _Tabulation(recipe, data, layout_of(recipe, data)).problem()
+
+
+def layout_of(recipe: DesignedSwap, data: Data) -> Layout:
+    """Return what moves and what stays; within `same` the kept tables are exact in each class."""
     protected = protected_tables(recipe, data)
     movers, moved = movers_of(recipe, data, protected)
     views = views_of(recipe, data, protected)
@@ -103,16 +117,15 @@ def cube_problem(recipe: DesignedSwap, data: Data) -> CubeProblem:
     axes += [Axis((name,), (name,), moves=False) for name in staying]
     kept = kept_tables(recipe.keep, variables, fixed=staying)
     within = tuple((*table, *(name for name in recipe.same if name not in table)) for table in kept)
-    return _Tabulation(recipe, data, axes, views, rules).problem(tuple(dict.fromkeys(within)))
+    return Layout(tuple(axes), tuple(dict.fromkeys(within)), views, rules)
 
 
 class _Tabulation:
     """A file seen along axes."""
 
-    def __init__(
-        self, recipe: DesignedSwap, data: Data, axes: Sequence[Axis], views: tuple[View, ...], rules: Rules
-    ) -> None:
-        self._recipe, self._data = recipe, data
+    def __init__(self, recipe: DesignedSwap, data: Data, layout: Layout) -> None:
+        self._recipe, self._data, self._kept = recipe, data, layout.kept
+        axes, rules = layout.axes, layout.rules
         self._moving = {name for axis in axes if axis.moves for name in axis.columns}
         self._about = [c for c in rules.conditions if any(each.variable in self._moving for each in c)]
         self._broken_before = tuple(zip(rules.texts, rules.before, strict=True))
@@ -120,7 +133,7 @@ class _Tabulation:
         pattern = self._patterns()
         if pattern[1] > 1:  # what of the rules is about columns that stay divides the records further
             axes, numbered = (*axes, Axis((), (), moves=False)), [*numbered, pattern]
-        self._axes = tuple(axes)
+        self._axes = axes
         self._level = [ids for ids, _ in numbered]
         self._sizes = np.array([size for _, size in numbered], dtype=np.int64)
         self._never = flags_of(data, recipe.never, "never", recipe.method_name)
@@ -129,7 +142,7 @@ class _Tabulation:
                 f"The tables of {recipe.method_name} have {len(axes)} variables, and up to {MOST_AXES} can be treated "
                 "together. Name fewer with 'tables'."
             )
-        self._views = self._with_the_whole_first(views)
+        self._views = self._with_the_whole_first(layout.views)
 
     def _ids(self, names: Sequence[str]) -> tuple[Ints, int]:
         columns = [self._data.coded(name, purpose=self._recipe.method_name) for name in names]
@@ -152,7 +165,7 @@ class _Tabulation:
                     return (view, *(other for other in views if other is not view))
         return (View((), protected=False, loss=0, importance=0.0), *views)
 
-    def problem(self, kept: tuple[Names, ...]) -> CubeProblem:
+    def problem(self) -> CubeProblem:
         """Lay out the cells."""
         whole = prod(map(int, self._sizes))
         if whole >= _MOST_KEYS:
@@ -186,7 +199,7 @@ class _Tabulation:
             cell_keys.append(distinct)
             before.append(np.bincount(where, weights=held, minlength=len(distinct)).astype(np.int64))
             key_of.append(own)
-        masks = self._kept_axes(kept)
+        masks = self._kept_axes()
         cells = self._cells(np.concatenate(cell_keys), np.concatenate(before), levels, base, first)
         cubes = self._cubes(cells, first, first_key, levels, np.stack(key_of), strides, level_from, adds, masks)
         small = self._small_cells(cells["before"], first)
@@ -200,7 +213,7 @@ class _Tabulation:
             cubes,
             self._axes,
             self._views,
-            kept,
+            self._kept,
             tuple(first),
             tuple(first_key),
             base.astype(np.int64),
@@ -266,9 +279,9 @@ class _Tabulation:
                     made[r, a, : len(leader)] = Where(tuple(own)).met(self._data)[leader]
         return made
 
-    def _kept_axes(self, kept: tuple[Names, ...]) -> list[int]:
+    def _kept_axes(self) -> list[int]:
         """Return the kept tables as bits of axes: those asked for, and that of all that stays with its record."""
-        masks = [_mask(a for a, axis in enumerate(self._axes) if set(axis.seen) & set(table)) for table in kept]
+        masks = [_mask(a for a, axis in enumerate(self._axes) if set(axis.seen) & set(table)) for table in self._kept]
         masks.append(_mask(a for a, axis in enumerate(self._axes) if not axis.moves))
         return _largest(masks)
 

@@ -23,9 +23,9 @@ from quadrille.params import (
     Word,
 )
 from quadrille.randomness import Seed
-from quadrille.recipe import Prepared, Recipe
+from quadrille.recipe import Movement, Prepared, Recipe
 from quadrille.swap.designed.draw import DesignedDraw
-from quadrille.swap.designed.problem import problem_of
+from quadrille.swap.designed.problem import movers_of, problem_of, protected_tables
 
 
 @dataclass(frozen=True)
@@ -120,6 +120,11 @@ class DesignedPairs(Recipe, earlier_version_of="DesignedSwap"):
     def left_out(self) -> tuple[str, ...]:
         """Columns that are in no table unless it names them."""
         return self.steering_columns
+
+    def movement(self, data: Data) -> Movement:
+        """Return the movers; every record stays in a cell of the protected tables that was occupied."""
+        tables = protected_tables(self, data)
+        return Movement(movers_of(self, data, tables)[1], tuple(self.same), tuple(tables))
 
     def prepare(self, data: Data) -> Prepared:
         """Tabulate the file and find out which cells neighbour which."""

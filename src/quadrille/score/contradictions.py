@@ -1,0 +1,288 @@
+"""What a swap would contradict: columns that stay and say what the columns that move have been.
+
+Each dependency between columns that move and columns that do not is put to the test: records receive the values of
+others at random, as the recipe lets them, and those that contradict the dependency are counted. No plan is drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from quadrille.data import Data, Rows, require_data, unequal
+from quadrille.errors import InputError
+from quadrille.expressions import Rules, Where
+from quadrille.params import RuleList
+from quadrille.plan import Plan
+from quadrille.recipe import Movement, Recipe
+from quadrille.score.dependencies import Dependency, broken, dependencies, released_columns
+from quadrille.score.dependencies.coded import NEARLY, Coded, Flags
+from quadrille.score.dependencies.never import absent_cells, scarce_share, table_of
+from quadrille.swap.groups import group_ids
+
+USUAL_RATE = 0.05
+"""The share of records swapped at which contradictions are weighed against exceptions that the original has."""
+_TRIED = 1 << 16
+_SHOWN = 3
+
+WAYS_OUT = (
+    "Move the columns together, leave one of them out of the file (role id in the codebook), or make it a rule "
+    "(or a column on which partners agree)."
+)
+
+
+@dataclass(frozen=True)
+class Contradiction:
+    """A dependency of the original that a recipe breaks: `moved` change places without `stays`.
+
+    `share` is the share of the records that change in which it would show, as a trial of random exchanges finds it;
+    `before` the share of all records that look so in the original.
+    """
+
+    dependency: Dependency
+    moved: tuple[str, ...]
+    stays: tuple[str, ...]
+    share: float
+    before: float
+
+    def as_dict(self) -> dict[str, object]:
+        """Return plain values, for JSON."""
+        return {**asdict(self), "dependency": self.dependency.as_dict(), "text": str(self)}
+
+    def __str__(self) -> str:
+        moved, stays = " and ".join(self.moved), " and ".join(self.stays)
+        part = "in all" if self.share >= 1 else f"in {max(self.share, 0.001):.1%}"
+        return f"{self.dependency}, and {moved} would move without {stays}: it shows {part} of the records that change"
+
+
+class ContradictionError(InputError):
+    """A recipe breaks dependencies of the original, so that the file itself tells who was swapped."""
+
+    def __init__(self, found: Sequence[Contradiction]) -> None:
+        self.contradictions = tuple(found)
+        more = f" And {len(found) - _SHOWN:,} more." if len(found) > _SHOWN else ""
+        listed = " ".join(f"({place}) {each}." for place, each in enumerate(found[:_SHOWN], start=1))
+        what = "a contradiction" if len(found) == 1 else f"{len(found):,} contradictions"
+        self.hint = (
+            f"{WAYS_OUT} To go on all the same: allow_contradictions=True (--allow-contradictions); the dossier of a "
+            "release counts the records."
+        )
+        super().__init__(f"The file would tell who was swapped, by {what}. {listed}{more} {self.hint}")
+
+
+def contradictions(data: Data, recipe: Recipe) -> tuple[Contradiction, ...]:
+    """Return the dependencies of a file that a recipe would break so that it shows, the most telling first.
+
+    Left out is what the recipe keeps: columns that move together or with partners who agree on the others, tables that
+    show no new combination, and exchanges that its rules forbid. A contradiction shows when one in 200 of the records
+    that change has it or more, and when more swapped records than genuine ones look so, at 5 % of the records swapped.
+
+    Example
+    -------
+    >>> import quadrille as qd
+    >>> data = qd.datasets.adult()
+    >>> found = qd.contradictions(data, qd.RandomSwap(["education"], rate=0.02))
+    >>> len(found), found[0].moved, found[0].stays, found[0].share
+    (1, ('education',), ('education-num',), 1.0)
+    >>> qd.contradictions(data, qd.RandomSwap(["education", "education-num"], rate=0.02))
+    ()
+    """
+    require_data(data, "contradictions")
+    recipe.check_columns(data)
+    movement = recipe.movement(data)
+    public = set(released_columns(data, recipe.steering_columns))
+    crossed = [
+        (each, group)
+        for each in dependencies(data, movement.columns)
+        if public.issuperset(each.columns)
+        for group in crossing(each, movement)
+    ]
+    if not crossed:
+        return ()
+    trial = _Trial(data, recipe, movement, {name for each, _ in crossed for name in each.columns})
+    found: dict[Dependency, Contradiction] = {}
+    for each, group in crossed:
+        share, before = trial.share(each, group), trial.before(each)
+        known = found.get(each)
+        if share >= NEARLY and USUAL_RATE * share > before and (known is None or known.share < share):
+            moved = tuple(name for name in each.columns if name in group)
+            stays = tuple(name for name in each.columns if name not in group)
+            found[each] = Contradiction(each, moved, stays, share, before)
+    return tuple(sorted(found.values(), key=lambda each: (each.dependency.kind == "never together", -each.share)))
+
+
+def crossing(dependency: Dependency, movement: Movement) -> list[tuple[str, ...]]:
+    """Return the groups of columns that can break a dependency when they move."""
+    names = set(dependency.columns)
+    if any(names.issubset(table) for table in movement.closed):
+        return []
+    return [group for group in movement.together if names & set(group) and not names <= {*group, *movement.same}]
+
+
+class _Trial:
+    """Random exchanges, as a recipe allows them, of a part of the records."""
+
+    def __init__(self, data: Data, recipe: Recipe, movement: Movement, columns: set[str]) -> None:
+        self._data, self._movement = data, movement
+        self._coded = Coded(data, [name for name in data.columns if name in {*columns, *movement.same}])
+        self._rows = self._coded.order[:_TRIED]
+        texts = [
+            text
+            for name, param in recipe.params().items()
+            if param.kind == RuleList.kind
+            for text in recipe.parameters()[name]
+        ]
+        self._rules = Rules.of(data, texts, recipe.method_name)
+        self._donors = self._next_of_class()
+
+    def _next_of_class(self) -> Rows:
+        """Return for each row the next one of its class, for the last the first: partners agree on these columns."""
+        same = [name for name in self._movement.same if name in self._coded.codes]
+        keys = [(self._coded.codes[name][self._rows], self._coded.sizes[name]) for name in same]
+        of_class, classes = group_ids(keys, len(self._rows))
+        order = np.argsort(of_class, kind="stable")
+        ends = np.cumsum(np.bincount(of_class, minlength=classes))
+        after = np.arange(1, len(order) + 1)
+        after[ends - 1] = np.append(0, ends[:-1])
+        donors = np.empty(len(order), dtype=np.int64)
+        donors[order] = self._rows[order[after]]
+        return donors
+
+    def share(self, dependency: Dependency, group: tuple[str, ...]) -> float:
+        """Return the share of the records that change and break a dependency which they kept before."""
+        stay = dict.fromkeys(dependency.columns, self._rows)
+        moved = stay | {name: self._donors for name in dependency.columns if name in group}
+        changed = np.zeros(len(self._rows), dtype=np.bool_)
+        for name in group:
+            values = self._data[name].values
+            changed |= unequal(values[self._rows], values[self._donors])
+        changed &= ~self._forbidden(group)
+        if not changed.any():
+            return 0.0
+        new = broken(self._coded, dependency, moved) & ~broken(self._coded, dependency, stay)
+        return float(new[changed].mean())
+
+    def _forbidden(self, group: tuple[str, ...]) -> Flags:
+        """Tell which records would break a rule anew with the values of their donors."""
+        found = np.zeros(len(self._rows), dtype=np.bool_)
+        for conditions in self._rules.about(group).conditions:
+            before, after = np.ones_like(found), np.ones_like(found)
+            for condition in conditions:
+                met = Where((condition,)).met(self._data)
+                before &= met[self._rows]
+                after &= met[self._donors if condition.variable in group else self._rows]
+            found |= after & ~before
+        return found
+
+    def before(self, dependency: Dependency) -> float:
+        """Return the share of the records that look like a contradiction in the original."""
+        if dependency.kind == "never together":
+            return scarce_share(self._coded, dependency.given[0], dependency.column, USUAL_RATE)
+        return float(broken(self._coded, dependency, dict.fromkeys(dependency.columns, self._rows)).mean())
+
+
+def refuse_contradictions(data: Data, recipe: Recipe) -> None:
+    """Refuse a recipe that contradicts the file."""
+    found = contradictions(data, recipe)
+    if found:
+        raise ContradictionError(found)
+
+
+@dataclass(frozen=True)
+class Contradicted:
+    """What a plan did to the dependencies of a file: records that contradict one now and did not before.
+
+    `by_dependency` counts them one by one, `records` counts every record once; `filled` are the combinations that
+    never occurred in the original and do now.
+    """
+
+    records: int
+    by_dependency: tuple[tuple[Dependency, int], ...]
+    filled: tuple[Filled, ...]
+
+    def as_dict(self) -> dict[str, object]:
+        """Return plain values, for JSON."""
+        listed = [{**each.as_dict(), "records": count} for each, count in self.by_dependency]
+        return {"records": self.records, "by_dependency": listed, "filled": [each.as_dict() for each in self.filled]}
+
+
+@dataclass(frozen=True)
+class Filled:
+    """A combination that never occurred in the original: its columns and labels, records expected and records now."""
+
+    columns: tuple[str, str]
+    labels: tuple[str, str]
+    expected: float
+    records: int
+
+    def as_dict(self) -> dict[str, object]:
+        """Return plain values, for JSON."""
+        return asdict(self)
+
+
+def contradicted(data: Data, plan: Plan) -> Contradicted:
+    """Count the records of a swapped file that contradict a dependency of the original; all of it is confidential.
+
+    Example
+    -------
+    >>> import quadrille as qd
+    >>> from quadrille.score.contradictions import contradicted
+    >>> data = qd.datasets.adult()
+    >>> contradicted(data, qd.RandomSwap(["education"], pairs=100, seed=1).plan(data)).records
+    200
+    """
+    public = set(released_columns(data, plan.steering_columns))
+    move_of = {name: place for place, move in enumerate(plan.moves) for name in move.columns}
+    crossed = [
+        each
+        for each in dependencies(data, plan.columns)
+        if public.issuperset(each.columns) and len({move_of.get(name) for name in each.columns}) > 1
+    ]
+    coded = Coded(data, [name for name in data.columns if any(name in each.columns for each in crossed)])
+    rows = plan.rows
+    source = _sources(plan, rows)
+    found: list[tuple[Dependency, int]] = []
+    filled: list[Filled] = []
+    any_of_them = np.zeros(len(rows), dtype=np.bool_)
+    for each in crossed:
+        at = {name: source.get(name, rows) for name in each.columns}
+        new = broken(coded, each, at) & ~broken(coded, each, dict.fromkeys(each.columns, rows))
+        if each.kind == "never together":
+            filled += _filled(coded, each.given[0], each.column, at)
+        elif new.any():
+            found.append((each, int(new.sum())))
+            any_of_them |= new
+    return Contradicted(int(any_of_them.sum()), tuple(found), tuple(filled))
+
+
+def _sources(plan: Plan, rows: Rows) -> dict[str, Rows]:
+    """Return, by column that moves, the row from which each of these rows gets its value."""
+    made: dict[str, Rows] = {}
+    for move in plan.moves:
+        source = rows.copy()
+        source[np.searchsorted(rows, move.rows)] = move.source
+        made |= dict.fromkeys(move.columns, source)
+    return made
+
+
+def _filled(coded: Coded, a: str, b: str, source: Mapping[str, Rows]) -> list[Filled]:
+    """Return the combinations of two columns that never occurred and do now."""
+    held, expected = table_of(coded, a, b)
+    never = absent_cells(held, expected) & (held == 0)
+    now = np.zeros_like(held)
+    first, second = (coded.classes(name)[0] for name in (a, b))
+    np.add.at(now, (first[source[a]], second[source[b]]), 1)
+    return [
+        Filled((a, b), (_label(coded, a, i), _label(coded, b, j)), float(expected[i, j]), int(now[i, j]))
+        for i, j in np.argwhere(never & (now > 0)).tolist()
+    ]
+
+
+def _label(coded: Coded, name: str, code: int) -> str:
+    """Return the label of a class: of one value, or of the lowest and the highest."""
+    column = coded.data[name]
+    held = column.values[coded.classes(name)[0] == code]
+    ends = dict.fromkeys((held.min(), held.max()))
+    return " to ".join(column.labels[int(v)] if column.variable.coded else f"{float(v):g}" for v in ends)

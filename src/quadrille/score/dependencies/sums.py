@@ -1,0 +1,270 @@
+"""Numbers that follow from other numbers: totals of parts, differences, dummies that add to one, ratios, products.
+
+Sums are found in whole numbers modulo a prime. Each column is written by the columns before it where that can be done,
+on a sample of the rows, and what comes out in small fractions is checked on all rows. A column that depends on others
+shows up exactly once, with the fewest columns that it follows from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from itertools import combinations
+from math import lcm
+from typing import NamedTuple
+
+import numpy as np
+
+from quadrille.data import Rows
+from quadrille.score.dependencies.coded import NEARLY, Coded, Flags, Floats, Ints, beyond_chance
+
+_PRIME = (1 << 31) - 1
+_MOST_DECIMALS = 6
+_LARGEST = 10**15
+_MOST_TERMS = 24
+_LARGEST_TERM = 1000
+_LARGE_SAMPLE = 4096
+_SMALL_SAMPLES = 5
+_MANY_VALUES = 20
+_RATIOS_ON = 400
+
+
+class Sum(NamedTuple):
+    """sum(terms * columns) = constant, in the share of the records that have all of these numbers."""
+
+    columns: tuple[str, ...]
+    terms: tuple[int, ...]
+    constant: float
+    share: float
+
+
+class Product(NamedTuple):
+    """column = constant * first ^ powers[0] * second ^ powers[1], but for rounding."""
+
+    given: tuple[str, str]
+    column: str
+    powers: tuple[int, int]
+    share: float
+
+
+def whole_numbers(coded: Coded) -> tuple[dict[str, Ints], dict[str, Flags], float]:
+    """Return the columns of numbers as whole numbers of one unit, where each is present, and units in one."""
+    numbers = {name: values for name in coded.names if (values := coded.numbers(name)) is not None}
+    decimals = {name: places for name, values in numbers.items() if (places := decimals_of(values)) is not None}
+    scale = 10.0 ** max(decimals.values(), default=0)
+    made: dict[str, Ints] = {}
+    present: dict[str, Flags] = {}
+    for name in decimals:
+        here = np.isfinite(numbers[name])
+        values = np.where(here, numbers[name], 0.0)
+        if np.abs(values).max() * scale <= _LARGEST:
+            made[name], present[name] = np.rint(values * scale).astype(np.int64), here
+    return made, present, scale
+
+
+def decimals_of(values: Floats) -> int | None:
+    """Return how many decimals the numbers have; None for more than six."""
+    known = values[np.isfinite(values)]
+    for places in range(_MOST_DECIMALS + 1) if len(known) else ():
+        if all(bool((np.rint(part * 10.0**places) / 10.0**places == part).all()) for part in (known[:1000], known)):
+            return places
+    return None
+
+
+def sums(coded: Coded) -> Iterator[Sum]:
+    """Yield the sums that hold in all records, or nearly."""
+    numbers, present, scale = whole_numbers(coded)
+    told: set[frozenset[str]] = set()
+    for names in _complete(coded, present):
+        rows = coded.order[np.logical_and.reduce([present[name] for name in names])[coded.order]]
+        for sample in _samples(rows, len(names)):
+            values = np.stack([numbers[name][sample] for name in names], axis=1)
+            for terms in _relations(values, scale):
+                columns = tuple(name for name, term in zip(names, terms, strict=True) if term)
+                given = tuple(term for term in terms if term)
+                if 1 < len(columns) <= _MOST_TERMS and frozenset(columns) not in told:
+                    checked = _checked(columns, given, coded, numbers, present, scale)
+                    if checked is not None:
+                        told.add(frozenset(columns))
+                        yield checked
+
+
+def _complete(coded: Coded, present: Mapping[str, Flags]) -> list[list[str]]:
+    """Return the columns to look at together: those without gaps, then all that leave enough complete records."""
+    names = sorted(present, key=lambda name: -int(present[name].sum()))
+    here, kept = np.ones(coded.n, dtype=bool), list[str]()
+    for name in names:
+        both = here & present[name]
+        if int(both.sum()) >= max(2 * len(names) + 20, coded.n // 10):
+            here, kept = both, [*kept, name]
+    ordered = [name for name in coded.names if name in kept]
+    return [ordered] if len(ordered) > 1 else []
+
+
+def _samples(rows: Rows, columns: int) -> list[Rows]:
+    """Return a large sample, for what always holds, and small ones, for what nearly always does."""
+    small = 3 * columns + 20
+    parts = [rows[i * small : (i + 1) * small] for i in range(_SMALL_SAMPLES)]
+    return [rows[:_LARGE_SAMPLE], *(part for part in parts if len(part) == small)]
+
+
+def _relations(values: Ints, scale: float) -> Iterator[tuple[int, ...]]:
+    """Yield, for every column that those before it and a constant give, the terms of a sum that is constant."""
+    one = np.full((len(values), 1), int(scale), dtype=np.int64)
+    matrix = np.concatenate((one, values), axis=1) % _PRIME
+    pivots: list[int] = []
+    for column in range(matrix.shape[1]):
+        rank = len(pivots)
+        left = np.flatnonzero(matrix[rank:, column])
+        if rank < len(matrix) and len(left):
+            at = rank + int(left[0])
+            matrix[[rank, at]] = matrix[[at, rank]]
+            matrix[rank] = matrix[rank] * pow(int(matrix[rank, column]), -1, _PRIME) % _PRIME
+            others = np.flatnonzero(matrix[:, column])
+            others = others[others != rank]
+            matrix[others] = (matrix[others] - matrix[others, column][:, None] * matrix[rank]) % _PRIME
+            pivots.append(column)
+        else:
+            parts = [_fraction(int(matrix[row, column])) for row in range(rank)]
+            if all(part is not None for part in parts[1:]):  # the constant may be any number
+                terms = [Fraction(0)] * (matrix.shape[1] - 1)
+                for pivot, part in zip(pivots[1:], parts[1:], strict=True):
+                    assert part is not None
+                    terms[pivot - 1] = part
+                terms[column - 1] = Fraction(-1)
+                times = lcm(*(term.denominator for term in terms))
+                yield tuple(int(term * times) for term in terms)
+
+
+def _fraction(residue: int) -> Fraction | None:
+    """Return the fraction of small numbers that a residue stands for."""
+    for below in range(1, _LARGEST_TERM + 1):
+        above = residue * below % _PRIME
+        above -= _PRIME if above > _PRIME // 2 else 0
+        if abs(above) <= _LARGEST_TERM:
+            return Fraction(above, below)
+    return None
+
+
+def _checked(
+    columns: tuple[str, ...],
+    terms: Sequence[int],
+    coded: Coded,
+    numbers: Mapping[str, Ints],
+    present: Mapping[str, Flags],
+    scale: float,
+) -> Sum | None:
+    """Check a sum on all records that have its numbers, and against numbers in random order."""
+    here = np.flatnonzero(np.logical_and.reduce([present[name] for name in columns]))
+    parts = [term * numbers[name][here] for name, term in zip(columns, terms, strict=True)]
+    total = np.sum(parts, axis=0)
+    values, counts = np.unique(total, return_counts=True)
+    constant = int(values[np.argmax(counts)])
+    failures = int((total != constant).sum())
+    if failures > NEARLY * len(here):
+        return None
+    turned = total - parts[-1] + np.roll(parts[-1][_mixing(coded, len(here))], 1)
+    if int((turned != constant).sum()) < beyond_chance(failures):
+        return None
+    return Sum(columns, tuple(terms), constant / scale, 1 - failures / len(here))
+
+
+def _mixing(coded: Coded, count: int) -> Rows:
+    return coded.order[coded.order < count]
+
+
+def products(coded: Coded) -> Iterator[Product]:
+    """Yield numbers that are a product or a ratio of two others, but for rounding."""
+    found = {name: coded.numbers(name) for name in coded.names if coded.sizes[name] > _MANY_VALUES}
+    numbers = {name: values for name, values in found.items() if values is not None}
+    names = list(numbers)
+    with np.errstate(all="ignore"):
+        known = [np.isfinite(values) & (values != 0) for values in numbers.values()]
+        rows = coded.order[: 8 * _RATIOS_ON]
+        for a, b in combinations(range(len(names)), 2):
+            here = rows[(known[a] & known[b])[rows]][:_RATIOS_ON]
+            if len(here) < _RATIOS_ON // 4:
+                continue
+            for powers in ((1, 1), (1, -1), (-1, 1)):
+                for y, name in enumerate(names):
+                    given = (names[a], names[b])
+                    if y in (a, b):
+                        continue
+                    part = here[known[y][here]]
+                    if len(part) < _RATIOS_ON // 4 or _misses(numbers, given, name, powers, part) > 0.05 * len(part):
+                        continue
+                    checked = _checked_product(coded, numbers, given, name, powers)
+                    if checked is not None:
+                        yield checked
+
+
+def _misses(
+    numbers: Mapping[str, Floats], given: tuple[str, str], column: str, powers: tuple[int, int], rows: Rows
+) -> int:
+    y = numbers[column][rows]
+    expected = numbers[given[0]][rows] ** powers[0] * numbers[given[1]][rows] ** powers[1]
+    return int((np.abs(y - _factor(y, expected) * expected) > _rounding(y)).sum())
+
+
+def _factor(y: Floats, expected: Floats) -> float:
+    """Return the factor that all numbers allow, rounded as they are, or nearly all of them."""
+    ends = np.stack(((y - _rounding(y)) / expected, (y + _rounding(y)) / expected))
+    low, high = ends.min(axis=0), ends.max(axis=0)
+    least, most = np.nanmax(low), np.nanmin(high)
+    if least > most:
+        least, most = np.nanquantile(low, 1 - NEARLY), np.nanquantile(high, NEARLY)
+    return float(least + most) / 2
+
+
+def _rounding(values: Floats) -> Floats:
+    """Return how far a rounded number may be from what it is rounded from."""
+    places = decimals_of(values)
+    return 1e-9 * np.abs(values) + (0.0 if places is None else 0.51 * 10.0**-places)
+
+
+def _checked_product(
+    coded: Coded, numbers: Mapping[str, Floats], given: tuple[str, str], column: str, powers: tuple[int, int]
+) -> Product | None:
+    known = np.isfinite(numbers[column]) & (numbers[column] != 0)
+    for name in given:
+        known &= np.isfinite(numbers[name]) & (numbers[name] != 0)
+    rows = np.flatnonzero(known)
+    failures = _misses(numbers, given, column, powers, rows)
+    if len(rows) < max(40, coded.n // 50) or failures > NEARLY * len(rows):
+        return None
+    turned = {**numbers, column: numbers[column].copy()}
+    turned[column][rows] = np.roll(numbers[column][rows[_mixing(coded, len(rows))]], 1)
+    if _misses(turned, given, column, powers, rows) < beyond_chance(failures):
+        return None
+    return Product(given, column, powers, 1 - failures / len(rows))
+
+
+def breaks_sum(
+    coded: Coded, columns: Sequence[str], terms: Sequence[int], constant: float, source: Mapping[str, Rows]
+) -> Flags:
+    """Tell which records have all the numbers of a sum, and another sum."""
+    total, here = 0.0, True
+    for name, term in zip(columns, terms, strict=True):
+        values = coded.numbers(name)
+        assert values is not None
+        total, here = total + term * values[source[name]], here & np.isfinite(values[source[name]])
+    size = 1 + abs(constant)
+    return np.asarray(here & (np.abs(total - constant) > 1e-7 * size))
+
+
+def breaks_product(
+    coded: Coded, given: Sequence[str], column: str, powers: Sequence[int], source: Mapping[str, Rows]
+) -> Flags:
+    """Tell which records have three numbers other than 0 of which one is not the product or ratio of the others."""
+    first, second, y = (coded.numbers(name) for name in (*given, column))
+    assert first is not None and second is not None and y is not None
+    with np.errstate(all="ignore"):
+        factor = _factor(_finite(y), _finite(first ** powers[0] * second ** powers[1]))
+        now, left, right = y[source[column]], first[source[given[0]]], second[source[given[1]]]
+        expected = left ** powers[0] * right ** powers[1]
+        here = np.isfinite(expected) & (expected != 0) & np.isfinite(now) & (now != 0)
+        return here & (np.abs(now - factor * expected) > _rounding(y)[source[column]])
+
+
+def _finite(values: Floats) -> Floats:
+    return np.where(np.isfinite(values) & (values != 0), values, np.nan)

@@ -1,0 +1,119 @@
+"""What an intruder does who has `public/` and nothing else: look for records that contradict the rest of the file.
+
+Written apart from the product, in plain numpy: it shares no code with what refuses contradictions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations, permutations
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from scipy.stats import binom
+
+BELIEVED = 0.05
+"""What fails in fewer records is taken for a law of the file, and the records that fail for swapped ones."""
+RARE = 0.02
+"""A combination with fewer records than this share of those expected is taken for impossible."""
+MOST_VALUES = 60
+
+
+def suspects(public: Path) -> Iterator[tuple[str, np.ndarray]]:
+    """Yield what looks like a law of a public file, and which rows break it."""
+    table = pl.read_csv(public / "data.csv", infer_schema_length=None)
+    texts = {name: table[name].cast(pl.String).fill_null("").to_numpy() for name in table.columns}
+    codes = {name: np.unique(values, return_inverse=True)[1] for name, values in texts.items()}
+    codes = {name: code for name, code in codes.items() if code.max() > 0}
+    numeric = [name for name in codes if table[name].dtype.is_numeric() and codes[name].max() > 1]
+    numbers = {name: table[name].cast(pl.Float64).to_numpy() for name in numeric}
+    mixed = np.random.default_rng(0).permutation(len(table))
+    for law, rows in _laws(codes, numbers, mixed):
+        if rows.any():
+            yield law, rows
+
+
+def _laws(
+    codes: dict[str, np.ndarray], numbers: dict[str, np.ndarray], mixed: np.ndarray
+) -> Iterator[tuple[str, np.ndarray]]:
+    for x, y in permutations(codes, 2):
+        yield f"{x} -> {y}", _lacking(codes[x], codes[y], mixed)
+    for a, b in combinations(codes, 2):
+        both = np.unique(codes[a] * (codes[b].max() + 1) + codes[b], return_inverse=True)[1]
+        yield from ((f"{a}, {b} -> {y}", _lacking(both, codes[y], mixed)) for y in codes if y not in (a, b))
+        yield f"{a} never with {b}", _impossible(codes[a], codes[b])
+    for a, b, c in permutations(numbers, 3):
+        if a < b:
+            yield f"{c} = {a} + {b}", _unlike(numbers[c] - numbers[a] - numbers[b])
+            with np.errstate(all="ignore"):
+                yield f"{c} = {a} * {b}", _unlike(np.round(numbers[c] / (numbers[a] * numbers[b]), 2))
+                yield f"{c} = {b} / {a}", _unlike(np.round(numbers[c] * numbers[a] / numbers[b], 2))
+    for x, y in permutations(numbers, 2):
+        yield f"{y} in the order of {x}", _out_of_order(numbers[x], numbers[y])
+
+
+def _lacking(group: np.ndarray, value: np.ndarray, mixed: np.ndarray) -> np.ndarray:
+    """Records that lack the commonest value of their group, if hardly any does, and many did by chance."""
+    lack, shared = _minority(group, value)
+    believed = lack.sum() <= BELIEVED * shared.sum() and shared.sum() >= 100
+    if believed and lack.sum() <= _minority(group, value[mixed])[0].sum() / 3:
+        return lack
+    return np.zeros(len(group), dtype=bool)
+
+
+def _minority(group: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    size = np.bincount(group)
+    cell, place, held = np.unique(group * (value.max() + 1) + value, return_inverse=True, return_counts=True)
+    most = np.zeros(len(size), dtype=int)
+    np.maximum.at(most, cell // (value.max() + 1), held)
+    shared = size[group] > 1
+    return shared & (held[place] < most[group]), shared
+
+
+def _impossible(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    table = np.zeros((a.max() + 1, b.max() + 1))
+    if table.shape[0] > MOST_VALUES or table.shape[1] > MOST_VALUES:
+        return np.zeros(len(a), dtype=bool)
+    np.add.at(table, (a, b), 1)
+    expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / len(a)
+    return ((expected >= 10) & (table < RARE * expected))[a, b]
+
+
+def _unlike(value: np.ndarray) -> np.ndarray:
+    """Records whose value is not the one that nearly all have."""
+    known = np.isfinite(value)
+    rounded = np.round(value[known], 6)
+    values, counts = np.unique(rounded, return_counts=True)
+    if not len(values) or counts.max() < (1 - 3 * BELIEVED) * known.sum() or known.sum() < len(value) / 2:
+        return np.zeros(len(value), dtype=bool)
+    return known & (np.round(value, 6) != values[np.argmax(counts)])
+
+
+def _out_of_order(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Records whose second number is far out of line with the neighbours of their first, if nearly none is."""
+    none = np.zeros(len(x), dtype=bool)
+    if np.isnan(x).any() or np.isnan(y).any():
+        return none
+    order = np.lexsort((y, x))
+    rank = np.empty(len(y))
+    rank[np.argsort(y, kind="stable")] = np.arange(len(y))
+    sorted_rank = rank[order]
+    window = np.stack([np.roll(sorted_rank, step) for step in range(-5, 6)])
+    far = np.abs(sorted_rank - np.median(window, axis=0)) > 0.03 * len(y)
+    if not 0 < far.mean() < 3 * BELIEVED:
+        return none
+    none[order] = far
+    return none
+
+
+def swapped_rows(release: Path) -> np.ndarray:
+    """Tell which public rows were swapped: for the referee, who has the confidential folder too."""
+    order = pl.read_parquet(release / "confidential/order.parquet")["row"].to_numpy()
+    rows = np.unique(pl.read_parquet(release / "confidential/plan.parquet")["row"].to_numpy())
+    return np.isin(order, rows)
+
+
+def chance_of(rows: np.ndarray, swapped: np.ndarray) -> float:
+    """Return how likely so many swapped records or more are among rows that were picked without looking."""
+    return float(binom.sf(int((rows & swapped).sum()) - 1, int(rows.sum()), swapped.mean()))

@@ -1,0 +1,81 @@
+"""Whoever has `public/` alone and looks for contradictions finds no more swapped records than by chance."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import quadrille as qd
+from lookalikes import FIRST_ATTEMPTS, LOOKALIKES, SOUND
+from quadrille.data import Data
+from quadrille.score.contradictions import ContradictionError
+from undo import chance_of, suspects, swapped_rows
+
+BY_CHANCE = 1e-6
+"""A file has up to some thousand laws to break, and each is looked at once."""
+
+BUNDLED: dict[str, list[qd.Recipe]] = {
+    "cps8d": [
+        qd.RandomSwap(["Edu"], rate=0.05),
+        qd.RandomSwap(["Age", "Sex"], rate=0.05),
+        qd.PermutationSwap(["Race"], rate=0.05, kind="cycles"),
+        qd.DesignedSwap(effort=0.1),
+    ],
+    "adult": [
+        qd.RandomSwap(["education", "education-num"], rate=0.05, same=["age"]),
+        qd.RandomSwap(["workclass", "occupation"], rate=0.05, differ="any"),
+        qd.ControlledSwap(["education"], targets=0.02, boundary=["sex"], linked={"education": ["education-num"]}),
+    ],
+    "state": [
+        qd.RandomSwap(["tract"], rate=0.05),
+        qd.RandomSwap(["income"], rate=0.05),
+        qd.PermutationSwap(["tract"], rate=0.05, within=["county"]),
+    ],
+}
+
+
+def bundled(name: str) -> Data:
+    if name == "state":
+        return qd.datasets.state(records=20_000)
+    whole: Data = getattr(qd.datasets, name)()
+    return whole if name == "cps8d" else whole.take(np.arange(0, whole.n, 3))
+
+
+def least_chance(data: Data, recipe: qd.Recipe, folder: Path, *, allow: bool) -> float:
+    """Release, let the intruder look, and return how unlikely the best of his finds is if he found by chance."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of columns that identify: it is not what this is about
+        known = recipe.changed(seed=17)  # the same plan every time, so that the test is the same
+        made = qd.release(data, known, folder, measures=["hellinger"], allow_contradictions=allow, insecure=True)
+    swapped = swapped_rows(made.path)
+    return min((chance_of(rows, swapped) for _, rows in suspects(made.public)), default=1.0)
+
+
+def cases(recipes: dict[str, list[qd.Recipe]]) -> list[object]:
+    return [
+        pytest.param(name, recipe, id=f"{name}-{recipe.word()}-{'-'.join(sorted(recipe.moved(recipe.parameters())))}")
+        for name, listed in recipes.items()
+        for recipe in listed
+    ]
+
+
+@pytest.mark.parametrize(("name", "recipe"), cases(SOUND))
+def test_a_release_of_a_look_alike_contradicts_nothing(name: str, recipe: qd.Recipe, tmp_path: Path) -> None:
+    assert least_chance(LOOKALIKES[name](), recipe, tmp_path / "release", allow=False) > BY_CHANCE
+
+
+@pytest.mark.parametrize(("name", "recipe"), cases(BUNDLED))
+def test_a_release_of_a_bundled_file_contradicts_nothing(name: str, recipe: qd.Recipe, tmp_path: Path) -> None:
+    assert least_chance(bundled(name), recipe, tmp_path / "release", allow=False) > BY_CHANCE
+
+
+@pytest.mark.parametrize(("name", "recipe"), cases(FIRST_ATTEMPTS))
+def test_what_is_refused_would_have_been_found_by_the_intruder(name: str, recipe: qd.Recipe, tmp_path: Path) -> None:
+    data = LOOKALIKES[name]()
+    with pytest.raises(ContradictionError):
+        qd.release(data, recipe, tmp_path / "release")
+    assert not (tmp_path / "release").exists()
+    assert least_chance(data, recipe, tmp_path / "release", allow=True) < 1e-20
