@@ -193,6 +193,10 @@ class Data:
         self._body: int | None = None
         self.remarks = tuple(remarks)
         """What the file held beside columns and was left behind, one line each; never part of the data."""
+        self.read_as: tuple[str, ...] = ()
+        """How the text of the file was read where it is not written in the usual way; never part of the data."""
+        self.recoded: tuple[str, ...] = ()
+        """What the codebook recoded when the file was read, one line per column; never part of the data."""
         self.prepared: dict[str, object] = {}
         """Preparations of recipes for these data, kept for the next seed; never part of the data."""
 

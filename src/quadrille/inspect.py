@@ -351,6 +351,8 @@ class Profile:
     cells: CellProfile | None
     hints: tuple[str, ...]
     geography: tuple[LevelProfile, ...] = ()
+    read_as: tuple[str, ...] = ()
+    recoded: tuple[str, ...] = ()
 
     @property
     def roles(self) -> dict[str, tuple[str, ...]]:
@@ -380,7 +382,7 @@ def inspect(data: Data, *, labels: bool = False, declared: Collection[str] = ())
         weight = WeightProfile(data.weight, int(data.ticks.values.sum()) / data.ticks.per_unit, data.ticks.exact)
     levels = tuple(_level(data[name]) for name in data.codebook.geography)
     hints = (*checks(data, declared), *_empty(levels))
-    return Profile(data.n, columns, weight, data.keys, _cells(data), hints, levels)
+    return Profile(data.n, columns, weight, data.keys, _cells(data), hints, levels, data.read_as, data.recoded)
 
 
 def _column(column: Column, data: Data, declared: Collection[str], *, labels: bool) -> ColumnProfile:

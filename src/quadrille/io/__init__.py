@@ -25,6 +25,11 @@ def read(
     weight: str | None = None,
     geography: Sequence[str] = (),
     catalog: str | Path | None = None,
+    separator: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
+    quote: str | None = None,
+    dates: str | None = None,
 ) -> Data:
     """Read a microdata file; the ending of its name tells the format.
 
@@ -33,6 +38,10 @@ def read(
     guessed, see `from_frame`; files of SPSS, Stata and SAS bring labels, missing codes and formats along. `catalog`
     is the SAS catalog (.sas7bcat) with the value labels of a .sas7bdat file.
 
+    How delimited text is written is detected, and a file that can be read in two ways is refused; these say it:
+    `separator` (`,` `;` `|` or `tab`), `decimal` (`.` or `,`), `encoding` (as Python calls it), `quote` (`"`, `'` or
+    `none`), and for dates in numbers `dates` (`dmy`, `mdy` or `ymd`).
+
     Example
     -------
     >>> from pathlib import Path
@@ -40,8 +49,13 @@ def read(
     >>> _ = Path("people.csv").write_text("sex,health,w\\nf,good,1.5\\nm,poor,2\\n")
     >>> qd.read("people.csv", weight="w")
     Data(2 records, 3 columns, weight='w')
+    >>> _ = Path("leute.csv").write_bytes("Größe;Ort\\n1,5;Köln\\n1,75;Bonn\\n".encode("latin-1"))
+    >>> data = qd.read("leute.csv")
+    >>> data["Größe"].values.tolist(), data.read_as
+    ([1.5, 1.75], ('fields separated by semicolons', 'encoding cp1252', 'decimal comma'))
     """
     from quadrille.codebook import Codebook
+    from quadrille.io.dialect import Dialect
 
     file = Path(path)
     form = format_of(file.name)
@@ -52,7 +66,12 @@ def read(
         book = (book or Codebook()).with_geography(geography)
     if catalog is not None and form.ending != ".sas7bdat":
         raise InputError("A catalog belongs to a file of SAS (.sas7bdat). Leave the catalog out.")
-    more = {} if catalog is None else {"catalog": Path(catalog)}
+    more: dict[str, object] = {} if catalog is None else {"catalog": Path(catalog)}
+    dialect = Dialect(separator, decimal, encoding, quote, dates)
+    if dialect:
+        if form.reader != "csv":
+            raise InputError("Separator, decimal, encoding, quote and dates are for delimited text. Leave them out.")
+        more["dialect"] = dialect
     reader = import_module(f"quadrille.io.{form.reader}")  # only now: formats are known without loading polars
     return reader.read_file(file, form.ending, codebook=book, weight=weight, **more)
 
