@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
+from typing import cast
 
 import numpy as np
 
@@ -145,14 +146,15 @@ def _two_levels(coarse: Column, fine: Column) -> str:
 
 MANY_CATEGORIES = 1000
 FEW_RECORDS = 5
+_SAID = "as the codebook says"
 _PROGRAM = {"spss": "SPSS", "stata": "Stata", "sas": "SAS"}
 
 
-def reason(column: Column, data: Data, declared: Collection[str]) -> str:
+def reason(column: Column, data: Data, declared: Collection[str] | Mapping[str, str]) -> str:
     """Say in a few words why a column has its kind and role."""
     variable = column.variable
     if variable.name in declared:
-        return "as the codebook says"
+        return cast("Mapping[str, str]", declared)[variable.name] if isinstance(declared, Mapping) else _SAID
     if variable.name == data.weight:
         return "named as the weight"
     if variable.name in data.codebook.geography:
@@ -369,7 +371,7 @@ def inspect(data: Data, *, labels: bool = False, declared: Collection[str] = ())
     """Look at a file before swapping: what each column is taken for and why, and what had better be mended first.
 
     labels : also list the categories of each column, but for identifiers.
-    declared : the columns that the user's own codebook describes, whose kinds and roles are no guesses.
+    declared : the columns that the user's own codebook describes, whose kinds and roles are no guesses; or why so.
 
     >>> import quadrille as qd
     >>> found = qd.inspect(qd.datasets.state())

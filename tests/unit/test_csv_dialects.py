@@ -247,7 +247,12 @@ def test_one_column_of_dates_tells_the_order_for_the_others(tmp_path: Path) -> N
 
 
 def test_what_is_no_date_stays_text(tmp_path: Path) -> None:
-    for words in (["31.12.1999", "never"], ["32.12.1999", "01.01.2000"], ["1.2.99", "3.4.00"], ["1999-12-31", "2000-01-01"]):
+    for words in (
+        ["31.12.1999", "never"],
+        ["32.12.1999", "01.01.2000"],
+        ["1.2.99", "3.4.00"],
+        ["1999-12-31", "2000-01-01"],
+    ):
         assert _cells(_read(tmp_path, f"d,x\n{words[0]},1\n{words[1]},2\n"))["d"] == words
 
 

@@ -6,7 +6,7 @@ import csv
 import gzip
 import io
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple, cast
 
@@ -20,8 +20,8 @@ from quadrille.errors import InputError
 from quadrille.io.dates_in_text import dates_of
 from quadrille.io.dialect import Dialect, Shape, in_utf8, say, shape_of, words_of
 from quadrille.io.frames import build, to_frame
-from quadrille.io.frames.columns import no_patterns, wants
-from quadrille.io.frames.values import NUMBER, few_whole, moments_as_text, parse_numbers, too_large
+from quadrille.io.frames.columns import no_patterns, settled, wants
+from quadrille.io.frames.values import NUMBER, few_whole, moments_as_text, parse_numbers, too_large, without_marks
 from quadrille.io.not_held import moments_left, not_in_text, numbers_of_moments, orders_left, words_left
 from quadrille.io.raw import Buffer, contents
 
@@ -171,10 +171,11 @@ def read_file(
         kept = {name for name, variable in given.items() if "" in variable.categories}
         texts = [name for name, dtype in table.schema.items() if dtype == pl.String and name not in kept]
         table = table.with_columns(pl.col(texts).replace({"": None}))
+    given = {name: _settled(variable, table) for name, variable in given.items()}
     parsed = _Parsed(table, given, said, where)
     data = build(
         parsed.table,
-        codebook=codebook,
+        codebook=Codebook(tuple(given.values())),
         weight=weight,
         where=f"the file {str(path)!r}",
         dtypes={name: "String" for name, dtype in table.schema.items() if isinstance(dtype, pl.Enum)},
@@ -310,6 +311,19 @@ _NOTHING = r"^(?:NA|NaN|\.|\s+)$"
 _COMMA = r"^-?(?:(?:0|[1-9][0-9]*)(?:,[0-9]*)?|,[0-9]+)(?:[eE][+-]?[0-9]+)?$"
 _GROUPS = r"^-?[1-9][0-9]{0,2}(?:,[0-9]{3})+$"
 _SAMPLE = 1000
+
+
+def _settled(variable: Variable, table: pl.DataFrame) -> Variable:
+    """Tell numbers among which missing codes are text by the rest of the column, where the codebook says no kind."""
+    codes = [code for code in variable.missing if isinstance(code, str)]
+    if not variable.kind_open or variable.recodes or not codes or variable.name not in table.columns:
+        return variable
+    rest = parse_numbers(without_marks(table[variable.name], variable)[0])
+    if not rest.dtype.is_numeric():
+        return variable
+    told, others = settled(variable, rest), [code for code in variable.missing if code not in codes]
+    found = rest.drop_nulls().unique().sort().to_list() if told.coded else []
+    return replace(told, categories=tuple(value for value in found if value not in others))
 
 
 @dataclass

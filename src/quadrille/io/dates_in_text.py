@@ -53,7 +53,9 @@ def dates_of(texts: list[pl.Series], said: str | None) -> Dates:
             used.append(name)
     if open_ones and order is None:
         names = ", ".join(column.text.name for column in open_ones)
-        remarks.append(f"dates stay text, since the day or the month may come first, in: {names}. {say('dates', 'dmy', 'mdy')}")
+        remarks.append(
+            f"dates stay text, since the day or the month may come first, in: {names}. {say('dates', 'dmy', 'mdy')}"
+        )
     if len(set(used)) > 1:
         remarks.append("dates are written in more than one order; each column is read in its own")
     return Dates(read, used[0] if len(set(used)) == 1 else "", tuple(remarks))

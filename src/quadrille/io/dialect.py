@@ -12,7 +12,6 @@ import io
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import cast
 
 import numpy as np
 
@@ -71,9 +70,8 @@ class Dialect:
         for word in words.split():
             name, mark, value = word.partition("=")
             if not mark or not value or name in found:
-                raise ParameterError(
-                    "--csv takes settings such as separator=; decimal=, encoding=latin-1, each once, with blanks between."
-                )
+                example = "separator=; decimal=, encoding=latin-1"
+                raise ParameterError(f"--csv takes settings such as {example}, each once, with blanks between.")
             if name not in asdict(cls()):
                 raise unknown_name("setting", name, asdict(cls()), where="--csv")
             found[name] = value
@@ -285,5 +283,5 @@ def words_of(found: Mapping[str, str]) -> list[str]:
     if found["decimal"] != ".":
         lines.append("decimal comma")
     if found["dates"]:
-        lines.append(f"dates with the {cast('str', _DATES[found['dates']])}")
+        lines.append(f"dates with the {_DATES[found['dates']]}")
     return lines

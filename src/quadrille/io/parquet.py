@@ -19,7 +19,17 @@ from quadrille.codebook import Codebook, Variable
 from quadrille.data import Column, Data, code_dtype
 from quadrille.errors import InputError
 from quadrille.io.frames import build, has_nan, nan_remarks, to_frame, with_nan, with_scales
-from quadrille.io.frames.columns import Source, code, complete_text, encode_text, given_by, go_on, no_patterns, wants
+from quadrille.io.frames.columns import (
+    Source,
+    code,
+    complete_text,
+    encode_text,
+    given_by,
+    go_on,
+    no_patterns,
+    settled,
+    wants,
+)
 from quadrille.io.frames.identifiers import MOST_ORDINAL, Run, names_identifier
 from quadrille.io.frames.values import is_text, too_large, type_name
 from quadrille.io.not_held import NEEDS_ARROW, NO_ORDER, numbers_of_moments, words_left
@@ -241,7 +251,11 @@ def read_file(path: Path, _ending: str, *, codebook: Codebook | None, weight: st
     no_patterns(orders.known, where)
     enums: dict[Any, pl.Enum] = {name: pl.Enum(categories) for name, categories in orders.known.items()}
     scan, empty = scan.cast(dict(enums)), empty.cast(dict(enums))
-    book = with_scales(codebook, orders.known, rows, weight)
+    open_ones = [v for v in codebook or () if v.kind_open and v.name in empty.columns]
+    known = {v.name: settled(v, _collected(scan.select(v.name), path).to_series()) for v in open_ones}
+    described = None if codebook is None else Codebook(tuple(known.get(v.name, v) for v in codebook))
+    book = with_scales(described, orders.known, rows, weight)
+    recodes = any(variable.recodes for variable in codebook or ())
     nans: dict[str, None] = {}
 
     def batches(name: str) -> Iterator[pl.Series]:
@@ -251,13 +265,17 @@ def read_file(path: Path, _ending: str, *, codebook: Codebook | None, weight: st
                 nans[name] = None
             yield batch
 
-    if rows <= BATCH or (weight is not None and weight in empty.columns and not empty[weight].dtype.is_numeric()):
+    if (
+        rows <= BATCH
+        or recodes
+        or (weight is not None and weight in empty.columns and not empty[weight].dtype.is_numeric())
+    ):
         table = _collected(scan, path)
         data = build(table, codebook=book, weight=weight, where=where)
         nans = dict.fromkeys(with_nan(table, table))
     else:
         data = build_streamed(Batches(empty, rows, batches), codebook=book, weight=weight, where=where)
-    data.remarks = (*orders.remarks, *nan_remarks(nans))
+    data.remarks += (*orders.remarks, *nan_remarks(nans))
     return data
 
 

@@ -58,7 +58,7 @@ def from_frame(
     if geography:
         book = (book or Codebook()).with_geography(geography)
     data = build(table, codebook=book, weight=weight, where="the frame")
-    data.remarks = nan_remarks(with_nan(table, frame))
+    data.remarks += nan_remarks(with_nan(table, frame))
     return data
 
 

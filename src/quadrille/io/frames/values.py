@@ -182,7 +182,7 @@ def few_whole(numbers: pl.Series) -> pl.Series:
 
     Python keeps a column of integers with empty fields as floats, and so writes them to files.
     """
-    if not numbers.dtype.is_float() or numbers.is_not_nan().all() and not numbers.null_count():
+    if not numbers.dtype.is_float() or (numbers.is_not_nan().all() and not numbers.null_count()):
         return numbers
     present = numbers.fill_nan(None).drop_nulls()
     if present.is_empty() or present.head(_SAMPLE).n_unique() > MOST_ORDINAL:
