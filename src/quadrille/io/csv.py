@@ -20,7 +20,7 @@ from quadrille.errors import InputError
 from quadrille.io.dates_in_text import dates_of
 from quadrille.io.dialect import Dialect, Shape, in_utf8, say, shape_of, words_of
 from quadrille.io.frames import build, to_frame
-from quadrille.io.frames.columns import no_patterns, settled, wants
+from quadrille.io.frames.columns import no_patterns, settled, wants_in_file
 from quadrille.io.frames.values import NUMBER, few_whole, moments_as_text, parse_numbers, too_large, without_marks
 from quadrille.io.not_held import moments_left, not_in_text, numbers_of_moments, orders_left, words_left
 from quadrille.io.raw import Buffer, contents
@@ -275,7 +275,7 @@ def _table(text: _Text, given: Mapping[str, Variable]) -> pl.DataFrame:
     enums = {
         name: pl.Enum(cast("list[str]", list(given[name].values)))
         for name in text.names
-        if wants(given.get(name)) == "text" and given[name].categories and "" not in given[name].values
+        if wants_in_file(given.get(name)) == "text" and given[name].categories and "" not in given[name].values
     }
     table = _parse(text, strings | enums) if enums else None
     # Some value is not listed, or the file is malformed: the text tells which.
@@ -343,7 +343,7 @@ class _Parsed:
 
     def __post_init__(self) -> None:
         texts = {series.name: series for series in self.table.get_columns() if series.dtype == pl.String}
-        wanted = {name: wants(self.given.get(name)) for name in texts}
+        wanted = {name: wants_in_file(self.given.get(name)) for name in texts}
         void: list[str] = []
         columns: dict[str, pl.Series] = {}
         for name, text in texts.items():
@@ -411,7 +411,7 @@ def _with_points(text: pl.Series, variable: Variable | None) -> pl.Series:
 
 def _without_words(text: pl.Series, variable: Variable | None) -> tuple[pl.Series, bool]:
     """Empty the fields that hold a word for a missing value, or blanks, where all the others are numbers."""
-    wanted, missing = wants(variable), () if variable is None else variable.missing
+    wanted, missing = wants_in_file(variable), () if variable is None else variable.missing
     sample = text.gather_every(max(1, len(text) // _SAMPLE)).drop_nulls()
     if wanted not in ("any", "number") or not sample.str.contains(f"{NUMBER}|{_COMMA}|{_NOTHING}").all():
         return text, False

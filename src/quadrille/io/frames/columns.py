@@ -73,7 +73,7 @@ def build(
 
 def wants(variable: Variable | None) -> str:
     """Tell what text stands for: "text", "number" or "bool", or "any" when the codebook leaves it open."""
-    if variable is None or variable.recodes:
+    if variable is None:
         return "any"
     if not variable.coded or variable.role == "weight":
         return "number"
@@ -85,6 +85,11 @@ def wants(variable: Variable | None) -> str:
     if any(isinstance(value, bool) for value in values):
         return "bool"
     return "number" if values else "any"
+
+
+def wants_in_file(variable: Variable | None) -> str:
+    """Tell what text of a file stands for, see `wants`; a column that is yet to be recoded may hold anything."""
+    return "any" if variable is not None and variable.recodes else wants(variable)
 
 
 def no_patterns(names: Iterable[str], where: str) -> None:

@@ -54,11 +54,19 @@ def _recoded(series: pl.Series, variable: Variable, place: str) -> tuple[pl.Seri
 
 @dataclass(frozen=True)
 class _Numbers:
-    """A column of numbers, null where a field is empty or a missing code, and its missing codes as text."""
+    """A column of numbers, null where a field is empty or a missing code, and its missing codes as text.
+
+    `found` is the column as numbers, with the missing codes of its ranges.
+    """
 
     valid: pl.Series
     codes: pl.Series
-    variable: Variable
+    found: Variable
+
+    def told(self, variable: Variable) -> Variable:
+        """Return the variable with the missing codes that were found."""
+        missing = tuple(text_of(code) for code in self.found.missing) if variable.bands else self.found.missing
+        return replace(variable, missing=missing, missing_labels=self.found.missing_labels)
 
 
 def _numbers(series: pl.Series, variable: Variable, place: str) -> _Numbers:
@@ -70,11 +78,12 @@ def _numbers(series: pl.Series, variable: Variable, place: str) -> _Numbers:
     numbers = finite_floats(rest) if is_text(series) else rest.cast(pl.Float64).fill_nan(None)
     if is_text(series) and numbers.null_count() > rest.null_count():
         raise InputError(not_numbers(place, rest))
-    variable = with_found_codes(variable, numbers)
-    missing = [_number(code) for code in variable.missing]
+    plain = replace(variable, kind="numeric", role=None, level=None, categories=(), labels=())
+    found = with_found_codes(plain, numbers)
+    missing = [_number(code) for code in found.missing]
     coded = numbers.is_in([code for code in missing if code is not None]).fill_null(value=False)
     codes = numbers.set(~coded, None).cast(pl.String).str.strip_suffix(".0")
-    return _Numbers(numbers.set(coded, None), codes.zip_with(rest.is_not_null(), text), variable)
+    return _Numbers(numbers.set(coded, None), codes.zip_with(rest.is_not_null(), text), found)
 
 
 def _number(code: Value) -> float | None:
@@ -103,7 +112,7 @@ def _in_bands(series: pl.Series, variable: Variable, place: str) -> tuple[pl.Ser
     of_band = pl.Series(list(variable.bands), dtype=pl.Float64).search_sorted(parts.valid.fill_null(0.0), side="right")
     texts = pl.Series(list(map(str, names))).gather((of_band.cast(pl.Int64) - 1).clip(0))
     banded = texts.zip_with(parts.valid.is_not_null(), parts.codes)
-    return banded.alias(series.name), _banded(parts.variable, tuple(map(str, names))), line
+    return banded.alias(series.name), _banded(parts.told(variable), tuple(map(str, names))), line
 
 
 def _banded(variable: Variable, labels: Sequence[Value]) -> Variable:
@@ -154,7 +163,7 @@ def _within_codes(series: pl.Series, variable: Variable, place: str) -> tuple[pl
         pairs.sort(key=lambda pair: float(pair[0]))
         categories, named = tuple(value for value, _ in pairs), tuple(label for _, label in pairs)
         labels = named if any(named) else ()
-    variable = replace(parts.variable, categories=categories, labels=labels)
+    variable = replace(parts.told(variable), categories=categories, labels=labels)
     if is_text(series):
         variable = _guessed(variable, clipped)
         texts = clipped.cast(pl.String).str.strip_suffix(".0")
