@@ -16,7 +16,7 @@ from quadrille.codebook import Codebook, Variable
 from quadrille.data import Data
 from quadrille.errors import InputError, ParameterError
 from quadrille.io import read
-from quadrille.io.dialect import Dialect
+from quadrille.io.layout import Layout
 
 SECRET = "Zebedee"
 LAW = settings(examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -69,7 +69,7 @@ def test_a_mark_inside_names_or_quotes_is_no_separator(tmp_path: Path) -> None:
 def test_a_file_that_two_separators_fit_is_refused_until_one_is_said(tmp_path: Path) -> None:
     text = f"a;b,c\n{SECRET};2,3\n4;5,6\n"
     message = _refused(tmp_path, text, "could be separated by commas or semicolons")
-    assert '--csv "separator=,"' in message and '--csv "separator=;"' in message
+    assert '--layout "separator=,"' in message and '--layout "separator=;"' in message
     assert _read(tmp_path, text, separator=";").columns == ["a", "b,c"]
     assert _read(tmp_path, text, separator="comma").columns == ["a;b", "c"]
 
@@ -165,7 +165,7 @@ def test_letters_that_do_not_tell_their_encoding_are_refused_until_it_is_said(
 def test_an_encoding_that_is_said_must_fit(tmp_path: Path) -> None:
     _refused(tmp_path, "a,b\nx,1\né,2\n".encode("latin-1"), r"not UTF-8 text: see line 3\.", encoding="utf-8")
     _refused(tmp_path, "a,b\nx,1\né,2\n", r"not text in the encoding ascii: see line 3\.", encoding="ascii")
-    with pytest.raises(ParameterError, match="'encoding' parameter of a CSV file must be"):
+    with pytest.raises(ParameterError, match="'encoding' parameter of the layout must be"):
         _read(tmp_path, "a,b\n1,2\n", encoding="klingon")
 
 
@@ -304,20 +304,20 @@ def test_words_that_the_codebook_lists_are_its_missing_codes(tmp_path: Path) -> 
 
 
 def test_the_words_of_the_option_are_those_of_python() -> None:
-    said = Dialect.parse("separator=tab decimal=comma quote=single encoding=cp1252 dates=dmy")
-    assert said == Dialect("\t", ",", "cp1252", "'", "dmy")
-    assert Dialect.parse(said.as_words()) == said
+    said = Layout.parse("separator=tab decimal=comma quote=single encoding=cp1252 dates=dmy")
+    assert said == Layout("\t", ",", "cp1252", "'", "dmy")
+    assert Layout.parse(said.as_words()) == said
     for words in ("separator", "separator=", "decimal=, decimal=.", "; ,"):
-        with pytest.raises(ParameterError, match="--csv takes settings"):
-            Dialect.parse(words)
+        with pytest.raises(ParameterError, match="--layout takes settings"):
+            Layout.parse(words)
     with pytest.raises(InputError, match="Did you mean: 'separator'"):
-        Dialect.parse("seperator=;")
+        Layout.parse("seperator=;")
 
 
 @pytest.mark.parametrize("words", ["separator=x", "decimal=;", "quote=q", "dates=ydm"])
 def test_what_is_no_dialect_is_refused(words: str) -> None:
-    with pytest.raises(ParameterError, match="of a CSV file must be"):
-        Dialect.parse(words)
+    with pytest.raises(ParameterError, match="of the layout must be"):
+        Layout.parse(words)
 
 
 def test_a_dialect_is_for_delimited_text_only(tmp_path: Path) -> None:

@@ -215,7 +215,7 @@ def test_swap_score_and_search_take_roles(run: Callable[[str], str]) -> None:
     run(f"score people.csv swapped.csv {ROLES} --measures exposed,hellinger")
     Path("job.toml").write_text(
         '[data]\nfile = "people.csv"\nkey = ["sex", "health"]\noutcome = ["income"]\nunit = "hhid"\n'
-        'csv = "separator=,"\n'
+        'layout = "separator=,"\n'
         '[search]\nmeasures = ["exposed", "hellinger"]\nworkers = 1\n'
         '[[grid]]\nmethod = "RandomSwap"\nswap = ["health"]\nrate = [0.1, 0.2]\nseeds = 1\n'
     )

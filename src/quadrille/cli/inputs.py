@@ -31,11 +31,11 @@ def load(
     weight: str | None = None,
     geography: Sequence[str] | None = None,
     roles: Roles | None = None,
-    csv: str | None = None,
+    layout: str | None = None,
     catalog: Path | None = None,
 ) -> Data:
     """Read a file, or a bundled data set named as dataset:NAME."""
-    data = _load(file, codebook, weight, geography, csv, catalog)
+    data = _load(file, codebook, weight, geography, layout, catalog)
     return data.with_roles(**roles) if roles else data
 
 
@@ -44,20 +44,20 @@ def _load(
     codebook: Codebook | Path | None,
     weight: str | None,
     geography: Sequence[str] | None,
-    csv: str | None,
+    layout: str | None,
     catalog: Path | None,
 ) -> Data:
     import quadrille as qd
-    from quadrille.io.dialect import Dialect
+    from quadrille.io.layout import Layout
 
     if not file.startswith(BUNDLED):
-        said = asdict(Dialect.parse(csv or ""))
+        said = asdict(Layout.parse(layout or ""))
         return qd.read(file, codebook=codebook, weight=weight, geography=names(geography), catalog=catalog, **said)
     name, known = file.removeprefix(BUNDLED), qd.datasets.__all__
     if name not in known:
         raise unknown_name("data set", name, known)
-    if codebook is not None or geography or csv:
-        option = "--codebook" if codebook is not None else "--geography" if geography else "--csv"
+    if codebook is not None or geography or layout:
+        option = "--codebook" if codebook is not None else "--geography" if geography else "--layout"
         raise InputError(f"The data set {name!r} brings its own codebook. Leave {option} out.")
     data: Data = getattr(qd.datasets, name)()
     return data if weight is None else qd.from_frame(data.frame(), codebook=data.codebook, weight=weight)
@@ -171,14 +171,14 @@ def source_of(
     """Return the data file of a study: the one given, or the one that its job named; roles are those of the job."""
     known = study.source
     levels = written_names(json.loads(known.get("geography") or "[]"))
-    roles, csv = json.loads(known.get("roles") or "{}"), known.get("csv")
+    roles, layout = json.loads(known.get("roles") or "{}"), known.get("layout")
     if file is not None:
-        return file, codebook, weight, levels, roles, csv
+        return file, codebook, weight, levels, roles, layout
     if not known:
         raise ParameterError(f"The study does not know its data file. Name it: quadrille {command}.")
     book = known["codebook"]
     weight = weight or known["weight"]
-    return str(known["file"]), codebook or (Path(book) if book else None), weight, levels, roles, csv
+    return str(known["file"]), codebook or (Path(book) if book else None), weight, levels, roles, layout
 
 
 def refuse_sources(study: Study, *outputs: Path | None, replaces: bool = False) -> None:

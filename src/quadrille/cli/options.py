@@ -53,9 +53,9 @@ Key = Annotated[list[str] | None, value("COLUMNS", "Key variables.", panel=ABOUT
 Outcome = Annotated[list[str] | None, value("COLUMNS", "Outcomes: no key variables.", panel=ABOUT_THE_FILE)]
 Id = Annotated[list[str] | None, value("COLUMNS", "More identifiers, never released.", panel=ABOUT_THE_FILE)]
 Unit = Annotated[str | None, value("COLUMN", "Number of the household or the like.", panel=ABOUT_THE_FILE)]
-Csv = Annotated[
+Layout = Annotated[
     str | None,
-    value("SETTINGS", 'How it is written: "separator=; decimal=,".', panel=ABOUT_THE_FILE),
+    value("SETTINGS", 'As in "separator=; decimal=,". [default: detected]', panel=ABOUT_THE_FILE),
 ]
 Catalog = Annotated[
     Path | None,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from quadrille.io.dialect import say
+from quadrille.io.layout import say
 
 _SAMPLE = 1000
 _YEAR_LAST = r"^(\d{1,2})([./-])(\d{1,2})([./-])(\d{4})$"

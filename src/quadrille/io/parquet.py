@@ -192,7 +192,7 @@ def _orders(file: Any, empty: pl.DataFrame, told: list[str]) -> Orders:
 def _ordered_by_pandas(path: Path) -> list[str]:
     """Name the columns that pandas calls ordered in the words that it adds to a file."""
     try:
-        with _no_panic_shown(), path.open("rb") as file:
+        with no_panic_shown(), path.open("rb") as file:
             words: Any = json.loads(pl.read_parquet_metadata(file)["pandas"])
         facts = {str(column["name"]): column["metadata"] for column in words["columns"]}
         return [name for name, fact in facts.items() if fact and "ordered" in fact and fact["ordered"]]
@@ -223,7 +223,7 @@ BATCH = 1 << 18
 
 
 @contextmanager
-def _no_panic_shown() -> Generator[None]:
+def no_panic_shown() -> Generator[None]:
     """Keep stderr quiet: a library written in Rust prints its panics, data values and all, before they are caught."""
     try:
         kept = os.dup(2)
@@ -282,7 +282,7 @@ def read_file(path: Path, _ending: str, *, codebook: Codebook | None, weight: st
 def _collected(scan: pl.LazyFrame, path: Path) -> pl.DataFrame:
     """Let polars read; its error texts hold data values and must not get out."""
     try:
-        with _no_panic_shown():
+        with no_panic_shown():
             return scan.collect()
     except (Exception, pl.exceptions.PanicException):
         raise InputError(f"The file {str(path)!r} is not intact Parquet. Copy it again or check its name.") from None

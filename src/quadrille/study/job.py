@@ -254,7 +254,7 @@ class Job:
     rules: tuple[str, ...] = ()
     geography: tuple[str, ...] = ()
     roles: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    csv: str | None = None
+    layout: str | None = None
 
     @classmethod
     def read(cls, path: str | Path) -> Job:
@@ -262,7 +262,7 @@ class Job:
         path = Path(path)
         document = _parsed(path)
         data, search = _section(path, document, "data"), _section(path, document, "search")
-        data.know(("file", "codebook", "weight", "geography", *_ROLES, "unit", "csv", "rules"))
+        data.know(("file", "codebook", "weight", "geography", *_ROLES, "unit", "layout", "rules"))
         search.know(("measures", "then", "out", "workers"))
         data.require("file", '"census.csv"')
         search.require("measures", '["small_cells", "exposed", "hellinger"]')
@@ -283,7 +283,7 @@ class Job:
             rules=rules,
             geography=data.texts("geography", "columns"),
             roles=_named_roles(data),
-            csv=data.text("csv"),
+            layout=data.text("layout"),
         )
 
     def recipes(self, data: Data, *, seeds: int | None = None) -> Candidates:

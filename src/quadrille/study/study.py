@@ -385,11 +385,11 @@ class Study:
         weight: str | None,
         geography: Sequence[str] = (),
         roles: Mapping[str, object] | None = None,
-        csv: str | None = None,
+        layout: str | None = None,
     ) -> None:
         """Keep the names of data file, codebook and columns with a role, so that a report finds them."""
         levels = json.dumps(list(geography)) if geography else None
-        named = {**({"roles": json.dumps(roles)} if roles else {}), **({"csv": csv} if csv else {})}
+        named = {**({"roles": json.dumps(roles)} if roles else {}), **({"layout": layout} if layout else {})}
         with closing(Store.open(self.path)) as store:
             store.remember({"file": file, "codebook": codebook, "weight": weight, "geography": levels, **named})
 

@@ -20,7 +20,7 @@ def convert(
     file: opt.File,
     out: Annotated[Path, typer.Argument(metavar="OUT", help=f"The file to write: {', '.join(_WRITTEN)}.")],
     codebook: opt.Codebook = None,
-    csv: opt.Csv = None,
+    layout: opt.Layout = None,
     catalog: opt.Catalog = None,
     write_codebook: opt.WriteCodebook = None,
     overwrite: opt.Overwrite = False,
@@ -32,7 +32,7 @@ def convert(
 
     check_new(out, write_codebook, overwrite=overwrite, source=file)
     with show.working("Reading and writing"):
-        data = load(file, codebook, csv=csv, catalog=catalog)
+        data = load(file, codebook, layout=layout, catalog=catalog)
         contents, not_held = file_bytes(data, out.name)
         not_held = (*not_held, *(left_to_codebook(data, out.name) if write_codebook is None else ()))
         with new_file(out, contents, private=True):

@@ -21,7 +21,7 @@ def inspect(
     outcome: opt.Outcome = None,
     id: opt.Id = None,
     unit: opt.Unit = None,
-    csv: opt.Csv = None,
+    layout: opt.Layout = None,
     catalog: opt.Catalog = None,
     categories: Annotated[bool, opt.flag("--categories", "List the categories of each column.")] = False,
     reasons: Annotated[
@@ -41,14 +41,14 @@ def inspect(
     printed, roles = write_codebook == Path("-"), roles_of(key, outcome, id, unit)
     check_new(None if printed else write_codebook, overwrite=overwrite, source=file)
     with show.working("Reading"):
-        data = load(file, codebook, weight, geography, roles, csv, catalog)
+        data = load(file, codebook, weight, geography, roles, layout, catalog)
         declared = dict.fromkeys(roles.get("id", ()), "as an option says")
         declared |= {} if codebook is None else dict.fromkeys(qd.Codebook.read(codebook).names, "as the codebook says")
         found = qd.inspect(data, labels=categories, declared=declared)
         guessed = None
         if write_codebook is not None and not full:
             said = codebook is not None or weight is not None or geography or roles
-            guessed = (load(file, csv=csv, catalog=catalog) if said else data).codebook
+            guessed = (load(file, layout=layout, catalog=catalog) if said else data).codebook
         if write_codebook is not None and not printed:
             data.codebook.write(write_codebook, guessed=guessed)
     text = data.codebook.to_toml(guessed=guessed)

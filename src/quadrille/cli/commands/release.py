@@ -87,7 +87,7 @@ def release(
     outcome: opt.Outcome = None,
     id: opt.Id = None,
     unit: opt.Unit = None,
-    csv: opt.Csv = None,
+    layout: opt.Layout = None,
     overwrite: opt.Overwrite = False,
     as_json: opt.Json = False,
 ) -> None:
@@ -105,7 +105,7 @@ def release(
     if study is not None and stray:
         raise ParameterError(f"Give --study or --{stray[0]}, not both: a candidate has its recipe.")
     if check and study is not None and candidate is None and not pick:
-        data = load(file, codebook, weight, geography, roles, csv)
+        data = load(file, codebook, weight, geography, roles, layout)
         _check_frontier(open_study(study), data, policy, public, as_json=as_json)
         return
     with verdict_shown(as_json=as_json), warnings_told(), show.working("Reading, swapping, scoring and writing"):
@@ -113,7 +113,7 @@ def release(
         if known is None and (candidate is not None or pick):
             raise ParameterError(f"--{'pick' if pick else 'candidate'} chooses from a study: name it with --study.")
         made = recipe_of(ctx, method, recipe) if known is None else _candidate(known, candidate, pick=pick)
-        data = load(file, codebook, weight, geography, roles, csv)
+        data = load(file, codebook, weight, geography, roles, layout)
         if known is not None:
             known.require(data)
         if check:

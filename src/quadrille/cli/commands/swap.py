@@ -40,7 +40,7 @@ def swap(
     outcome: opt.Outcome = None,
     id: opt.Id = None,
     unit: opt.Unit = None,
-    csv: opt.Csv = None,
+    layout: opt.Layout = None,
     overwrite: opt.Overwrite = False,
     as_json: opt.Json = False,
 ) -> None:
@@ -51,7 +51,7 @@ def swap(
     check_new(out, save_recipe, overwrite=overwrite, source=file)
     with show.working("Reading, swapping and scoring"):
         made = recipe_of(ctx, method, recipe)
-        data = load(file, codebook, weight, geography, roles_of(key, outcome, id, unit), csv)
+        data = load(file, codebook, weight, geography, roles_of(key, outcome, id, unit), layout)
         plan = made.plan(data)
         account = plan.report(data)
         scores = qd.score(data, plan, measured(made, measures, data))

@@ -1,4 +1,4 @@
-"""How a file of delimited text is written: encoding, separator, quotation mark, decimal mark, dates.
+"""How a file is laid out: encoding, separator, quotation mark, decimal mark and dates of text; the sheet of a workbook.
 
 Each is detected, or said by the user. What could be read in two ways is refused with what to say: a wrong guess would
 change the data without a word.
@@ -39,51 +39,53 @@ _ALLOWED = {
 
 
 @dataclass(frozen=True)
-class Dialect:
-    """What the user says about a file of delimited text; None is detected."""
+class Layout:
+    """What the user says about how a file is laid out; None is detected."""
 
     separator: str | None = None
     decimal: str | None = None
     encoding: str | None = None
     quote: str | None = None
     dates: str | None = None
+    sheet: str | int | None = None
 
     def __post_init__(self) -> None:
         for name, allowed in _ALLOWED.items():
             value = getattr(self, name)
             plain = _WORDS.get(name, {}).get(str(value), value)
             if plain is not None and plain not in allowed:
-                raise bad_parameter("a CSV file", name, _MUST[name], value)
+                raise bad_parameter("the layout", name, _MUST[name], value)
             object.__setattr__(self, name, plain)
         if self.encoding is not None:
             _check_encoding(self.encoding)
 
     @classmethod
-    def parse(cls, words: str) -> Dialect:
-        """Read the words of the option --csv.
+    def parse(cls, words: str) -> Layout:
+        """Read the words of the option --layout.
 
-        >>> from quadrille.io.dialect import Dialect
-        >>> Dialect.parse("separator=; decimal=, encoding=latin-1")
-        Dialect(separator=';', decimal=',', encoding='latin-1', quote=None, dates=None)
+        >>> from quadrille.io.layout import Layout
+        >>> Layout.parse("separator=; decimal=, encoding=latin-1")
+        Layout(separator=';', decimal=',', encoding='latin-1', quote=None, dates=None, sheet=None)
         """
         found: dict[str, str] = {}
         for word in words.split():
             name, mark, value = word.partition("=")
             if not mark or not value or name in found:
                 example = "separator=; decimal=, encoding=latin-1"
-                raise ParameterError(f"--csv takes settings such as {example}, each once, with blanks between.")
+                raise ParameterError(f"--layout takes settings such as {example}, each once, with blanks between.")
             if name not in asdict(cls()):
-                raise unknown_name("setting", name, asdict(cls()), where="--csv")
+                raise unknown_name("setting", name, asdict(cls()), where="--layout")
             found[name] = value
-        return cls(**found)
+        sheet = found.pop("sheet", None)
+        return cls(**found, sheet=int(sheet) if sheet is not None and sheet.isdigit() else sheet)
 
     def as_words(self) -> str:
-        """Return the words of the option --csv."""
+        """Return the words of the option --layout."""
         said = {name: value for name, value in asdict(self).items() if value is not None}
         return " ".join(f"{name}={'tab' if value == chr(9) else value}" for name, value in said.items())
 
     def __bool__(self) -> bool:
-        return self != Dialect()
+        return self != Layout()
 
 
 def _check_encoding(name: str) -> None:
@@ -91,12 +93,12 @@ def _check_encoding(name: str) -> None:
         known = codecs.lookup(name)
         "a".encode(known.name).decode(known.name)  # a codec that turns bytes into bytes is no encoding of text
     except (LookupError, ValueError, TypeError):
-        raise bad_parameter("a CSV file", "encoding", "the name of one, such as utf-8, utf-16, cp1252", name) from None
+        raise bad_parameter("the layout", "encoding", "the name of one, such as utf-8, utf-16, cp1252", name) from None
 
 
 def say(name: str, *values: str) -> str:
     """Say how to decide what a file leaves open, on the command line and in Python."""
-    options = " or ".join(f'--csv "{name}={value}"' for value in values)
+    options = " or ".join(f'--layout "{name}={value}"' for value in values)
     return f"Say which: {options}; in Python {name}=."
 
 
@@ -189,7 +191,7 @@ class Shape:
     start: int
 
 
-def shape_of(raw: Buffer, start: int, usual: str, said: Dialect, where: str) -> Shape:
+def shape_of(raw: Buffer, start: int, usual: str, said: Layout, where: str) -> Shape:
     """Detect separator and quotation mark from the first lines; `usual` is the separator that the name promises."""
     sample = raw[start : start + _SAMPLE].decode("utf-8", "ignore")
     whole = start + _SAMPLE >= len(raw)
@@ -198,7 +200,7 @@ def shape_of(raw: Buffer, start: int, usual: str, said: Dialect, where: str) -> 
         # The first line is a word of Excel to itself.
         start += len(declared[0])
         sample = sample[len(declared[0]) :]
-        usual, said = declared[1], said if said.separator else Dialect(**{**asdict(said), "separator": declared[1]})
+        usual, said = declared[1], said if said.separator else Layout(**{**asdict(said), "separator": declared[1]})
     quote = said.quote or _quote(raw, sample, whole)
     separator = said.separator or _separator(sample, quote, usual, where, whole=whole)
     return Shape(separator, quote, start)
