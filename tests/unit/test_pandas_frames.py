@@ -58,7 +58,9 @@ def _frame() -> pd.DataFrame:
 def test_without_pyarrow_a_frame_of_pandas_is_the_same_data() -> None:
     data = qd.from_frame(_frame())
     words = [(v.name, v.kind, v.values, v.role) for v in data.codebook]
-    done = subprocess.run([sys.executable, "-c", WITHOUT_ARROW + FRAME + TELL], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_ARROW + FRAME + TELL], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout.rstrip("\n") == f"{words} {data.frame().rows()}"
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from quadrille.errors import InputError, OutputError
 from quadrille.io.formats import FORMATS, SUFFIXES, WRITABLE, Format, format_of
-from quadrille.io.layout import Layout
 
 if TYPE_CHECKING:
     from quadrille.codebook import Codebook
     from quadrille.data import Data
+    from quadrille.io.layout import Layout
 
 __all__ = ["SUFFIXES", "WRITABLE", "file_bytes", "left_to_codebook", "read", "write"]
 
@@ -59,6 +59,7 @@ def read(
     ([1.5, 1.75], ('fields separated by semicolons', 'encoding cp1252', 'decimal comma'))
     """
     from quadrille.codebook import Codebook
+    from quadrille.io.layout import Layout
 
     book = codebook if isinstance(codebook, Codebook | None) else Codebook.read(codebook)
     if geography:

@@ -13,8 +13,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
-import numpy as np
-
 from quadrille.errors import InputError, ParameterError, bad_parameter, unknown_name
 from quadrille.io.raw import Buffer
 
@@ -136,9 +134,9 @@ def _marked(raw: Buffer) -> str | None:
     """Return UTF-16 where a mark at the start, or a zero in every second byte of it, says so."""
     if raw[:2] in _UTF_16 and raw[:4] != codecs.BOM_UTF32_LE:
         return "utf-16"
-    pairs = np.frombuffer(raw[: min(len(raw), _GLANCE) // 2 * 2], np.uint8).reshape(-1, 2)
-    zeros = (pairs == 0).sum(axis=0)
-    if min(zeros) == 0 and 2 * max(zeros) > len(pairs):
+    start = raw[: min(len(raw), _GLANCE) // 2 * 2]
+    zeros = start[::2].count(0), start[1::2].count(0)
+    if min(zeros) == 0 and 4 * max(zeros) > len(start):
         return "utf-16-le" if zeros[1] else "utf-16-be"
     return None
 
