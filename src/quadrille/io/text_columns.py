@@ -54,11 +54,13 @@ class ParsedText:
         texts = {series.name: series for series in self.table.get_columns() if series.dtype == pl.String}
         wanted = {name: wants_in_file(self.given.get(name)) for name in texts}
         void: list[str] = []
-        columns: dict[str, pl.Series] = {}
-        for name, text in texts.items():
-            columns[name], emptied = _without_words(text, self.given.get(name))
-            void += [name] * emptied
-        numbers = {name: parse_numbers(columns[name]) for name in texts if wanted[name] in ("any", "number")}
+        columns = dict(texts)
+        numbers = {name: parse_numbers(text) for name, text in texts.items() if wanted[name] in ("any", "number")}
+        for name in [name for name, series in numbers.items() if series.dtype == pl.String]:
+            columns[name], emptied = _without_words(texts[name], self.given.get(name))
+            if emptied:
+                void.append(name)
+                numbers[name] = parse_numbers(columns[name])
         self.decimal = self.said.decimal or self._decimal(columns, numbers)
         if self.decimal == ",":
             swapped = {name: _with_points(columns[name], self.given.get(name)) for name in numbers}
