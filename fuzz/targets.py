@@ -207,7 +207,10 @@ _TOML = (
     b"x.y = 1",
 )
 _COLUMNS = (b"Sex", b"Age", b"Region", b"Income", b"Weight", b"Name", b"Born", b"Smoker")
-_BOOK = (b"kind", b"role", b"level", b"labels", b"categories", b"missing", b"labelled", b"stored", b"missing_ranges")
+_BOOK = (
+    *(b"kind", b"role", b"level", b"labels", b"categories", b"missing", b"labelled", b"stored", b"missing_ranges"),
+    *(b"bands", b"top", b"bottom", b"merge", b"original"),
+)
 _ROLES = (b"key", b"weight", b"geography", b"stratum", b"unit", b"id", b"outcome", b"nominal", b"ordinal", b"numeric")
 _METHODS = tuple(name.encode() for name in ("RandomSwap", "ControlledSwap", "PermutationSwap", "DesignedSwap"))
 _RECIPE = (
@@ -240,6 +243,8 @@ READERS = {
     "csv": 3.0,
     "csv_gz": 0.5,
     "parquet": 1.0,
+    "xlsx": 0.5,
+    "zip": 0.5,
     **dict.fromkeys(("sav", "zsav", "por", "dta", "sas7bdat", "xpt"), 0.7),
 }
 STAT = ("sav", "zsav", "por", "dta", "sas7bdat", "xpt")

@@ -16,7 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 HOME = Path(__file__).resolve().parent.parent
-EXTRAS = "pandas,report,stat"
+EXTRAS = "excel,pandas,report,stat"
 
 README = """\
 # Quadrille, to be installed without a network

@@ -5,7 +5,8 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from math import isnan
+from itertools import pairwise
+from math import isfinite, isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
@@ -57,12 +58,22 @@ class Variable:
     nor missing codes. `stored` keeps what the file of a statistics program said beyond that. None of these five is part
     of the fingerprint of data: words about a column do not change what is swapped.
 
+    A column can be recoded when it is read. `bands` are the lower ends of bands of numbers, which `categories` name if
+    they are given; numbers beyond `top` and `bottom` are set to these; `merge` names the categories to make of others.
+    The column as it was is kept only where `original` gives it a name of its own. A file that is recoded already stays
+    as it is, so that one codebook describes the file before and after. `kind_open` is True for an entry of a codebook
+    file that says no kind: it is guessed.
+
     Example
     -------
     >>> import quadrille as qd
     >>> health = qd.Variable("health", "ordinal", categories=("poor", "fair", "good"), missing=("refused",))
     >>> health.values
     ('poor', 'fair', 'good', 'refused')
+    >>> import polars as pl
+    >>> book = qd.Codebook((qd.Variable("age", bands=(0, 16, 25, 65)),))
+    >>> qd.from_frame(pl.DataFrame({"age": [3, 17, 30, 99]}), codebook=book)["age"].labels
+    ('0-15', '16-24', '25-64', '65+')
     """
 
     name: str
@@ -78,6 +89,12 @@ class Variable:
     missing_ranges: tuple[tuple[float, float], ...] = field(default=(), repr=False)
     labelled: tuple[tuple[Value, str], ...] = field(default=(), repr=False)
     stored: Stored | None = field(default=None, repr=False)
+    bands: tuple[float, ...] = field(default=(), repr=False, compare=False)
+    top: float | None = field(default=None, repr=False, compare=False)
+    bottom: float | None = field(default=None, repr=False, compare=False)
+    merge: tuple[tuple[str, tuple[Value, ...]], ...] = field(default=(), repr=False, compare=False)
+    original: str = field(default="", repr=False, compare=False)
+    kind_open: bool = field(default=False, repr=False)
 
     def __post_init__(self) -> None:
         where = f"codebook column {self.name!r}"
@@ -86,6 +103,7 @@ class Variable:
         if self.role is not None and self.role not in ROLES:
             raise bad_parameter(where, "role", f"one of {', '.join(ROLES)}", self.role)
         self._check_level(where)
+        self._check_recodes(where)
         kinds = set(map(type, self.values))
         # Among numbers a missing code may be a text, such as Stata's .a; among texts it cannot be a number.
         alike = {isinstance(value, str) for value in self.categories or (self.missing if self.coded else ())}
@@ -95,6 +113,39 @@ class Variable:
         if len(distinct) != len(self.values):
             raise InputError(f"In {where} a category or missing code is listed twice. List each once.")
         self._check_words(where)
+
+    @property
+    def recodes(self) -> bool:
+        """Whether the column is recoded when it is read.
+
+        >>> import quadrille as qd
+        >>> qd.Variable("income", "numeric", top=100_000).recodes
+        True
+        """
+        return bool(self.bands or self.merge) or self.top is not None or self.bottom is not None
+
+    def _check_recodes(self, where: str) -> None:
+        if isinstance(cast("object", self.merge), Mapping):
+            pairs = cast("Mapping[str, Sequence[Value]]", self.merge).items()
+            object.__setattr__(self, "merge", tuple((name, tuple(values)) for name, values in pairs))
+        if any(not isinstance(cast("object", end), int | float) or not isfinite(end) for end in self.bands):
+            raise InputError(f"In {where} 'bands' must be numbers, the lower end of each band.")
+        if any(low >= high for low, high in pairwise(self.bands)):
+            raise InputError(f"In {where} 'bands' do not ascend. List the lower end of each band, the lowest first.")
+        if self.bands and self.categories and len(self.categories) != len(self.bands):
+            raise InputError(
+                f"In {where} there are {len(self.categories)} categories for {len(self.bands)} bands. "
+                "Name each band, or none."
+            )
+        if self.bands and (self.merge or self.top is not None or self.bottom is not None):
+            raise InputError(f"In {where} there are bands and another recoding. The bands alone will do.")
+        if self.top is not None and self.bottom is not None and self.bottom >= self.top:
+            raise InputError(f"In {where} the bottom code is not below the top code. Correct one of them.")
+        listed = [value for _, values in self.merge for value in values]
+        if not all(values for _, values in self.merge) or len(set(listed)) != len(listed):
+            raise InputError(f"In {where} a merge is empty, or a value is merged twice. Name each value once.")
+        if self.original and (not self.recodes or self.original == self.name):
+            raise InputError(f"In {where} 'original' names the column that keeps what is recoded. Name another one.")
 
     def _check_words(self, where: str) -> None:
         named = (
@@ -270,8 +321,11 @@ class Codebook:
             declared[name] = replace(given, role="geography", level=given.level or level)
         return Codebook(tuple(declared.values()))
 
-    def to_toml(self) -> str:
+    def to_toml(self, *, guessed: Codebook | None = None) -> str:
         """Write the codebook as TOML text, defaults left out.
+
+        With `guessed`, the codebook that the file would have without a word about it, only what differs from it is
+        written, and the rest stands there as comments, one line for each column.
 
         >>> import quadrille as qd
         >>> print(qd.Codebook((qd.Variable("sex", categories=("f", "m"), role="key"),)).to_toml())
@@ -285,6 +339,8 @@ class Codebook:
         """
         import tomli_w
 
+        if guessed is not None:
+            return _short(self, guessed)
         return tomli_w.dumps({"columns": {v.name: _plain(v) for v in self.variables}})
 
     @classmethod
@@ -315,8 +371,8 @@ class Codebook:
         text = read_text(path, "the codebook")
         return cls.from_toml(text, where=f"Codebook {str(path)!r}")
 
-    def write(self, path: str | Path) -> None:
-        """Write the codebook as a TOML file, which appears whole or not at all.
+    def write(self, path: str | Path, *, guessed: Codebook | None = None) -> None:
+        """Write the codebook as a TOML file, which appears whole or not at all; with `guessed` a short one.
 
         >>> import quadrille as qd
         >>> qd.datasets.cps8d().codebook.write("people.toml")
@@ -325,16 +381,72 @@ class Codebook:
         """
         from quadrille.io.atomic import new_file
 
-        with new_file(Path(path), self.to_toml().encode("utf-8")):
+        with new_file(Path(path), self.to_toml(guessed=guessed).encode("utf-8")):
             pass
 
 
+_HEAD = """\
+# A line that starts with # is what is guessed, with categories in their order.
+# Take the # away to change it; what is said here comes before any guess.
+[columns]
+"""
+_WIDTH = 80
+
+
+def _short(book: Codebook, guessed: Codebook) -> str:
+    """Write what differs from the guess, one line per column, and the guess as comments."""
+    usual = {variable.name: variable for variable in guessed}
+    lines = [_line(variable, usual.get(variable.name)) for variable in book]
+    return _HEAD + "".join(lines)
+
+
+def _line(variable: Variable, guessed: Variable | None) -> str:
+    told, usual = _plain(variable), {} if guessed is None else _plain(guessed)
+    name = _inline({variable.name: 0}).removeprefix("{ ").partition(" = ")[0]
+    if told != usual:
+        kept = {key: value for key, value in told.items() if usual.get(key) != value or key == "role"}
+        if set(kept) - {"role", "label"} or not kept:
+            kept = {"kind": variable.kind, **kept}
+        return f"{name} = {_inline(kept)}\n"
+    shown = {key: value for key, value in told.items() if key in ("kind", "role", "level")}
+    listed = variable.categories if variable.coded and variable.role != "id" else ()
+    return _folded(f"# {name} = {_inline(shown)}", listed) + "\n"
+
+
+def _folded(line: str, values: Sequence[Value]) -> str:
+    """Add as many values as fit into the line, and the number of the others."""
+    texts = list(map(_inline, values))
+    for shown in range(min(len(texts), _WIDTH), 0, -1):
+        more = f" and {len(texts) - shown:,} more" if shown < len(texts) else ""
+        whole = f"{line}  # {', '.join(texts[:shown])}{more}"
+        if len(whole) <= _WIDTH:
+            return whole
+    return f"{line}  # {len(texts):,} categories" if texts else line
+
+
+def _inline(value: object) -> str:
+    """Write a value in one line of TOML."""
+    import tomli_w
+
+    if isinstance(value, Mapping):
+        table = cast("Mapping[str, object]", value)
+        keys = (tomli_w.dumps({key: 0}).rpartition(" = ")[0] for key in table)
+        return (
+            "{ " + ", ".join(f"{key} = {_inline(each)}" for key, each in zip(keys, table.values(), strict=True)) + " }"
+        )
+    if isinstance(value, list):
+        return f"[{', '.join(map(_inline, cast('list[object]', value)))}]"
+    return tomli_w.dumps({"x": value}).removeprefix("x = ").rstrip("\n")
+
+
 def _plain(variable: Variable) -> dict[str, object]:
-    table: dict[str, object] = {"kind": variable.kind}
-    for name in ("role", "level", "label", *_LISTS, *_PAIRS):
+    table: dict[str, object] = {} if variable.kind_open else {"kind": variable.kind}
+    for name in ("role", "level", "label", *_LISTS, *_PAIRS, "bands", "top", "bottom", "original"):
         value: object = getattr(variable, name)
         if value is not None and value not in ((), ""):
             table[name] = _lists(value)
+    if variable.merge:
+        table["merge"] = {name: list(values) for name, values in variable.merge}
     if variable.stored is not None:
         table["stored"] = {name: value for name, value in asdict(variable.stored).items() if value}
     return table
@@ -349,7 +461,7 @@ def _variable(name: str, table: object, where: str) -> Variable:
     if not isinstance(table, Mapping):
         raise InputError(f"{place}: must be a table with kind, categories, role and so on.")
     settings = cast("Mapping[str, object]", table)
-    known = [each.name for each in fields(Variable) if each.name not in ("name", "ordered")]
+    known = [each.name for each in fields(Variable) if each.name not in ("name", "ordered", "kind_open")]
     listed: dict[str, Any] = {}
     for key, value in settings.items():
         if key not in known:
@@ -357,7 +469,9 @@ def _variable(name: str, table: object, where: str) -> Variable:
         listed[key] = _setting(key, value, place)
         if key in (*_LISTS, *_PAIRS) and _unusable(listed[key]):
             raise InputError(f"{place}: '{key}' holds nan, or a number beyond 10^300, which is no value. Leave it out.")
-    return Variable(name, **listed)
+    # Areas and listed categories are categories, whatever they look like.
+    decided = "kind" in listed or "categories" in listed or listed.get("role") == "geography"
+    return Variable(name, **listed, kind_open=not decided)
 
 
 def _unusable(value: object) -> bool:
@@ -373,6 +487,10 @@ def _setting(key: str, value: object, place: str) -> object:
         return _stored(value, place)
     if key in _PAIRS:
         return _pairs(key, value, place)
+    if key in ("top", "bottom", "bands"):
+        return _numbers(key, value, place)
+    if key == "merge":
+        return _merges(value, place)
     if key in _LISTS:
         texts = key.endswith("labels")
         if not isinstance(value, list) or not all(
@@ -386,6 +504,25 @@ def _setting(key: str, value: object, place: str) -> object:
     elif not isinstance(value, str):
         raise InputError(f"{place}: '{key}' must be a text.")
     return value
+
+
+def _numbers(key: str, value: object, place: str) -> object:
+    """Read a number, or a list of them."""
+    several = isinstance(value, list)
+    listed: list[object] = cast("list[object]", value) if several else [value]
+    numbers = [each for each in listed if isinstance(each, int | float) and not isinstance(each, bool)]
+    if len(numbers) < len(listed) or any(map(_unusable, numbers)) or not numbers or several != (key == "bands"):
+        raise InputError(f"{place}: '{key}' must be {'a list of numbers' if key == 'bands' else 'a number'}.")
+    return tuple(numbers) if key == "bands" else numbers[0]
+
+
+def _merges(value: object, place: str) -> tuple[tuple[str, tuple[Value, ...]], ...]:
+    """Read the categories to make, each with the values that become it."""
+    table = cast("Mapping[str, object]", value) if isinstance(value, Mapping) else {"": None}
+    lists = {name: cast("list[object]", each) if isinstance(each, list) else [None] for name, each in table.items()}
+    if not all(name and isinstance(v, Value) for name, values in lists.items() for v in values):
+        raise InputError(f'{place}: \'merge\' must be a table such as {{"Other" = ["a", "b"]}}.')
+    return tuple((name, tuple(cast("list[Value]", values))) for name, values in lists.items())
 
 
 def _pairs(key: str, value: object, place: str) -> tuple[tuple[object, object], ...]:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from quadrille.codebook import Codebook, Variable, check_nesting
+from quadrille.codebook import Codebook, Role, Variable, check_nesting
 from quadrille.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
@@ -193,6 +193,10 @@ class Data:
         self._body: int | None = None
         self.remarks = tuple(remarks)
         """What the file held beside columns and was left behind, one line each; never part of the data."""
+        self.read_as: tuple[str, ...] = ()
+        """How the text of the file was read where it is not written in the usual way; never part of the data."""
+        self.recoded: tuple[str, ...] = ()
+        """What the codebook recoded when the file was read, one line per column; never part of the data."""
         self.prepared: dict[str, object] = {}
         """Preparations of recipes for these data, kept for the next seed; never part of the data."""
 
@@ -316,6 +320,41 @@ class Data:
         ticks = None if self._ticks is None else replace(self._ticks, values=self._ticks.values[rows])
         return Data(columns, weight=self.weight, ticks=ticks, nested=True, remarks=self.remarks)
 
+    def with_roles(
+        self,
+        *,
+        key: Sequence[str] = (),
+        outcome: Sequence[str] = (),
+        id: Sequence[str] = (),
+        unit: str | None = None,
+        weight: str | None = None,
+        geography: Sequence[str] = (),
+    ) -> Data:
+        """Return the same records with other roles of their columns.
+
+        The key variables, the unit, the weight and the levels of geography (the coarsest first) are then those named
+        here; outcomes and identifiers come on top of those known. What is not named stays. A weight becomes numbers and
+        a level of geography categories; key variables must be categories already.
+
+        >>> import quadrille as qd
+        >>> data = qd.datasets.adult().with_roles(key=["sex", "race"], outcome=["income-per-year"], weight="fnlwgt")
+        >>> data.keys, data["income-per-year"].variable.role, data.weight
+        (('sex', 'race'), 'outcome', 'fnlwgt')
+        """
+        named = _named_roles(key, outcome, id, unit, weight, geography)
+        require_columns(self, list(named), "the data")
+        if weight is None and self.weight in named:
+            raise InputError(f"Column {self.weight!r} is the weight of the data. Name another weight too.")
+        replaced = set(named.values()) - {"outcome", "id"}
+        levels = {name: level for level, name in enumerate(_listed(geography), start=1)}
+        columns = [
+            _with_role(column, named.get(column.variable.name), levels.get(column.variable.name), replaced)
+            for column in self._columns
+        ]
+        data = Data(columns, weight=weight or self.weight, remarks=self.remarks)
+        data.read_as, data.recoded = self.read_as, self.recoded
+        return data
+
     def with_values(self, changed: Mapping[str, tuple[Rows, Codes]]) -> Data:
         """Return a copy in which `changed[name] = (rows, values)` holds; the fingerprint follows the change.
 
@@ -397,6 +436,77 @@ class Data:
             rows = np.arange(self.n, dtype=np.int64)
             self._body = sum(_hash(name, rows, self[name].values) for name in self.columns) & _MASK
         return self._body
+
+
+def _listed(names: Sequence[str]) -> list[str]:
+    return [names] if isinstance(names, str) else list(names)
+
+
+def _named_roles(
+    key: Sequence[str],
+    outcome: Sequence[str],
+    id: Sequence[str],
+    unit: str | None,
+    weight: str | None,
+    geography: Sequence[str],
+) -> dict[str, Role]:
+    """Return the role of each column that is named; one column has one role."""
+    several = {"key": key, "outcome": outcome, "id": id, "geography": geography}
+    one_each = {"unit": unit, "weight": weight}
+    several |= {role: [name] for role, name in one_each.items() if name is not None}
+    pairs: list[tuple[str, Role]] = [
+        (name, cast("Role", role)) for role, names in several.items() for name in _listed(names)
+    ]
+    named: dict[str, Role] = dict(pairs)
+    if len(named) < len(pairs):
+        twice = next(name for name in named if sum(name == other for other, _ in pairs) > 1)
+        raise InputError(f"Column {twice!r} is named for two roles, or twice. A column has one role.")
+    return named
+
+
+def _with_role(column: Column, role: Role | None, level: int | None, replaced: Collection[str]) -> Column:
+    """Return a column in a role; one that had a role which now belongs to others has none."""
+    variable = column.variable
+    if role is None:
+        gone = variable.role in replaced
+        return replace(column, variable=replace(variable, role=None, level=None)) if gone else column
+    if role == "key" and not variable.coded:
+        raise InputError(
+            f"Column {variable.name!r} is numeric, and a key variable needs categories. "
+            "Give it bands in the codebook, or declare it ordinal there."
+        )
+    if role == "weight" and variable.coded:
+        column = _as_numbers(column)
+    if role == "geography" and not variable.coded:
+        column = _as_categories(column)
+    return replace(column, variable=replace(column.variable, role=role, level=level))
+
+
+def _as_numbers(column: Column) -> Column:
+    """Return categories that are numbers as numbers."""
+    variable = column.variable
+    if not variable.categories or any(isinstance(value, str | bool) for value in variable.categories):
+        raise InputError(f"Weight column {variable.name!r} is categorical. Declare it numeric in the codebook.")
+    codes = np.arange(FIRST_MISSING, FIRST_MISSING + len(variable.missing), dtype=np.int64).view(np.float64)
+    numbers = np.concatenate([np.array([float(value) for value in variable.categories]), codes, [np.nan]])
+    plain = replace(variable, kind="numeric", categories=(), labels=(), level=None, role=None)
+    return Column(plain, numbers[column.values], column.dtype)
+
+
+def _as_categories(column: Column) -> Column:
+    """Return whole numbers as categories in ascending order."""
+    variable, values = column.variable, column.values
+    absent = np.isnan(values)
+    found = np.unique(values[~absent])
+    if not bool((found == np.floor(found)).all()):
+        raise InputError(f"Column {variable.name!r} holds numbers with decimals, and areas are categories.")
+    categories = tuple(found.tolist() if column.dtype.startswith("Float") else map(int, found.tolist()))
+    empty = absent & (missing_positions(values) < 0)
+    last = len(categories) + len(variable.missing)
+    codes = np.where(absent, len(categories) + missing_positions(values), np.searchsorted(found, values))
+    codes[empty] = last
+    plain = replace(variable, kind="nominal", categories=categories)
+    return Column(plain, codes.astype(code_dtype(last + 1)), column.dtype, nullable=bool(empty.any()))
 
 
 def unequal(a: Codes, b: Codes) -> NDArray[np.bool_]:

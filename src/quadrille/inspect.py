@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
+from typing import cast
 
 import numpy as np
 
@@ -146,14 +147,15 @@ def _two_levels(coarse: Column, fine: Column) -> str:
 
 MANY_CATEGORIES = 1000
 FEW_RECORDS = 5
+_SAID = "as the codebook says"
 _PROGRAM = {"spss": "SPSS", "stata": "Stata", "sas": "SAS"}
 
 
-def reason(column: Column, data: Data, declared: Collection[str]) -> str:
+def reason(column: Column, data: Data, declared: Collection[str] | Mapping[str, str]) -> str:
     """Say in a few words why a column has its kind and role."""
     variable = column.variable
     if variable.name in declared:
-        return "as the codebook says"
+        return cast("Mapping[str, str]", declared)[variable.name] if isinstance(declared, Mapping) else _SAID
     if variable.name == data.weight:
         return "named as the weight"
     if variable.name in data.codebook.geography:
@@ -354,6 +356,8 @@ class Profile:
     geography: tuple[LevelProfile, ...] = ()
     dependencies: tuple[Dependency, ...] = ()
     """What the columns say about one another: see `dependencies`."""
+    read_as: tuple[str, ...] = ()
+    recoded: tuple[str, ...] = ()
 
     @property
     def roles(self) -> dict[str, tuple[str, ...]]:
@@ -370,7 +374,7 @@ def inspect(data: Data, *, labels: bool = False, declared: Collection[str] = ())
     """Look at a file before swapping: what each column is taken for and why, and what had better be mended first.
 
     labels : also list the categories of each column, but for identifiers.
-    declared : the columns that the user's own codebook describes, whose kinds and roles are no guesses.
+    declared : the columns that the user's own codebook describes, whose kinds and roles are no guesses; or why so.
 
     >>> import quadrille as qd
     >>> found = qd.inspect(qd.datasets.state())
@@ -383,7 +387,9 @@ def inspect(data: Data, *, labels: bool = False, declared: Collection[str] = ())
         weight = WeightProfile(data.weight, int(data.ticks.values.sum()) / data.ticks.per_unit, data.ticks.exact)
     levels = tuple(_level(data[name]) for name in data.codebook.geography)
     hints = (*checks(data, declared), *_empty(levels))
-    return Profile(data.n, columns, weight, data.keys, _cells(data), hints, levels, dependencies(data))
+    return Profile(
+        data.n, columns, weight, data.keys, _cells(data), hints, levels, dependencies(data), data.read_as, data.recoded
+    )
 
 
 def _column(column: Column, data: Data, declared: Collection[str], *, labels: bool) -> ColumnProfile:

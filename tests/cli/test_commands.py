@@ -126,13 +126,13 @@ def test_inspect_lists_category_labels_only_when_asked_and_never_identifiers(run
 
 
 def test_codebook_is_toml_that_reads_back(run: Run, folder: Path) -> None:
-    text = run("inspect good.csv --weight Weight --write-codebook -").stdout
+    text = run("inspect good.csv --weight Weight --full --write-codebook -").stdout
     assert tomllib.loads(text)["columns"]["Weight"]["role"] == "weight"
-    assert run("inspect good.csv --weight Weight --write-codebook new.toml").exit_code == 0
+    assert run("inspect good.csv --weight Weight --full --write-codebook new.toml").exit_code == 0
     assert (folder / "new.toml").read_text() == text
     assert qd.Codebook.read(folder / "new.toml") == qd.read(folder / "good.csv", weight="Weight").codebook
     assert run("inspect good.csv --write-codebook new.toml --overwrite").exit_code == 0
-    assert document(run("inspect good.csv --weight Weight --write-codebook - --json"))["codebook"] == text
+    assert document(run("inspect good.csv --weight Weight --full --write-codebook - --json"))["codebook"] == text
     assert not (folder / "-").exists()
 
 

@@ -101,7 +101,7 @@ def test_bad_calls_end_with_one_message_and_nothing_written(run: Run, folder: Pa
 
 def test_inspect_gives_reasons_and_writes_the_codebook(run: Run, folder: Path) -> None:
     write_case(folder / "in.sav", SMALL)
-    done = run("inspect in.sav --write-codebook new.toml --json")
+    done = run("inspect in.sav --write-codebook new.toml --full --json")
     told = json.loads(done.stdout)
     reasons = {column["name"]: column["reason"] for column in told["columns"]}
     assert reasons["Sex"] == "SPSS calls it nominal"

@@ -372,8 +372,8 @@ def books(folder: Path) -> dict[str, str]:
     """Write codebooks again: one read by Python, one by the command line, and one that is guessed."""
     in_folder(folder, ["survey.csv", "survey.toml"])
     read, guessed = ("inspect", "survey.csv", "--codebook", "survey.toml"), ("inspect", "survey.csv", "--weight", "w")
-    command(folder, *read, "--write-codebook", "read.toml")
-    command(folder, *guessed, "--geography", "region,district", "--write-codebook", "guessed.toml")
+    command(folder, *read, "--full", "--write-codebook", "read.toml")
+    command(folder, *guessed, "--geography", "region,district", "--full", "--write-codebook", "guessed.toml")
     names = ("read.toml", "guessed.toml")
     written = {name: (folder / name).read_text(encoding="utf-8") for name in names}
     return {"codebook.toml": qd.Codebook.read(FROZEN / "codebook.toml").to_toml(), **written}

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 DEFAULT, UNASKED = "random", "designed"
 """The method where none is named: of variables that are named with --swap, and of all key variables."""
-ROOM = 14
+ROOM = 20
 """A command with more parameters of its own has no room in its help for those of a method that is not named."""
 _OF_METHOD = "Options of --method "
 _DESIGN = "design"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from quadrille.cli.guard import refuse
 from quadrille.errors import InputError, OutputError, ParameterError, unknown_name
@@ -20,36 +21,67 @@ if TYPE_CHECKING:
 
 BUNDLED = "dataset:"
 
+Roles = Mapping[str, Any]
+"""Columns by the role that an option gives them."""
+
 
 def load(
     file: str,
     codebook: Codebook | Path | None = None,
     weight: str | None = None,
     geography: Sequence[str] | None = None,
+    roles: Roles | None = None,
+    layout: str | None = None,
+    catalog: Path | None = None,
 ) -> Data:
     """Read a file, or a bundled data set named as dataset:NAME."""
+    data = _load(file, codebook, weight, geography, layout, catalog)
+    return data.with_roles(**roles) if roles else data
+
+
+def _load(
+    file: str,
+    codebook: Codebook | Path | None,
+    weight: str | None,
+    geography: Sequence[str] | None,
+    layout: str | None,
+    catalog: Path | None,
+) -> Data:
     import quadrille as qd
+    from quadrille.io.layout import Layout
 
     if not file.startswith(BUNDLED):
-        return qd.read(file, codebook=codebook, weight=weight, geography=names(geography))
+        said = asdict(Layout.parse(layout or ""))
+        return qd.read(file, codebook=codebook, weight=weight, geography=names(geography), catalog=catalog, **said)
     name, known = file.removeprefix(BUNDLED), qd.datasets.__all__
     if name not in known:
         raise unknown_name("data set", name, known)
-    if codebook is not None or geography:
-        option = "--geography" if codebook is None else "--codebook"
+    if codebook is not None or geography or layout:
+        option = "--codebook" if codebook is not None else "--geography" if geography else "--layout"
         raise InputError(f"The data set {name!r} brings its own codebook. Leave {option} out.")
     data: Data = getattr(qd.datasets, name)()
     return data if weight is None else qd.from_frame(data.frame(), codebook=data.codebook, weight=weight)
 
 
-def load_after(file: str, codebook: Path | None, own: Path | None, weight: str | None) -> Data:
+def load_after(
+    file: str, codebook: Path | None, own: Path | None, weight: str | None, roles: Roles | None = None
+) -> Data:
     """Read the second file; it may lack the identifiers that the first file's codebook describes."""
     from quadrille.codebook import Codebook
 
+    roles = {role: columns for role, columns in (roles or {}).items() if role != "id"}
     if own is None and codebook is not None and not file.startswith(BUNDLED):
         book = Codebook(tuple(v for v in Codebook.read(codebook) if v.role != "id"))
-        return load(file, book, weight)
-    return load(file, own, weight)
+        return load(file, book, weight, roles=roles)
+    return load(file, own, weight, roles=roles)
+
+
+def roles_of(
+    key: Sequence[str] | None, outcome: Sequence[str] | None, id: Sequence[str] | None, unit: str | None
+) -> Roles:
+    """Return the roles that options give to columns, as `Data.with_roles` takes them."""
+    several = {"key": names(key), "outcome": names(outcome), "id": names(id)}
+    return {role: columns for role, columns in {**several, "unit": unit}.items() if columns}
 
 
 def names(values: Sequence[str] | None) -> list[str]:
@@ -135,16 +167,18 @@ def source_of(
     weight: str | None,
     *,
     command: str = "report STUDY FILE",
-) -> tuple[str, Path | None, str | None, list[str]]:
-    """Return the data file of a study: the one given, or the one that its job named; levels are those of the job."""
+) -> tuple[str, Path | None, str | None, list[str], Roles, str | None]:
+    """Return the data file of a study: the one given, or the one that its job named; roles are those of the job."""
     known = study.source
     levels = written_names(json.loads(known.get("geography") or "[]"))
+    roles, layout = json.loads(known.get("roles") or "{}"), known.get("layout")
     if file is not None:
-        return file, codebook, weight, levels
+        return file, codebook, weight, levels, roles, layout
     if not known:
         raise ParameterError(f"The study does not know its data file. Name it: quadrille {command}.")
     book = known["codebook"]
-    return str(known["file"]), codebook or (Path(book) if book else None), weight or known["weight"], levels
+    weight = weight or known["weight"]
+    return str(known["file"]), codebook or (Path(book) if book else None), weight, levels, roles, layout
 
 
 def refuse_sources(study: Study, *outputs: Path | None, replaces: bool = False) -> None:

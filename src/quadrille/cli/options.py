@@ -31,7 +31,7 @@ File = Annotated[
     str,
     typer.Argument(
         metavar="FILE",
-        help="CSV, Parquet, SPSS, Stata or SAS file, or dataset:NAME.",
+        help="CSV, Parquet, Excel, SPSS, Stata or SAS file, or dataset:NAME.",
     ),
 ]
 JobFile = Annotated[
@@ -48,6 +48,14 @@ Weight = Annotated[str | None, value("COLUMN", "Name of the weight column.", pan
 Geography = Annotated[
     list[str] | None,
     value("COLUMNS", "Levels of geography, the coarsest first: county,tract.", panel=ABOUT_THE_FILE),
+]
+Key = Annotated[list[str] | None, value("COLUMNS", "Key variables.", panel=ABOUT_THE_FILE)]
+Outcome = Annotated[list[str] | None, value("COLUMNS", "Outcomes: no key variables.", panel=ABOUT_THE_FILE)]
+Id = Annotated[list[str] | None, value("COLUMNS", "More identifiers, never released.", panel=ABOUT_THE_FILE)]
+Unit = Annotated[str | None, value("COLUMN", "Number of the household or the like.", panel=ABOUT_THE_FILE)]
+Layout = Annotated[
+    str | None,
+    value("SETTINGS", 'As in "separator=; decimal=,". [default: detected]', panel=ABOUT_THE_FILE),
 ]
 Catalog = Annotated[
     Path | None,

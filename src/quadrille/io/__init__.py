@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from quadrille.errors import InputError, OutputError
-from quadrille.io.formats import FORMATS, SUFFIXES, WRITABLE, format_of
+from quadrille.io.formats import FORMATS, SUFFIXES, WRITABLE, Format, format_of
 
 if TYPE_CHECKING:
     from quadrille.codebook import Codebook
     from quadrille.data import Data
+    from quadrille.io.layout import Layout
 
 __all__ = ["SUFFIXES", "WRITABLE", "file_bytes", "left_to_codebook", "read", "write"]
 
@@ -25,6 +27,12 @@ def read(
     weight: str | None = None,
     geography: Sequence[str] = (),
     catalog: str | Path | None = None,
+    separator: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
+    quote: str | None = None,
+    dates: str | None = None,
+    sheet: str | int | None = None,
 ) -> Data:
     """Read a microdata file; the ending of its name tells the format.
 
@@ -33,6 +41,11 @@ def read(
     guessed, see `from_frame`; files of SPSS, Stata and SAS bring labels, missing codes and formats along. `catalog`
     is the SAS catalog (.sas7bcat) with the value labels of a .sas7bdat file.
 
+    How delimited text is written is detected, and a file that can be read in two ways is refused; these say it:
+    `separator` (`,` `;` `|` or `tab`), `decimal` (`.` or `,`), `encoding` (as Python calls it), `quote` (`"`, `'` or
+    `none`), and for dates in numbers `dates` (`dmy`, `mdy` or `ymd`). Of a workbook, `sheet` names the sheet, or its
+    number from 1, where there are several. In a zip archive there must be one data file.
+
     Example
     -------
     >>> from pathlib import Path
@@ -40,21 +53,43 @@ def read(
     >>> _ = Path("people.csv").write_text("sex,health,w\\nf,good,1.5\\nm,poor,2\\n")
     >>> qd.read("people.csv", weight="w")
     Data(2 records, 3 columns, weight='w')
+    >>> _ = Path("leute.csv").write_bytes("Größe;Ort\\n1,5;Köln\\n1,75;Bonn\\n".encode("latin-1"))
+    >>> data = qd.read("leute.csv")
+    >>> data["Größe"].values.tolist(), data.read_as
+    ([1.5, 1.75], ('fields separated by semicolons', 'encoding cp1252', 'decimal comma'))
     """
     from quadrille.codebook import Codebook
+    from quadrille.io.layout import Layout
 
-    file = Path(path)
-    form = format_of(file.name)
-    if form is None:
-        raise InputError(f"Cannot tell the format of {str(file)!r}. Supported are {', '.join(SUFFIXES)}.")
     book = codebook if isinstance(codebook, Codebook | None) else Codebook.read(codebook)
     if geography:
         book = (book or Codebook()).with_geography(geography)
-    if catalog is not None and form.ending != ".sas7bdat":
+    more: dict[str, Any] = {} if catalog is None else {"catalog": Path(catalog)}
+    layout = Layout(separator, decimal, encoding, quote, dates, sheet)
+    more |= {"layout": layout} if layout else {}
+    return read_as(Path(path), codebook=book, weight=weight, **more)
+
+
+def read_as(file: Path, *, codebook: Codebook | None, weight: str | None, **more: Any) -> Data:
+    """Read a file in the format that the ending of its name tells; `more` are a layout and a catalog."""
+    form = format_of(file.name)
+    if form is None:
+        raise InputError(f"Cannot tell the format of {str(file)!r}. Supported are {', '.join(SUFFIXES)}.")
+    if "catalog" in more and form.ending not in (".sas7bdat", ".zip"):
         raise InputError("A catalog belongs to a file of SAS (.sas7bdat). Leave the catalog out.")
-    more = {} if catalog is None else {"catalog": Path(catalog)}
+    if "layout" in more:
+        _check_layout(more["layout"], form)
     reader = import_module(f"quadrille.io.{form.reader}")  # only now: formats are known without loading polars
-    return reader.read_file(file, form.ending, codebook=book, weight=weight, **more)
+    return reader.read_file(file, form.ending, codebook=codebook, weight=weight, **more)
+
+
+def _check_layout(layout: Layout, form: Format) -> None:
+    """Refuse settings that a format does not have."""
+    text_only = replace(layout, sheet=None)
+    if text_only and form.reader not in ("csv", "zipped"):
+        raise InputError("Separator, decimal, encoding, quote and dates are for delimited text. Leave them out.")
+    if layout.sheet is not None and form.reader not in ("excel", "zipped"):
+        raise InputError("A sheet is part of an Excel workbook (.xlsx). Leave the sheet out.")
 
 
 def write(data: Data, path: str | Path, *, private: bool = False) -> tuple[str, ...]:

@@ -18,35 +18,38 @@ from quadrille.codebook import Codebook, Variable
 from quadrille.data import Data
 from quadrille.errors import InputError
 from quadrille.io.frames import build, to_frame
-from quadrille.io.frames.columns import no_patterns, wants
-from quadrille.io.frames.values import moments_as_text, parse_numbers, too_large
+from quadrille.io.frames.columns import no_patterns, wants_in_file
+from quadrille.io.frames.values import moments_as_text
+from quadrille.io.layout import Layout, Shape, in_utf8, shape_of, words_of
 from quadrille.io.not_held import moments_left, not_in_text, numbers_of_moments, orders_left, words_left
 from quadrille.io.raw import Buffer, contents
+from quadrille.io.text_columns import ParsedText, settled_by_text
 
 Bytes = NDArray[np.uint8]
 
 _CHUNK = 1 << 24
-_QUOTE, _NEWLINE, _RETURN = b'"'[0], b"\n"[0], b"\r"[0]
+_NEWLINE, _RETURN = b"\n"[0], b"\r"[0]
 
 
-def check_quotes(raw: Buffer, start: int, separator: str, where: str) -> None:
-    """Refuse quotation marks after `start` that do not enclose a whole field, with the line of the first.
+def check_quotes(raw: Buffer, shape: Shape, where: str) -> None:
+    """Refuse quotation marks that do not enclose a whole field, with the line of the first.
 
     Counting from 0, an even mark opens a field (or is the second of a doubled mark) and an odd one closes it.
     """
-    if raw.find(b'"') < 0:
+    if not _has_quotes(raw, shape):
         return
+    start, separator, quote = shape.start, shape.separator, ord(shape.quote)
     data = np.frombuffer(raw, np.uint8)
     seen, last = 0, 0
     for chunk in range(start, len(data), _CHUNK):
-        marks = np.flatnonzero(data[chunk : chunk + _CHUNK] == _QUOTE) + chunk
+        marks = np.flatnonzero(data[chunk : chunk + _CHUNK] == quote) + chunk
         opening, closing = marks[seen % 2 :: 2], marks[1 - seen % 2 :: 2]
         before = np.where(opening > start, data[opening - 1], _NEWLINE)
         after = np.where(closing < len(data) - 1, data[np.minimum(closing + 1, len(data) - 1)], _NEWLINE)
         bad = np.concatenate(
             [
-                opening[~np.isin(before, (ord(separator), _NEWLINE, _QUOTE))],
-                closing[~np.isin(after, (ord(separator), _NEWLINE, _RETURN, _QUOTE))],
+                opening[~np.isin(before, (ord(separator), _NEWLINE, quote))],
+                closing[~np.isin(after, (ord(separator), _NEWLINE, _RETURN, quote))],
             ]
         )
         if len(bad):
@@ -55,6 +58,10 @@ def check_quotes(raw: Buffer, start: int, separator: str, where: str) -> None:
         last = int(marks[-1]) if len(marks) else last
     if seen % 2:
         raise _bad_quote(raw, last, where)
+
+
+def _has_quotes(raw: Buffer, shape: Shape) -> bool:
+    return shape.quote != "none" and raw.find(shape.quote.encode()) >= 0
 
 
 def _bad_quote(raw: Buffer, at: int, where: str) -> InputError:
@@ -82,16 +89,16 @@ class _Odd:
         self.count += len(starts)
 
 
-def check_widths(raw: Buffer, body: int, width: int, separator: str, where: str) -> None:
+def check_widths(raw: Buffer, body: int, width: int, shape: Shape, where: str) -> None:
     """Refuse rows from position `body` on that have fewer or more than `width` fields."""
     data = np.frombuffer(raw, np.uint8)
     short, long = _Odd(), _Odd()
     inside, fields, row = False, 1, body
     for start in range(body, len(data), _CHUNK):
         part = data[start : start + _CHUNK]
-        outside, inside = _outside(part, inside)
+        outside, inside = _outside(part, inside, shape.quote)
         ends = np.flatnonzero((part == _NEWLINE) & outside)
-        separators = np.flatnonzero((part == ord(separator)) & outside)
+        separators = np.flatnonzero((part == ord(shape.separator)) & outside)
         upto = np.searchsorted(separators, ends)
         if len(ends):
             widths = np.diff(upto, prepend=0) + 1
@@ -108,9 +115,9 @@ def check_widths(raw: Buffer, body: int, width: int, separator: str, where: str)
     _refuse(raw, long, "more", "Fields that contain the separator need quotation marks.", where)
 
 
-def _outside(part: Bytes, inside: bool) -> tuple[NDArray[np.bool_], bool]:
+def _outside(part: Bytes, inside: bool, quote: str) -> tuple[NDArray[np.bool_], bool]:
     """Tell which bytes are outside quotation marks, and whether the part ends inside."""
-    marks = part == _QUOTE
+    marks = part == ord(quote) if quote != "none" else np.zeros(len(part), dtype=np.bool_)
     if not inside and not marks.any():
         return np.ones(len(part), dtype=np.bool_), False
     within = np.bitwise_xor.accumulate(marks) ^ inside
@@ -125,7 +132,6 @@ def _refuse(raw: Buffer, odd: _Odd, what: str, hint: str, where: str) -> None:
         )
 
 
-_BOM = b"\xef\xbb\xbf"
 _GLANCE = 10_000
 
 
@@ -136,40 +142,48 @@ class _Text(NamedTuple):
     source: Path | bytes
     names: list[str]
     body: int
-    separator: str
+    shape: Shape
     where: str
 
 
-def read_file(path: Path, ending: str, *, codebook: Codebook | None, weight: str | None) -> Data:
-    """Read delimited UTF-8 text with a header line; an empty field is missing.
+def read_file(
+    path: Path, ending: str, *, codebook: Codebook | None, weight: str | None, layout: Layout | None = None
+) -> Data:
+    """Read delimited text with a header line; an empty field is missing.
 
     A quoted empty field is missing too, unless the codebook lists the empty text among the categories.
     """
-    where, separator = f"File {str(path)!r}", _separator(ending)
-    raw = contents(path)
-    start = len(_BOM) if raw[: len(_BOM)] == _BOM else 0
-    check_quotes(raw, start, separator, where)
-    names, body = _header(raw, start, separator, where)
+    where, said = f"File {str(path)!r}", layout or Layout()
+    packed = contents(path)
+    raw, start, encoding = in_utf8(packed, said.encoding, where)
+    shape = shape_of(raw, start, _separator(ending), said, where)
+    check_quotes(raw, shape, where)
+    names, body, unnamed = _header(raw, shape, where)
     no_patterns(names, f"the file {str(path)!r}")
     raw = _without_blank_end(raw) if len(names) > 1 else raw
-    text = _Text(raw, raw if isinstance(raw, bytes) else path.absolute(), names, body, separator, where)
+    text = _Text(raw, raw if isinstance(raw, bytes) else path.absolute(), names, body, shape, where)
     given = {variable.name: variable for variable in codebook or ()}
     table = _table(text, given)
     if len(names) > 1 and table.to_series(-1).null_count():
         # polars fills short rows with nulls; they can hide only where the last column is empty.
-        check_widths(raw, body, len(names), separator, where)
-    if raw.find(b'"') >= 0:
+        check_widths(raw, body, len(names), shape, where)
+    if _has_quotes(raw, shape):
         kept = {name for name, variable in given.items() if "" in variable.categories}
         texts = [name for name, dtype in table.schema.items() if dtype == pl.String and name not in kept]
         table = table.with_columns(pl.col(texts).replace({"": None}))
-    table = table.with_columns(_parsed(series, given.get(series.name)) for series in table.get_columns())
-    return build(
-        table,
-        codebook=codebook,
+    given = {name: settled_by_text(variable, table) for name, variable in given.items()}
+    parsed = ParsedText(table, given, said, where)
+    data = build(
+        parsed.table,
+        codebook=Codebook(tuple(given.values())),
         weight=weight,
         where=f"the file {str(path)!r}",
         dtypes={name: "String" for name, dtype in table.schema.items() if isinstance(dtype, pl.Enum)},
     )
+    facts = {"separator": shape.separator, "encoding": encoding, "quote": shape.quote, "decimal": parsed.decimal}
+    usual = {"separator": ","} if ending == ".tsv" and shape.separator == "\t" else {}
+    data.read_as = (*words_of({**facts, **usual, "dates": parsed.dates}), *unnamed, *parsed.remarks)
+    return data
 
 
 def file_bytes(data: Data, ending: str) -> tuple[bytes | memoryview, tuple[str, ...]]:
@@ -201,24 +215,39 @@ def _without_blank_end(raw: Buffer) -> Buffer:
     return raw[:].rstrip(b"\r\n") + b"\n" if end.endswith((b"\n\n", b"\n\r\n")) else raw
 
 
-def _header(raw: Buffer, start: int, separator: str, where: str) -> tuple[list[str], int]:
-    """Return the names and where the records start. Polars would rename duplicate names without a word."""
+def _header(raw: Buffer, shape: Shape, where: str) -> tuple[list[str], int, list[str]]:
+    """Return the names, where the records start, and what was done about the names.
+
+    Polars would rename duplicate names without a word.
+    """
+    start, quote = shape.start, shape.quote.encode()
     if not raw[start : start + _GLANCE].strip() and not raw[start:].strip():
         raise InputError(f"{where} is empty. It must hold a line of column names, then one line per record.")
     end = raw.find(b"\n", start)
-    while end >= 0 and raw[start:end].count(b'"') % 2:
+    while end >= 0 and shape.quote != "none" and raw[start:end].count(quote) % 2:
         end = raw.find(b"\n", end + 1)
     body = len(raw) if end < 0 else end + 1
-    try:
-        header = raw[start:body].decode("utf-8")
-    except UnicodeDecodeError:
-        raise _not_utf8(where, "the header line") from None
-    lines = list(csv.reader(io.StringIO(header, newline=""), delimiter=separator))
+    header = io.StringIO(raw[start:body].decode("utf-8"), newline="")
+    quoting = csv.QUOTE_NONE if shape.quote == "none" else csv.QUOTE_MINIMAL
+    mark = None if shape.quote == "none" else shape.quote
+    lines = list(csv.reader(header, delimiter=shape.separator, quotechar=mark, quoting=quoting))
+    unnamed = _name_rows(lines)
     _check_header(lines, where)
     if body == len(raw):
         raise InputError(f"{where} holds column names but no records.")
-    _check_separator(lines[0], raw[body : body + _GLANCE].split(b"\n")[0], where)
-    return lines[0], body
+    return lines[0], body, unnamed
+
+
+ROWS = "row"
+
+
+def _name_rows(lines: list[list[str]]) -> list[str]:
+    """Name a first column without a name, in which R and pandas write the names or numbers of the rows."""
+    names = lines[0] if lines else []
+    if len(names) < 2 or names[0] or ROWS in names:
+        return []
+    names[0] = ROWS
+    return [f"the first column has no name and is called {ROWS!r}"]
 
 
 def _check_header(lines: list[list[str]], where: str) -> None:
@@ -228,7 +257,7 @@ def _check_header(lines: list[list[str]], where: str) -> None:
     if not names:
         raise InputError(f"{where}: the first line is empty. It must hold the column names.")
     if any("\0" in name for name in names):
-        raise _not_utf8(where, "the header line")
+        raise _not_text(where, "the header line")
     for position, name in enumerate(names, start=1):
         if not name.strip():
             raise InputError(f"{where}: column {position} has no name. Give each column a name in the first line.")
@@ -236,17 +265,8 @@ def _check_header(lines: list[list[str]], where: str) -> None:
             raise InputError(f"{where}: the column name {name!r} occurs more than once. Give each its own name.")
 
 
-def _check_separator(names: list[str], first: bytes, where: str) -> None:
-    """Catch the usual mix-up: one column only, because the fields are separated by something else."""
-    for mark, word in ((";", "semicolons"), ("\t", "tabs"), (",", "commas")):
-        if len(names) == 1 and mark in names[0] and mark.encode() in first and b'"' not in first:
-            raise InputError(
-                f"{where} seems to be separated by {word}. Save it with commas as .csv or with tabs as .tsv."
-            )
-
-
-def _not_utf8(where: str, place: str) -> InputError:
-    return InputError(f"{where} is not UTF-8 text: see {place}. Save it with the encoding UTF-8.")
+def _not_text(where: str, place: str) -> InputError:
+    return InputError(f"{where} is not text: see {place}. Save it as plain CSV in UTF-8, or say its encoding.")
 
 
 def _table(text: _Text, given: Mapping[str, Variable]) -> pl.DataFrame:
@@ -255,7 +275,7 @@ def _table(text: _Text, given: Mapping[str, Variable]) -> pl.DataFrame:
     enums = {
         name: pl.Enum(cast("list[str]", list(given[name].values)))
         for name in text.names
-        if wants(given.get(name)) == "text" and given[name].categories and "" not in given[name].values
+        if wants_in_file(given.get(name)) == "text" and given[name].categories and "" not in given[name].values
     }
     table = _parse(text, strings | enums) if enums else None
     # Some value is not listed, or the file is malformed: the text tells which.
@@ -272,7 +292,8 @@ def _parse(text: _Text, schema: Mapping[str, pl.DataType]) -> pl.DataFrame | Non
             has_header=False,
             skip_lines=line_at(text.raw, text.body) - 1,
             schema=schema,
-            separator=text.separator,
+            separator=text.shape.separator,
+            quote_char=None if text.shape.quote == "none" else text.shape.quote,
         )
     except (Exception, pl.exceptions.PanicException):
         return None
@@ -280,31 +301,5 @@ def _parse(text: _Text, schema: Mapping[str, pl.DataType]) -> pl.DataFrame | Non
 
 def _diagnose(text: _Text) -> pl.DataFrame:
     """Say why polars could not read the file."""
-    try:
-        text.raw[:].decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise _not_utf8(text.where, f"line {line_at(text.raw, error.start):,}") from None
-    check_widths(text.raw, text.body, len(text.names), text.separator, text.where)
+    check_widths(text.raw, text.body, len(text.names), text.shape, text.where)
     raise InputError(f"{text.where} cannot be read as delimited text. Save it again as plain CSV in UTF-8.")
-
-
-def _parsed(series: pl.Series, variable: Variable | None) -> pl.Series:
-    """Parse numbers where the codebook leaves the type open; an empty missing code is the empty field."""
-    if series.dtype != pl.String:
-        return series
-    if variable is not None and "" in variable.missing:
-        return series.fill_null("")
-    if wants(variable) == "number":
-        return _with_infinite(series)
-    return parse_numbers(series) if wants(variable) == "any" else series
-
-
-def _with_infinite(text: pl.Series) -> pl.Series:
-    """Return declared numbers as such when some of them are infinite, else the text, which is checked later."""
-    infinite = text.is_in(["inf", "-inf"]).fill_null(value=False)
-    if not infinite.any():
-        return text
-    rest = text.filter(~infinite).drop_nulls()
-    numbers = parse_numbers(rest)
-    plain = rest.is_empty() or numbers.dtype.is_float() or (numbers.dtype.is_integer() and not too_large(numbers))
-    return text.cast(pl.Float64) if plain else text

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 class Format:
     """A format: the ending of its file names, what to call it, and which modules of this package know it.
 
-    The module that reads it has `read_file(path, ending, *, codebook, weight)`. The one that writes it, if any, has
+    The module that reads it has `read_file(path, ending, *, codebook, weight)`, and takes the `layout` that the user
+    says where it has one. The one that writes it, if any, has
     `file_bytes(data, ending)`, which returns the file and line by line what it cannot hold, and
     `left_to_codebook(data)`, the lines that only matter when no codebook is written too.
     """
@@ -36,12 +37,14 @@ _ALL = (
     Format(".csv.gz", "CSV, packed", "csv", "csv"),
     Format(".tsv", "text with tabs", "csv", "csv"),
     Format(".parquet", "Parquet", "parquet", "parquet", released=True),
+    Format(".xlsx", "Excel", "excel"),
     Format(".sav", "SPSS", "stat.read", "stat.write", released=True, program="spss"),
     Format(".zsav", "SPSS", "stat.read", program="spss"),
     Format(".por", "SPSS portable", "stat.read", program="spss"),
     Format(".dta", "Stata", "stat.read", "stat.write", released=True, program="stata"),
     Format(".sas7bdat", "SAS", "stat.read", program="sas"),
     Format(".xpt", "SAS transport", "stat.read", "stat.write", released=True, program="sas", also=(".xport",)),
+    Format(".zip", "zip archive", "zipped"),
 )
 FORMATS = {form.ending: form for form in _ALL}
 """By ending, in the order in which they are listed to users."""

@@ -19,7 +19,17 @@ from quadrille.codebook import Codebook, Variable
 from quadrille.data import Column, Data, code_dtype
 from quadrille.errors import InputError
 from quadrille.io.frames import build, has_nan, nan_remarks, to_frame, with_nan, with_scales
-from quadrille.io.frames.columns import Source, code, complete_text, encode_text, given_by, go_on, no_patterns, wants
+from quadrille.io.frames.columns import (
+    Source,
+    code,
+    complete_text,
+    encode_text,
+    given_by,
+    go_on,
+    no_patterns,
+    settled,
+    wants,
+)
 from quadrille.io.frames.identifiers import MOST_ORDINAL, Run, names_identifier
 from quadrille.io.frames.values import is_text, too_large, type_name
 from quadrille.io.not_held import NEEDS_ARROW, NO_ORDER, numbers_of_moments, words_left
@@ -182,7 +192,7 @@ def _orders(file: Any, empty: pl.DataFrame, told: list[str]) -> Orders:
 def _ordered_by_pandas(path: Path) -> list[str]:
     """Name the columns that pandas calls ordered in the words that it adds to a file."""
     try:
-        with _no_panic_shown(), path.open("rb") as file:
+        with no_panic_shown(), path.open("rb") as file:
             words: Any = json.loads(pl.read_parquet_metadata(file)["pandas"])
         facts = {str(column["name"]): column["metadata"] for column in words["columns"]}
         return [name for name, fact in facts.items() if fact and "ordered" in fact and fact["ordered"]]
@@ -213,7 +223,7 @@ BATCH = 1 << 18
 
 
 @contextmanager
-def _no_panic_shown() -> Generator[None]:
+def no_panic_shown() -> Generator[None]:
     """Keep stderr quiet: a library written in Rust prints its panics, data values and all, before they are caught."""
     try:
         kept = os.dup(2)
@@ -241,7 +251,11 @@ def read_file(path: Path, _ending: str, *, codebook: Codebook | None, weight: st
     no_patterns(orders.known, where)
     enums: dict[Any, pl.Enum] = {name: pl.Enum(categories) for name, categories in orders.known.items()}
     scan, empty = scan.cast(dict(enums)), empty.cast(dict(enums))
-    book = with_scales(codebook, orders.known, rows, weight)
+    open_ones = [v for v in codebook or () if v.kind_open and v.name in empty.columns]
+    known = {v.name: settled(v, _collected(scan.select(v.name), path).to_series()) for v in open_ones}
+    described = None if codebook is None else Codebook(tuple(known.get(v.name, v) for v in codebook))
+    book = with_scales(described, orders.known, rows, weight)
+    recodes = any(variable.recodes for variable in codebook or ())
     nans: dict[str, None] = {}
 
     def batches(name: str) -> Iterator[pl.Series]:
@@ -251,20 +265,24 @@ def read_file(path: Path, _ending: str, *, codebook: Codebook | None, weight: st
                 nans[name] = None
             yield batch
 
-    if rows <= BATCH or (weight is not None and weight in empty.columns and not empty[weight].dtype.is_numeric()):
+    if (
+        rows <= BATCH
+        or recodes
+        or (weight is not None and weight in empty.columns and not empty[weight].dtype.is_numeric())
+    ):
         table = _collected(scan, path)
         data = build(table, codebook=book, weight=weight, where=where)
         nans = dict.fromkeys(with_nan(table, table))
     else:
         data = build_streamed(Batches(empty, rows, batches), codebook=book, weight=weight, where=where)
-    data.remarks = (*orders.remarks, *nan_remarks(nans))
+    data.remarks += (*orders.remarks, *nan_remarks(nans))
     return data
 
 
 def _collected(scan: pl.LazyFrame, path: Path) -> pl.DataFrame:
     """Let polars read; its error texts hold data values and must not get out."""
     try:
-        with _no_panic_shown():
+        with no_panic_shown():
             return scan.collect()
     except (Exception, pl.exceptions.PanicException):
         raise InputError(f"The file {str(path)!r} is not intact Parquet. Copy it again or check its name.") from None

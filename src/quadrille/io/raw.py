@@ -5,10 +5,15 @@ from __future__ import annotations
 import gzip
 import mmap
 import os
+import zipfile
 import zlib
 from pathlib import Path
 
 from quadrille.errors import InputError
+
+MOST_UNPACKED = 200
+SMALL = 100 * 2**20
+"""Packed files that unpack to more bytes than this, and to more than 200 times their size, are refused as bombs."""
 
 Buffer = bytes | mmap.mmap
 
@@ -31,3 +36,26 @@ def contents(path: Path) -> Buffer:
         raise InputError(
             f"Cannot read the file {str(path)!r}: {error.strerror or type(error).__name__}. Check the path."
         ) from None
+
+
+def open_zip(path: Path) -> zipfile.ZipFile:
+    """Open a zip archive, of which every part is intact and none unpacks to something monstrous."""
+    contents(path)  # a file that is missing or not readable is refused here
+    where = f"The file {str(path)!r}"
+    try:
+        archive = zipfile.ZipFile(path)
+        parts = archive.infolist()
+        if any(part.flag_bits & 1 for part in parts):
+            raise InputError(f"{where} is protected by a password. Unpack it, or save it without one.")
+        packed, size = sum(part.compress_size for part in parts), sum(part.file_size for part in parts)
+        if size > SMALL and size > MOST_UNPACKED * packed:
+            raise InputError(
+                f"{where} unpacks to more than {MOST_UNPACKED} times its size, which is how harmful files are made. "
+                "Unpack it yourself if you trust it."
+            )
+        damaged = archive.testzip() is not None
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError, ValueError):
+        damaged, archive = True, None
+    if damaged or archive is None:
+        raise InputError(f"{where} is not an intact zip archive. Copy it again or check its name.")
+    return archive

@@ -31,6 +31,10 @@ def profile_facts(found: Profile) -> Facts:
             ("cells", f"{large(cells.possible)} possible, {count(cells.occupied)} occupied"),
             ("small cells", f"{count(cells.ones)} of one record, {count(cells.twos)} of two"),
         ]
+    if found.read_as:
+        lines.append(("read as", "; ".join(found.read_as)))
+    if found.recoded:
+        lines.append(("recoded", " ".join(found.recoded)))
     return facts(lines)
 
 

@@ -315,7 +315,9 @@ def _public(swapped: Data, order: Rows | None, secret: Sequence[str] = ()) -> Da
 
 
 def _described(variable: Variable, data: Data) -> Variable:
-    """Let the codebook name the weight, also where it was named outside of it."""
+    """Let the codebook name the weight, also where it was named outside of it; what was recoded is done with."""
+    if variable.recodes:
+        variable = replace(variable, bands=(), top=None, bottom=None, merge=(), original="")
     return replace(variable, role="weight") if variable.name == data.weight else variable
 
 

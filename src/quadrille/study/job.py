@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
 from pathlib import Path
@@ -268,6 +268,8 @@ class Job:
     grids: tuple[GridTable, ...]
     rules: tuple[str, ...] = ()
     geography: tuple[str, ...] = ()
+    roles: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    layout: str | None = None
 
     @classmethod
     def read(cls, path: str | Path) -> Job:
@@ -275,7 +277,7 @@ class Job:
         path = Path(path)
         document = _parsed(path)
         data, search = _section(path, document, "data"), _section(path, document, "search")
-        data.know(("file", "codebook", "weight", "geography", "rules"))
+        data.know(("file", "codebook", "weight", "geography", *_ROLES, "unit", "layout", "rules"))
         search.know(("measures", "then", "out", "workers"))
         data.require("file", '"census.csv"')
         search.require("measures", '["small_cells", "exposed", "hellinger"]')
@@ -295,6 +297,8 @@ class Job:
             grids=tuple(map(GridTable.read, _grid_tables(path, document, rules))),
             rules=rules,
             geography=data.texts("geography", "columns"),
+            roles=_named_roles(data),
+            layout=data.text("layout"),
         )
 
     def recipes(self, data: Data, *, seeds: int | None = None) -> Candidates:
@@ -364,6 +368,15 @@ def _grid_tables(path: Path, document: Mapping[str, object], rules: tuple[str, .
     tables = [shared | table for table in cast("list[dict[str, object]]", listed)]
     numbers = [""] if len(tables) == 1 else [f" {number + 1}" for number in range(len(tables))]
     return [_table(f"{path}, [grid{number}]", table) for number, table in zip(numbers, tables, strict=True)]
+
+
+_ROLES = ("key", "outcome", "id")
+
+
+def _named_roles(data: Table) -> dict[str, Any]:
+    """Return the columns that have a role, as `Data.with_roles` takes them."""
+    named: dict[str, Any] = {role: list(data.texts(role, "columns")) for role in _ROLES}
+    return {role: columns for role, columns in {**named, "unit": data.text("unit")}.items() if columns}
 
 
 def _rules(data: Table) -> tuple[str, ...]:

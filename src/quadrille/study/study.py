@@ -378,11 +378,20 @@ class Study:
         with closing(Store.open(self.path)) as store:
             return store.source()
 
-    def remember(self, file: str, codebook: str | None, weight: str | None, geography: Sequence[str] = ()) -> None:
-        """Keep the names of data file, codebook, weight and levels of geography, so that a report finds them."""
+    def remember(
+        self,
+        file: str,
+        codebook: str | None,
+        weight: str | None,
+        geography: Sequence[str] = (),
+        roles: Mapping[str, object] | None = None,
+        layout: str | None = None,
+    ) -> None:
+        """Keep the names of data file, codebook and columns with a role, so that a report finds them."""
         levels = json.dumps(list(geography)) if geography else None
+        named = {**({"roles": json.dumps(roles)} if roles else {}), **({"layout": layout} if layout else {})}
         with closing(Store.open(self.path)) as store:
-            store.remember({"file": file, "codebook": codebook, "weight": weight, "geography": levels})
+            store.remember({"file": file, "codebook": codebook, "weight": weight, "geography": levels, **named})
 
     def note(self, candidate: int, text: str) -> None:
         """Pin a note to a candidate.

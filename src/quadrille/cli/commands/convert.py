@@ -2,40 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from quadrille.cli import options as opt
 from quadrille.cli import show
 from quadrille.cli.guard import tell
-from quadrille.cli.inputs import BUNDLED, check_new, load
+from quadrille.cli.inputs import check_new, load
 from quadrille.io.formats import FORMATS
 
-if TYPE_CHECKING:
-    from quadrille.data import Data
-
 _WRITTEN = [ending for ending, form in FORMATS.items() if form.writer]
-
-
-def load_with(
-    file: str, codebook: Path | None, weight: str | None, geography: Sequence[str] | None, catalog: Path | None
-) -> Data:
-    """Read a file, with the catalog that SAS keeps its value labels in where there is one."""
-    if catalog is None or file.startswith(BUNDLED):
-        return load(file, codebook, weight, geography)
-    import quadrille as qd
-    from quadrille.cli.inputs import names
-
-    return qd.read(file, codebook=codebook, weight=weight, geography=names(geography), catalog=catalog)
 
 
 def convert(
     file: opt.File,
     out: Annotated[Path, typer.Argument(metavar="OUT", help=f"The file to write: {', '.join(_WRITTEN)}.")],
     codebook: opt.Codebook = None,
+    layout: opt.Layout = None,
     catalog: opt.Catalog = None,
     write_codebook: opt.WriteCodebook = None,
     overwrite: opt.Overwrite = False,
@@ -47,7 +32,7 @@ def convert(
 
     check_new(out, write_codebook, overwrite=overwrite, source=file)
     with show.working("Reading and writing"):
-        data = load_with(file, codebook, None, None, catalog)
+        data = load(file, codebook, layout=layout, catalog=catalog)
         contents, not_held = file_bytes(data, out.name)
         not_held = (*not_held, *(left_to_codebook(data, out.name) if write_codebook is None else ()))
         with new_file(out, contents, private=True):

@@ -52,6 +52,7 @@ def error(
     no_totals: opt.NoTotals = False,
     codebook: opt.Codebook = None,
     weight: opt.Weight = None,
+    layout: opt.Layout = None,
     overwrite: opt.Overwrite = False,
     as_json: opt.Json = False,
 ) -> None:
@@ -78,7 +79,7 @@ def error(
 
     with show.working("Reading and working out the error"):
         swap = _permutation(recipe, of_table=swapped is not None)
-        table = load(file, codebook, weight) if swapped is None else read_table(file)
+        table = load(file, codebook, weight, layout=layout) if swapped is None else read_table(file)
         errors = qd.theory.compare_errors(table, swap, margin, base=base, sampling=sampling, no_totals=no_totals)
         made: list[tuple[Path, Figure]] = [] if chart is None else [(chart, _sizes_chart(errors, _named(swap)))]
         if realised is not None:

@@ -9,8 +9,7 @@ import typer
 
 from quadrille.cli import options as opt
 from quadrille.cli import show
-from quadrille.cli.commands.convert import load_with
-from quadrille.cli.inputs import check_new
+from quadrille.cli.inputs import check_new, load, roles_of
 
 
 def inspect(
@@ -18,11 +17,17 @@ def inspect(
     codebook: opt.Codebook = None,
     weight: opt.Weight = None,
     geography: opt.Geography = None,
+    key: opt.Key = None,
+    outcome: opt.Outcome = None,
+    id: opt.Id = None,
+    unit: opt.Unit = None,
+    layout: opt.Layout = None,
     catalog: opt.Catalog = None,
     categories: Annotated[bool, opt.flag("--categories", "List the categories of each column.")] = False,
     reasons: Annotated[
         bool, opt.flag("--reasons", "Say why each column has its kind and role, and its label.")
     ] = False,
+    full: Annotated[bool, opt.flag("--full", "Write all of the codebook, not only what is no guess.")] = False,
     write_codebook: Annotated[
         Path | None,
         opt.value("FILE", "Write the codebook, TOML; - prints it and nothing else."),
@@ -33,20 +38,26 @@ def inspect(
     """Show what is in a file, without its values."""
     import quadrille as qd
 
-    printed = write_codebook == Path("-")
+    printed, roles = write_codebook == Path("-"), roles_of(key, outcome, id, unit)
     check_new(None if printed else write_codebook, overwrite=overwrite, source=file)
     with show.working("Reading"):
-        data = load_with(file, codebook, weight, geography, catalog)
-        declared = () if codebook is None else qd.Codebook.read(codebook).names
+        data = load(file, codebook, weight, geography, roles, layout, catalog)
+        declared = dict.fromkeys(roles.get("id", ()), "as an option says")
+        declared |= {} if codebook is None else dict.fromkeys(qd.Codebook.read(codebook).names, "as the codebook says")
         found = qd.inspect(data, labels=categories, declared=declared)
+        guessed = None
+        if write_codebook is not None and not full:
+            said = codebook is not None or weight is not None or geography or roles
+            guessed = (load(file, layout=layout, catalog=catalog) if said else data).codebook
         if write_codebook is not None and not printed:
-            data.codebook.write(write_codebook)
+            data.codebook.write(write_codebook, guessed=guessed)
+    text = data.codebook.to_toml(guessed=guessed)
     if as_json:
         book = None if write_codebook is None else str(write_codebook)
-        show.emit({"file": file, **found.as_dict(), "codebook": data.codebook.to_toml() if printed else book})
+        show.emit({"file": file, **found.as_dict(), "codebook": text if printed else book})
         return
     if printed:
-        typer.echo(data.codebook.to_toml(), nl=False)
+        typer.echo(text, nl=False)
         return
     show.show_profile(file, found)
     if reasons or write_codebook is not None:

@@ -13,7 +13,7 @@ from quadrille.cli import options as opt
 from quadrille.cli import show
 from quadrille.cli.designs import design_words, recipe_of
 from quadrille.cli.guard import BAD_INPUT, tell, warnings_told
-from quadrille.cli.inputs import check_readers, load, names, open_study
+from quadrille.cli.inputs import check_readers, load, names, open_study, roles_of
 from quadrille.cli.show import measured
 from quadrille.errors import InputError, ParameterError
 from quadrille.io.formats import RELEASED
@@ -84,6 +84,11 @@ def release(
     codebook: opt.Codebook = None,
     weight: opt.Weight = None,
     geography: opt.Geography = None,
+    key: opt.Key = None,
+    outcome: opt.Outcome = None,
+    id: opt.Id = None,
+    unit: opt.Unit = None,
+    layout: opt.Layout = None,
     overwrite: opt.Overwrite = False,
     as_json: opt.Json = False,
 ) -> None:
@@ -91,6 +96,7 @@ def release(
     import quadrille as qd
 
     check_readers(readers, var_stratum, var_unit)
+    roles = roles_of(key, outcome, id, unit)
     if check:
         written = {"--out": out, "--readers": readers, "--overwrite": overwrite, "--insecure": insecure}
         written["--publish-kept"] = publish_kept
@@ -100,14 +106,15 @@ def release(
     if study is not None and stray:
         raise ParameterError(f"Give --study or --{stray[0]}, not both: a candidate has its recipe.")
     if check and study is not None and candidate is None and not pick:
-        _check_frontier(open_study(study), load(file, codebook, weight, geography), policy, public, as_json=as_json)
+        data = load(file, codebook, weight, geography, roles, layout)
+        _check_frontier(open_study(study), data, policy, public, as_json=as_json)
         return
     with verdict_shown(as_json=as_json), warnings_told(), show.working("Reading, swapping, scoring and writing"):
         known = None if study is None else open_study(study)
         if known is None and (candidate is not None or pick):
             raise ParameterError(f"--{'pick' if pick else 'candidate'} chooses from a study: name it with --study.")
         made = recipe_of(ctx, method, recipe) if known is None else _candidate(known, candidate, pick=pick)
-        data = load(file, codebook, weight, geography)
+        data = load(file, codebook, weight, geography, roles, layout)
         if known is not None:
             known.require(data)
         if check:

@@ -11,7 +11,7 @@ import typer
 from quadrille.cli import options as opt
 from quadrille.cli import show
 from quadrille.cli.designs import read_recipe, value_of
-from quadrille.cli.inputs import addresses, check_new, load, load_after, names
+from quadrille.cli.inputs import addresses, check_new, load, load_after, names, roles_of
 from quadrille.cli.show import show_ranking, show_spread, statistic
 from quadrille.errors import ParameterError, bad_parameter, unknown_name
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
+    from quadrille.cli.inputs import Roles
     from quadrille.data import Data
     from quadrille.recipe import Recipe
     from quadrille.score.evaluator import Scores
@@ -84,12 +85,17 @@ def score(
     ] = None,
     weight: opt.Weight = None,
     geography: opt.Geography = None,
+    key: opt.Key = None,
+    outcome: opt.Outcome = None,
+    id: opt.Id = None,
+    unit: opt.Unit = None,
+    layout: opt.Layout = None,
     overwrite: opt.Overwrite = False,
     as_json: opt.Json = False,
 ) -> None:
     """Score a second file, or recipes drawn several times, against the original."""
     areas = {"rank": rank, "top": top, "min-records": min_records, "chart-flows": chart_flows}
-    several = {"draws": draws, "vary": vary, "without": without}
+    several, roles = {"draws": draws, "vary": vary, "without": without}, roles_of(key, outcome, id, unit)
     files = {"out": out, "chart": chart, "chart_flows": chart_flows}
     for source in filter(None, (before, after)):
         check_new(*files.values(), overwrite=overwrite, source=source)
@@ -97,7 +103,7 @@ def score(
         raise ParameterError(f"--draws must be a whole number of 1 or more. Got {draws}.")
     if after is None:
         _refuse({**areas, "where": where, "codebook-after": codebook_after}, "compares two files. Name the second one.")
-        data = load(before, codebook, weight, geography)
+        data = load(before, codebook, weight, geography, roles, layout)
         _score_recipes(data, _compared(recipe or (), vary, without), measures, by, draws, files, as_json=as_json)
         return
     _refuse(several, "is about recipes that are drawn. Leave AFTER out.")
@@ -109,8 +115,8 @@ def score(
     if len(recipe or ()) > 1:
         raise ParameterError("One recipe made the second file. Name that one.")
     with show.working("Reading and scoring"):
-        data = load(before, codebook, weight, geography)
-        other = _second(after, codebook, codebook_after, weight, geography)
+        data = load(before, codebook, weight, geography, roles, layout)
+        other = _second(after, codebook, codebook_after, weight, geography, roles)
         swapped = _swapped_records(read_recipe(recipe[0]), data, other) if recipe else None
         _score_file((data, other, swapped), measures, where, by, (rank, top, min_records), files, as_json=as_json)
 
@@ -255,12 +261,17 @@ def _wanted(
 
 
 def _second(
-    after: str, codebook: Path | None, own: Path | None, weight: str | None, geography: Sequence[str] | None
+    after: str,
+    codebook: Path | None,
+    own: Path | None,
+    weight: str | None,
+    geography: Sequence[str] | None,
+    roles: Roles,
 ) -> Data:
-    """Read the second file; the levels of geography are declared for both, unless a codebook describes it."""
+    """Read the second file; levels of geography and roles are declared for both, unless a codebook describes it."""
     if geography and codebook is None and own is None:
-        return load(after, None, weight, geography)
-    return load_after(after, codebook, own, weight)
+        return load(after, None, weight, geography, {role: named for role, named in roles.items() if role != "id"})
+    return load_after(after, codebook, own, weight, roles)
 
 
 def _by_area(measures: Sequence[str] | None, data: Data, levels: Sequence[str]) -> Sequence[str]:

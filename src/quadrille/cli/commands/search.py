@@ -86,7 +86,7 @@ def _count(option: str, value: int | None) -> int | None:
 def _data(job: Job) -> Data:
     """Read the data of a job, and say where the job names what cannot be read."""
     try:
-        return load(job.file, job.codebook, job.weight, written_names(job.geography))
+        return load(job.file, job.codebook, job.weight, written_names(job.geography), job.roles, job.layout)
     except QuadrilleError as error:
         raise InputError(f"{job.path}, [data]: {error}") from None
 
@@ -102,7 +102,7 @@ def _run(job: Job, data: Data, grids: Candidates, path: Path, workers: int | Non
         tell(f"stopped. The results so far are in {str(path)!r}; the same command goes on from there.")
         raise
     codebook = None if job.codebook is None else str(job.codebook.absolute())
-    found.remember(_absolute(job.file), codebook, job.weight, job.geography)
+    found.remember(_absolute(job.file), codebook, job.weight, job.geography, job.roles, job.layout)
     return found
 
 
@@ -252,4 +252,8 @@ def _release_command(job: Job) -> str:
     words += [] if job.codebook is None else ["--codebook", quote(str(job.codebook))]
     words += [] if job.weight is None else ["--weight", quote(job.weight)]
     words += [part for name in written_names(job.geography) for part in ("--geography", quote(name))]
+    for role, columns in job.roles.items():
+        listed = [columns] if isinstance(columns, str) else columns
+        words += [f"--{role}", quote(",".join(listed if role == "unit" else written_names(listed)))]
+    words += [] if job.layout is None else ["--layout", quote(job.layout)]
     return " ".join(words)

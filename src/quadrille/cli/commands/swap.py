@@ -14,7 +14,7 @@ from quadrille.cli import options as opt
 from quadrille.cli import show
 from quadrille.cli.designs import design_words, recipe_of
 from quadrille.cli.guard import tell
-from quadrille.cli.inputs import check_new, load
+from quadrille.cli.inputs import check_new, load, roles_of
 from quadrille.cli.show import measured
 
 if TYPE_CHECKING:
@@ -36,6 +36,11 @@ def swap(
     codebook: opt.Codebook = None,
     weight: opt.Weight = None,
     geography: opt.Geography = None,
+    key: opt.Key = None,
+    outcome: opt.Outcome = None,
+    id: opt.Id = None,
+    unit: opt.Unit = None,
+    layout: opt.Layout = None,
     allow_contradictions: opt.AllowContradictions = False,
     overwrite: opt.Overwrite = False,
     as_json: opt.Json = False,
@@ -48,7 +53,7 @@ def swap(
     check_new(out, save_recipe, overwrite=overwrite, source=file)
     with show.working("Reading, swapping and scoring"):
         made = recipe_of(ctx, method, recipe)
-        data = load(file, codebook, weight, geography)
+        data = load(file, codebook, weight, geography, roles_of(key, outcome, id, unit), layout)
         if not allow_contradictions:
             refuse_contradictions(data, made)
         plan = made.plan(data)

@@ -15,7 +15,7 @@ from quadrille.data import Column, Data, missing_positions
 from quadrille.errors import InputError
 from quadrille.io.frames.columns import build
 from quadrille.io.frames.identifiers import identifies, tells_apart
-from quadrille.io.frames.values import FORMATS, moments_from_text, text_of, type_of
+from quadrille.io.frames.values import FORMATS, few_whole, moments_from_text, text_of, type_of
 
 __all__ = ["Frame", "build", "from_frame", "to_frame"]
 
@@ -39,12 +39,12 @@ def from_frame(
     """Turn a polars, pandas or Arrow frame into Data; what the codebook leaves open is guessed.
 
     Text, booleans and dates are nominal in sorted order, an Enum in its own order; categories that pandas calls
-    ordered are ordinal; integers with at most 50 distinct values are ordinal; other numbers are numeric, and NaN is
-    an empty field like null. Identifiers get the role id and are not released:
-    columns that are called like a name, an address or a number of a person or a record and do not have few values,
-    text that is different in nearly every one of more than 50 rows, whole numbers beyond 2^53. A column that the
-    codebook describes is what the codebook says. A pandas index is not a column. `geography` names nested levels of
-    geography, the coarsest first.
+    ordered are ordinal; integers with at most 50 distinct values are ordinal, also those that pandas keeps as floats
+    because of empty fields; other numbers are numeric, and NaN is an empty field like null. Identifiers get the role id
+    and are not released: columns that are called like a name, an address or a number of a person or a record and do not
+    have few values, text that is different in nearly every one of more than 50 rows, whole numbers beyond 2^53. A
+    column that the codebook describes is what the codebook says; where it says no kind, the kind is guessed. A pandas
+    index is not a column. `geography` names nested levels of geography, the coarsest first.
 
     >>> import polars as pl
     >>> import quadrille as qd
@@ -54,11 +54,13 @@ def from_frame(
     """
     book = codebook if isinstance(codebook, Codebook | None) else Codebook.read(codebook)
     table = to_polars(frame)
+    if _is_pandas(frame):
+        table = table.with_columns(map(few_whole, table.get_columns()))
     book = with_scales(book, _pandas_orders(table, frame), table.height)
     if geography:
         book = (book or Codebook()).with_geography(geography)
     data = build(table, codebook=book, weight=weight, where="the frame")
-    data.remarks = nan_remarks(with_nan(table, frame))
+    data.remarks += nan_remarks(with_nan(table, frame))
     return data
 
 
@@ -88,6 +90,8 @@ def to_polars(frame: object) -> pl.DataFrame:
             "Convert it into one of these first."
         )
     table = _converted(frame)
+    if table is None and _is_pandas(frame):
+        table = _column_by_column(frame)
     if table is None:
         raise InputError(_failure(frame))
     # The conversion drops the order of pandas' ordered categories.
@@ -107,6 +111,33 @@ def _converted(frame: object) -> pl.DataFrame | None:
         return pl.DataFrame(frame)  # pyright: ignore[reportArgumentType]  # tried, not known
     except Exception:
         return None
+
+
+def _column_by_column(frame: Any) -> pl.DataFrame | None:
+    """Convert a pandas frame without pyarrow, which polars asks for as soon as a column has text or categories."""
+    try:
+        return pl.DataFrame([_by_value(frame.iloc[:, place], str(name)) for place, name in enumerate(frame.columns)])
+    except Exception:
+        return None
+
+
+def _by_value(column: Any, name: str) -> pl.Series:
+    """Convert a pandas column by its values; a missing one, however pandas writes it, is null."""
+    plain = _converted(column.to_frame(name="x"))
+    if plain is not None:
+        return plain.to_series().alias(name)
+    values = [value if present else None for value, present in zip(column.tolist(), column.notna(), strict=True)]
+    if hasattr(column.dtype, "categories"):
+        texts = all(isinstance(value, str) for value in column.dtype.categories)
+        return pl.Series(name, values, dtype=pl.String).cast(pl.Categorical) if texts else pl.Series(name, values)
+    return pl.Series(name, values, dtype=_PANDAS.get(str(column.dtype)))
+
+
+_NUMBERS = ("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64", "Float32", "Float64")
+_PANDAS: dict[str, Any] = {"str": pl.String, "string": pl.String, "boolean": pl.Boolean} | {
+    name: getattr(pl, name) for name in _NUMBERS
+}
+"""The types of pandas that hold missing values as such, and text."""
 
 
 def _is_pandas(frame: object) -> bool:

@@ -14,6 +14,7 @@ from quadrille.codebook import Codebook, Kind, Value, Variable
 from quadrille.data import Column, Data, code_dtype
 from quadrille.errors import InputError, unknown_name
 from quadrille.io.frames.identifiers import MOST_ORDINAL, Run, identifies, names_identifier, names_point, tells_apart
+from quadrille.io.frames.recode import recoded
 from quadrille.io.frames.values import (
     Marks,
     canonical_integers,
@@ -58,13 +59,16 @@ def build(
     dtypes: Mapping[str, str] | None = None,
 ) -> Data:
     """Turn a polars frame into Data; `dtypes` names types for the way back that differ from the frame's."""
+    table, codebook, lines = recoded(table, codebook, where)
     given = given_by(table, codebook, weight, where)
     names = {series.name: type_name(series, where) for series in table.get_columns()} | dict(dtypes or {})
     sources = [
         Source(series, names[series.name], given.get(series.name), where, series.null_count())
         for series in table.get_columns()
     ]
-    return Data([code(source) for source in encode_text(sources)], weight=weight)
+    data = Data([code(source) for source in encode_text(sources)], weight=weight, remarks=lines)
+    data.recoded = lines
+    return data
 
 
 def wants(variable: Variable | None) -> str:
@@ -74,11 +78,18 @@ def wants(variable: Variable | None) -> str:
     if not variable.coded or variable.role == "weight":
         return "number"
     values = variable.categories or variable.missing
+    if variable.kind_open and not any(isinstance(value, str) for value in values):
+        return "any"
     if any(isinstance(value, str) for value in values):
         return "text"
     if any(isinstance(value, bool) for value in values):
         return "bool"
     return "number" if values else "any"
+
+
+def wants_in_file(variable: Variable | None) -> str:
+    """Tell what text of a file stands for, see `wants`; a column that is yet to be recoded may hold anything."""
+    return "any" if variable is not None and variable.recodes else wants(variable)
 
 
 def no_patterns(names: Iterable[str], where: str) -> None:
@@ -101,10 +112,20 @@ def given_by(table: pl.DataFrame, codebook: Codebook | None, weight: str | None,
         if weight not in given and not table[weight].dtype.is_numeric():
             raise InputError(not_numbers(f"Weight column {weight!r} of {where}", table[weight]))
         given[weight] = replace(given.get(weight, Variable(weight)), role="weight")
+    given = {name: settled(variable, table[name]) for name, variable in given.items()}
     return {
         name: replace(variable, kind="numeric", categories=(), labels=()) if variable.role == "weight" else variable
         for name, variable in given.items()
     }
+
+
+def settled(variable: Variable, series: pl.Series) -> Variable:
+    """Return the variable with the kind that its column is guessed to have, where the codebook says none."""
+    if not variable.kind_open:
+        return variable
+    codes = [float(code) for code in variable.missing if not isinstance(code, str)]
+    rest = series.filter(~series.cast(pl.Float64).is_in(codes)) if codes and series.dtype.is_numeric() else series
+    return replace(variable, kind=guess(rest).kind, kind_open=False)
 
 
 def encode_text(sources: list[Source]) -> list[Source]:

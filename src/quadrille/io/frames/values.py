@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from quadrille.codebook import Value, Variable
 from quadrille.data import FIRST_MISSING, Column
 from quadrille.errors import InputError
+from quadrille.io.frames.identifiers import MOST_ORDINAL
 
 FORMATS: dict[object, str] = {
     pl.Date: "%Y-%m-%d",
@@ -153,7 +154,8 @@ def text_of(value: Value) -> str:
 EXACT = 2**53
 """Whole numbers up to this size are kept exactly by float64."""
 
-_NUMBER = r"^-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$"
+NUMBER = r"^-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$"
+"""A plainly written number."""
 _SAMPLE = 1000
 
 
@@ -164,15 +166,29 @@ def parse_numbers(text: pl.Series) -> pl.Series:
     """
     present = text.drop_nulls()
     sample = present.gather_every(max(1, len(present) // _SAMPLE))
-    if present.is_empty() or not sample.str.contains(_NUMBER).all():
+    if present.is_empty() or not sample.str.contains(NUMBER).all():
         return text
     if not sample.str.contains("[.eE]").any():
         integers = canonical_integers(text)
         if integers.null_count() == text.null_count():
             return integers
-    if not present.str.contains(_NUMBER).all() or _count_rounded(present):
+    if not present.str.contains(NUMBER).all() or _count_rounded(present):
         return text
     return text.cast(pl.Float64)
+
+
+def few_whole(numbers: pl.Series) -> pl.Series:
+    """Return floats as integers where they are integers with gaps: all whole, few different, some fields empty.
+
+    Python keeps a column of integers with empty fields as floats, and so writes them to files.
+    """
+    if not numbers.dtype.is_float() or (numbers.is_not_nan().all() and not numbers.null_count()):
+        return numbers
+    present = numbers.fill_nan(None).drop_nulls()
+    if present.is_empty() or present.head(_SAMPLE).n_unique() > MOST_ORDINAL:
+        return numbers
+    whole = bool(((present == present.floor()) & (present.abs() <= EXACT)).all())
+    return numbers.fill_nan(None).cast(pl.Int64) if whole and present.n_unique() <= MOST_ORDINAL else numbers
 
 
 def canonical_integers(text: pl.Series) -> pl.Series:

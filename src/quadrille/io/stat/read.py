@@ -285,7 +285,7 @@ def read_file(
     book = Codebook((*(variable for _, variable in columns), *given.values()))
     table = pl.DataFrame([series for series, _ in columns])
     data = build(table, codebook=book, weight=weight, where=f"the file {str(path)!r}")
-    data.remarks = found.remarks
+    data.remarks += found.remarks
     return data
 
 
@@ -297,9 +297,16 @@ def _column(raw: Raw, given: Variable | None) -> tuple[pl.Series, Variable]:
     return series, replace(variable, label=label, stored=stored)
 
 
+def _base(given: Variable | None, guessed: Variable) -> Variable:
+    """Return what the codebook says, with the kind that is guessed where it says none."""
+    if given is None or not given.kind_open:
+        return given or guessed
+    return replace(given, kind=guessed.kind, kind_open=False)
+
+
 def _text(raw: Raw, given: Variable | None) -> tuple[pl.Series, Variable]:
     """Describe a text column; where it has value labels, labelled values are categories even if none occurs."""
-    base = given or _guess_text(raw)
+    base = _base(given, _guess_text(raw))
     missing = base.missing or tuple(low for low, _ in raw.ranges)
     base = _with_missing(base, missing, raw.value_labels)
     if not base.coded or not raw.value_labels:
@@ -319,7 +326,7 @@ def _moments(raw: Raw, given: Variable | None) -> tuple[pl.Series, Variable] | N
     if found is None:
         return None
     moments, texts = found
-    base = given or guess(moments)
+    base = _base(given, guess(moments))
     if not texts.ranges and not texts.value_labels:
         return moments, base
     _, variable = _text(texts, base)
@@ -337,7 +344,7 @@ def _numbers(raw: Raw, given: Variable | None) -> tuple[pl.Series, Variable]:
     missing = given.missing if given is not None and given.missing else (*codes, *tags)
     left_out = set(missing)
     valid = _valid(raw.series, missing, ranges)
-    base = given or _guess(raw, valid)
+    base = _base(given, _guess(raw, valid))
     base = replace(_with_missing(base, missing, raw.value_labels), missing_ranges=ranges)
     if base.coded and not base.categories:
         whole = raw.series.dtype.is_integer()
