@@ -123,8 +123,10 @@ def methods() -> Iterator[Method]:
 
 DESIGNED: dict[str, dict[str, object]] = {
     "designed swap": {"version": 1},
-    "designed swap, keep 1-way, coin .5": {"keep": "1-way", "coin": 0.5},
+    "designed swap, keep 1-way": {"keep": "1-way"},
+    "designed swap, keep 1-way, coin .5": {"keep": "1-way", "coin": 0.5, "inference": 0.0},
     "designed swap, keep 2-way": {"keep": "2-way"},
+    "designed swap, keep 2-way, inference .3": {"keep": "2-way", "inference": 0.3},
     "designed swap, keep 3-way": {"keep": "3-way"},
 }
 """Settings of designed swaps; those that the package does not know are left out of the comparison."""

@@ -13,8 +13,8 @@ from quadrille.present.numbers import count, counted, score, share, statistic
 LIMITS = (
     "It protects the cells of the stated tables. Other keys need a table of their own.",
     "Somebody who knows all protected variables of a person but one reads off the last, if the person's combination is "
-    "still there: attributed_unique counts that. A coin makes it uncertain, and variables named as sensitive are left "
-    "out of the table.",
+    "still there: attributed_unique counts that. A higher price of an inference leaves fewer there, a coin makes it "
+    "uncertain, and variables named as sensitive are left out of the table.",
     "Where exceptions were emptied, groups look purer than they were: attributed can rise.",
     "Kept tables are exact for everybody: they show their own small cells, and they can be subtracted from others.",
     "The choice of cells and records depends on the data, so no formal privacy follows.",

@@ -40,8 +40,8 @@ _STAND_IN = ("the variables that a word stands for",)
 class GridTable:
     """A method and the values of its parameters, as written; `ready` is the grid, where no data are needed to make it.
 
-    With `curve = true` it stands for the curve of the method: `price`, `coin` and `share` are swept one after the
-    other, for each `keep`.
+    With `curve = true` it stands for the curve of the method: `price`, `inference`, `coin` and `share` are swept one
+    after the other, for each `keep`.
     """
 
     table: Table

@@ -460,6 +460,7 @@ def anneal(
     targets: NDArray[np.int32],
     price: float,
     temperature: float,
+    elsewhere: float,
     most_moved: int,
     words: NDArray[np.uint32],
     words_per_step: int,
@@ -468,7 +469,10 @@ def anneal(
     cubes: Cubes,
     search: Search,
 ) -> int:
-    """Take as many steps as there are words for; return how many moves were made."""
+    """Take as many steps as there are words for; return how many moves were made.
+
+    `elsewhere` is the temperature of moves that do not start at one of the targets.
+    """
     made, occupied = 0, len(cubes.levels)
     for at in range(0, len(words) - words_per_step + 1, words_per_step):
         word = words[at]
@@ -486,8 +490,7 @@ def anneal(
         if small >= 0 and not recalled:
             _remember(small, m, words[at + 2], cube, search)
         cost = _cost(m, s, price, cube, cubes)
-        # A move that starts elsewhere may only mend, or else large cells would wander off where small ones are few.
-        if not cost <= (temperature * exponential[(word >> 16) & 4095] if targeted else 0.0):
+        if not cost <= (temperature if targeted else elsewhere) * exponential[(word >> 16) & 4095]:
             continue
         if cubes.progress[1] + _moved_more(m, s, cube, cubes) > most_moved:
             continue

@@ -59,7 +59,8 @@ class CubeDraw:
         self._natural = natural_price(problem, recipe.n)
         self._records = Realisation(recipe, data, problem)
         # Where small cells are few they do not get in each other's way, and heat would only move large cells about.
-        self._hottest = max(_HOTTEST * min(_CROWDED * len(problem.starts) / problem.first[1], 1.0), 1e-4)
+        crowd = _CROWDED * len(problem.starts) / problem.first[1]
+        self._crowded, self._hottest = crowd >= 1, max(_HOTTEST * min(crowd, 1.0), 1e-4)
         self._most_moved = 2 * (data.n if recipe.max_pairs is None else recipe.max_pairs)
 
     def draw(self, stream: Stream) -> Plan:
@@ -149,6 +150,7 @@ class CubeDraw:
                     starts if stage < _LAST else self._targets(cubes),
                     price,
                     temperature,
+                    temperature if self._crowded else 0.0,  # or else large cells would wander off
                     self._most_moved,
                     words.sub(str(done)).words(min(_AT_ONCE, per_stage - done) * per_step),
                     per_step,
