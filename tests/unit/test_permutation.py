@@ -211,7 +211,8 @@ def test_searches_and_grids_take_it_like_any_recipe(tmp_path: Path) -> None:
         weight=["stays", "moves"],
         seed=range(3),
     )
-    study = qd.search(survey(), recipes, measures=["small_cells", "hellinger(A*B)"], out=str(tmp_path / "study"))
+    measures = ["small_cells", "hellinger(A*B)"]
+    study = qd.search(survey(), recipes, measures, out=str(tmp_path / "study"), allow_contradictions=True)
     frame = study.frame()
     # swap B, C within C is left out; without classes column r is no rate of the whole file
     assert len(frame) == (2 * 3 * 1 + 1 * 3 * 1) * 4 * 3
