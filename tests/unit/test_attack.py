@@ -11,6 +11,7 @@ import pytest
 
 import quadrille as qd
 from quadrille.attack.attack import Attack
+from quadrille.attack.attribute import IN_ALL
 from quadrille.attack.finding import Finding
 from quadrille.attack.fit import all_margins, auc, fit, hellinger, surest
 from quadrille.attack.genuine import chance_genuine
@@ -214,6 +215,25 @@ def test_persons_still_there_and_gone_are_told_apart() -> None:
     assert (claims.count, claims.value) == (3, pytest.approx(2 / 3)) and "all targets" not in " ".join(found)
 
 
+def test_the_value_of_somebody_who_is_gone_is_guessed_from_a_fit_to_the_release() -> None:
+    """T follows A, so the fit knows T of (1, 0, 0), whom no row shows any more; the commonest value is wrong."""
+    data = file_of(
+        A=[1, 1, 1, 0, 0, 0, 0, 0, 0],
+        B=[0, 1, 1, 0, 0, 0, 0, 1, 1],
+        C=[0, 0, 1, 0, 0, 1, 1, 1, 0],
+        T=[1, 1, 1, 0, 0, 0, 0, 0, 0],
+    )
+    attack = qd.attack(data, exchange(data, "C", (0, 5)), keys=["A", "B", "C"], target="T")
+    found, alone = findings(attack, "attribute"), "T: alone with the other keys"
+    gone, guessed = found[f"{alone}, gone"], found[f"{alone}, gone: guessed right"]
+    assert (gone.value, guessed.value, guessed.chance, guessed.count) == (1 / 5, 1, 0, 1)
+    there, in_all = found[f"{alone}, still there and inferred right"], found[f"{alone}, {IN_ALL}"]
+    assert (there.value, in_all.value, in_all.chance) == pytest.approx((4 / 5, 1, 2 / 5))
+    assert there.chance == pytest.approx((2 * 3 / 9 + 2 * 6 / 9) / 5), "on the same base: to be there, and guessed"
+    assert found["gone: the 1 surest guesses right"].value == 1
+    assert "a fit to the release guesses 1 right" in attack["attribute"].story
+
+
 def test_one_value_that_makes_nearly_all_claims_is_pointed_out() -> None:
     data = file_of(A=[*range(20), 20, 20], T=[0] * 20 + [0, 1])
     found = findings(qd.attack(data, qd.Plan([], data=data), keys=["A"], target=["T"]), "attribute")
@@ -224,7 +244,7 @@ def test_a_target_that_a_designed_swap_keeps_is_pointed_out(cps8d: qd.Data) -> N
     keys = [name for name in cps8d.columns if name != "AnnSal"]
     margin = "*".join(keys)
     outside = qd.DesignedSwap(tables=[keys], loss=f"hellinger({margin})", treatment="camouflage", seed=1)
-    kept_by_loss = qd.DesignedSwap(tables=[keys], treatment="camouflage", seed=1)
+    kept_by_loss = outside.changed(loss=f"hellinger({margin}*AnnSal)")
     for recipe, inside in ((outside, False), (kept_by_loss, True)):
         advice = qd.attack(cps8d, recipe, keys=keys, target="AnnSal")["attribute"].advice
         assert ("AnnSal is inside the tables or the loss" in advice) == inside

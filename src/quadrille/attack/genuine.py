@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quadrille.attack.finding import Finding, Section
-from quadrille.attack.fit import all_margins, auc, fit, is_feasible
+from quadrille.attack.fit import all_margins, auc, fit, released_fit
 from quadrille.attack.input import AttackInput, Floats, KeyTable
 from quadrille.attack.transition import moves_of
 from quadrille.present.numbers import count, share
@@ -20,7 +20,6 @@ _ADVICE = (
     "safe to believe. Judge by the surest claims, not by the average."
 )
 SURE = 0.95
-_SWEEPS = 20
 _MOST_CELLS = 1 << 22
 TOO_MANY = "the keys have too many possible combinations for a log-linear fit: name fewer keys"
 
@@ -126,10 +125,8 @@ def _by_fit(table: KeyTable, truth: NDArray[np.bool_]) -> Finding:
 
 def _expected(table: KeyTable) -> Floats | str:
     """Return what a 2-way log-linear fit to the release expects in every cell, or why that cannot be."""
-    if not is_feasible(table.possible, len(table.names), 2, _SWEEPS):
-        return TOO_MANY
-    released = table.spread(table.g)
-    return fit(released, all_margins(released.ndim, 2), _SWEEPS).reshape(-1)[table.number]
+    fitted = released_fit(table)
+    return TOO_MANY if fitted is None else fitted.reshape(-1)[table.number]
 
 
 def _mean(values: NDArray[np.bool_] | Floats) -> float | None:
