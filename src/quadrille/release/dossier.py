@@ -240,6 +240,12 @@ def _earlier(again: Again | None) -> list[Block]:
         ("records as in the original, in this release alone", numbers.count(found.alone)),
         (f"records restored by the most frequent values of {found.releases} releases", numbers.count(found.restored)),
     ]
+    if again.crossed is not None:
+        counts += [
+            ("cells large in one release and not in another", numbers.count(again.crossed.told)),
+            (f"of them small before, of {numbers.count(again.crossed.small)}", numbers.count(again.crossed.right)),
+            ("of them a single record", numbers.count(again.crossed.unique)),
+        ]
     measured = [(each.what, *map(numbers.share, each.shares)) for each in ON_CPS8D]
     heads = ("measured on CPS-8d, by number of releases", *map(str, NUMBERS))
     return [
@@ -247,7 +253,8 @@ def _earlier(again: Again | None) -> list[Block]:
         facts(counts),
         Text(
             "Rows can be matched where they keep their order, or by columns that hardly two records share. Where they "
-            "cannot, the mean of the tables is corrected and rounded; of designed swaps that gains nothing."
+            "cannot, the mean of the tables is corrected and rounded. Of designed swaps that gains little; but a cell "
+            "that is large in one release and small or empty in another was small before."
         ),
         table(heads, measured, numbers=range(1, len(heads))),
     ]

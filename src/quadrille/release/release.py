@@ -35,6 +35,7 @@ from quadrille.release.policy import VARIABLE, Asked, Policy, asked_policies
 from quadrille.release.warnings import GuessableSeedWarning, ReleasedBeforeWarning, ReleaseWarning, release_warnings
 from quadrille.score.evaluator import Scores, score
 from quadrille.study.designed import one_way_report
+from quadrille.swap.designed.pairs import DesignedPairs
 
 __all__ = [
     "DEFAULT",
@@ -264,7 +265,7 @@ def _draft(
     order = fresh_order(data.n) if shuffle else None
     public = _public(plan.apply(data), order, recipe.steering_columns)
     factor = published(recipe, plan, data, public) if publish_f else None
-    again = released_again(data, plan, known)
+    again = released_again(data, plan, known, recipe.n if isinstance(recipe, DesignedPairs) else 3)
     account, given, verdict = plan.report(data), release_warnings(public, recipe, data, plan, again), None
     if asked:
         texts, columns = tuple(map(str, given)), public.columns
