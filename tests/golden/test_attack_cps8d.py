@@ -166,8 +166,25 @@ def test_a_swap_of_race_spoils_the_inference_of_race(cps8d: qd.Data) -> None:
 
 
 def test_a_designed_swap_is_undone_to_half_of_its_distance(found: dict[str, Attack]) -> None:
-    unique, small, surest, distance = found["D7"]["undo"].findings
+    unique, small, surest, _, distance = found["D7"]["undo"].findings
     assert (unique.value, small.value) == pytest.approx((0.713, 0.790), abs=0.001)
     assert distance.value == pytest.approx(0.0269, abs=0.001) and distance.chance == pytest.approx(0.0475, abs=5e-5)
     assert (unique.count, surest.count) == (661, 50)
     assert surest.value == pytest.approx(0.80) and surest.chance == pytest.approx(0.495, abs=5e-4)
+    assert surest.note == "standard error 0.05657"
+
+
+@pytest.mark.parametrize(
+    ("options", "near", "apart"), [({}, (0.058, 0.047), 0.77), ({"coin": 0.5}, (0.060, 0.048), 0.81)]
+)
+def test_a_designed_swap_that_empties_is_undone_by_simulating_it(
+    options: dict[str, float], near: tuple[float, float], apart: float, cps8d: qd.Data
+) -> None:
+    """Measured at full effort; a quick swap is a little farther from the original and undone as well."""
+    attack = qd.attack(cps8d, qd.DesignedSwap(effort=0.1, seed=7, **options), target="AnnSal")
+    distance = finding(attack, "undo", "distance of the undone table from the original (Hellinger)")
+    assert (distance.chance, distance.value) == pytest.approx(near, abs=0.006)
+    assert distance.value < 0.86 * distance.chance
+    assert finding(attack, "undo", "cells of 3: the 50 surest were small").value >= 0.8
+    emptied = finding(attack, "undo", "empty cells: those that were emptied (AUC)")
+    assert emptied.value == pytest.approx(apart, abs=0.05)

@@ -8,16 +8,18 @@ from itertools import product
 import numpy as np
 import polars as pl
 import pytest
+from scipy.stats import poisson
 
 import quadrille as qd
 from quadrille.attack.attack import Attack
 from quadrille.attack.attribute import IN_ALL
+from quadrille.attack.channel import channel_of, simulated_channel
 from quadrille.attack.finding import Finding
 from quadrille.attack.fit import all_margins, auc, fit, hellinger, surest
 from quadrille.attack.genuine import chance_genuine
 from quadrille.attack.input import attack_input
 from quadrille.attack.transition import moves_of
-from quadrille.attack.undo import kept_places, undo_table
+from quadrille.attack.undo import kept_places, undo_simulated, undo_table
 from quadrille.errors import InputError, ParameterError, QuadrilleError
 from quadrille.present.attack import attack as blocks
 from quadrille.present.blocks import Alert, Text
@@ -277,15 +279,50 @@ def test_undoing_keeps_the_total_the_kept_tables_and_what_is_surely_genuine(cps8
     table = attack_input(cps8d, DESIGNED, None, None, 3, "design", None, None).table
     released, before = table.spread(table.g), table.spread(table.f)
     plain = undo_table(released, 3)
-    assert plain.expected.sum() == pytest.approx(released.sum())
-    assert (plain.expected[released < 3] == released[released < 3]).all()
+    assert plain.table.sum() == pytest.approx(released.sum())
+    assert (plain.table[released < 3] == released[released < 3]).all()
     assert plain.chances.sum(axis=1) == pytest.approx(1)
     kept = undo_table(before, 3, kept=all_margins(8, 2), rounds=2)  # of a file that kept all of them
     for one, other in ((0, 1), (2, 6)):
         away = tuple(axis for axis in range(8) if axis not in (one, other))
-        assert kept.expected.sum(axis=away) == pytest.approx(before.sum(axis=away), rel=0.01)
+        assert kept.table.sum(axis=away) == pytest.approx(before.sum(axis=away), rel=0.01)
     some = undo_table(released, 3, emptied=0.2, rounds=2)
-    assert some.expected[released == 0].sum() > 0 and some.expected.sum() == pytest.approx(released.sum())
+    assert some.table[released == 0].sum() > 0 and some.table.sum() == pytest.approx(released.sum())
+
+
+def test_the_chances_of_a_simulated_design_are_those_of_bayes() -> None:
+    """Independent columns, so that the fit of one margin each is the table; cells of one go to 0 or 3, half of them."""
+    before, after = np.array([0, 1, 1, 2, 3, 3, 6]), np.array([0, 0, 3, 3, 3, 4, 6])
+    channel = channel_of(before, after, 3)
+    released = np.array([[0.0, 3.0], [6.0, 3.0]])
+    mean = np.array([[0.5, 1.5], [5.0, 3.0]])
+    undone = undo_simulated(released, 3, channel, mean, way=2)
+    for cell, row in ((1, 0), (3, 1)):
+        fitted = undone.fitted.ravel()[cell]  # of two variables all of the table: what the last round expects
+        sizes = np.arange(25)
+        weight = channel.of(sizes, np.full(25, 3)) * poisson.pmf(sizes, fitted)
+        assert undone.chances[row] == pytest.approx((weight / weight.sum())[1:5], abs=0.05)
+    assert undone.chances.sum(axis=1) == pytest.approx(1, abs=0.1) and undone.emptied.shape == (1,)
+    assert 0 < undone.emptied[0] < 0.5 and undone.table[1, 0] == pytest.approx(6, abs=0.5)
+
+
+def test_a_size_that_no_simulated_cell_came_to_is_taken_as_it_is() -> None:
+    channel = channel_of(np.array([0, 1, 5]), np.array([0, 3, 5]), 3)
+    undone = undo_simulated(np.array([[2.0, 9.0], [9.0, 9.0]]), 3, channel, np.full((2, 2), 7.0), way=1)
+    assert undone.table[0, 0] == pytest.approx(2)
+
+
+def test_a_simulated_design_needs_neither_the_seed_nor_the_original(cps8d: qd.Data) -> None:
+    recipe = qd.DesignedSwap(["Age", "Edu", "Race", "MS"], effort=0.1, seed=1)
+    released = recipe.plan(cps8d).apply(cps8d)
+    found = []
+    for data, design in ((cps8d, recipe), (released, recipe.changed(seed=5))):
+        given = attack_input(data, released, None, None, 3, "design", None, design)
+        table = given.table_of(given.protected[0])
+        assert isinstance(design, qd.DesignedSwap)
+        found.append(simulated_channel(given, table, design, np.ones(table.sizes)))
+    assert found[0] is not None and found[1] is not None
+    assert (found[0].chance == found[1].chance).all()
 
 
 def test_emptied_cells_stand_out_among_the_empty_ones(cps8d: qd.Data) -> None:
