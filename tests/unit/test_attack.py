@@ -158,6 +158,19 @@ def test_a_person_without_a_fitting_row_is_given_the_nearest_one() -> None:
     assert (nearest.value, nearest.count) == (pytest.approx(3 + 0 + 1 / 2), 2)
 
 
+def test_who_finds_no_row_learns_how_few_there_were() -> None:
+    data = file_of(A=[0, 1, 1, 2, 2, 2, 2], B=[0, 0, 0, 1, 1, 1, 0])
+    attack = qd.attack(data, exchange(data, "B", (0, 3)), keys=["A", "B"], n=2)  # (0, 0) is gone, (0, 1) new
+    gone = findings(attack, "linkage")["combinations that no row has any more: those of one person"]
+    assert (gone.value, gone.chance, gone.count) == (1, 2 / 4, 1), "(0, 0) and (2, 0) were alone"
+    attack = qd.attack(data, exchange(data, "A", (1, 3), (2, 4)), keys=["A", "B"], n=2)  # (1, 0) had two
+    gone = findings(attack, "linkage")["combinations that no row has any more: those of fewer than 2 persons"]
+    assert (gone.value, gone.count, gone.note) == (0, 1, "2 persons are in these combinations")
+    assert "Finding no row tells something" in attack["linkage"].story
+    nothing = qd.attack(data, qd.Plan([], data=data), keys=["A", "B"])
+    assert not any("no row has" in quantity for quantity in findings(nothing, "linkage"))
+
+
 def test_the_best_row_by_the_design_is_that_of_the_largest_chance_per_row(cps8d: qd.Data) -> None:
     recipe = qd.PermutationSwap(["Edu"], rate=0.6, within=["Sex"], seed=1)
     keys = ("Age", "Sex", "Edu")
