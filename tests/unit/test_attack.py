@@ -65,6 +65,7 @@ def test_the_result_is_a_frame_a_dictionary_for_json_and_a_text(found: Attack) -
     document = json.loads(json.dumps(found.as_dict()))
     assert [section["attack"] for section in document["sections"]] == [section.attack for section in found.sections]
     assert document["sections"][0]["findings"][0]["value"] == pytest.approx(1435.55, abs=0.005)
+    assert document["version"] == qd.__version__ and f"Quadrille {qd.__version__}" in str(blocks(found))
     assert repr(found).startswith("Attack on 48,842 persons by 8 keys; the intruder knows")
     assert "expected right links: 1,435.6 (before 1,695.0, chance 1)" in repr(found)
     with pytest.raises(InputError, match=r"no attack 'linkag'.*Did you mean: 'linkage'"):
