@@ -47,7 +47,7 @@ LINKS = {
 
 @pytest.mark.parametrize("name", RELEASES)
 def test_right_links_by_all_eight_keys(name: str, found: dict[str, Attack]) -> None:
-    right, small, single, true, kept, nearest, _ = found[name]["linkage"].findings
+    right, small, single, true, kept, nearest, *_ = found[name]["linkage"].findings
     assert (right.value, small.value) == pytest.approx(LINKS[name][:2], abs=0.005)
     assert (single.value, true.value) == LINKS[name][2:]
     assert (right.before, small.before, single.before, true.before) == (1695, 547, 361, 361)
@@ -64,10 +64,10 @@ def test_right_links_by_five_keys(cps8d: qd.Data) -> None:
 
 
 def test_whoever_knows_the_design_links_a_little_better(found: dict[str, Attack]) -> None:
-    by_file, by_design = found["R10"]["linkage"].findings[0], found["R10"]["linkage"].findings[-1]
+    by_file, by_design = found["R10"]["linkage"].findings[0], found["R10"]["linkage"].findings[6]
     assert by_file.value == pytest.approx(1435.55, abs=0.005)
     assert by_design.value == pytest.approx(1438.10, abs=0.005)
-    designed = found["D7"]["linkage"].findings[-1]
+    designed = found["D7"]["linkage"].findings[6]
     assert designed.value is None and "no closed form" in designed.note
 
 
@@ -142,7 +142,7 @@ def test_values_inferred_from_seven_keys(name: str, found: dict[str, Attack]) ->
     chances = (alone.chance, education.chance, every.chance)  # on the same base: to be still there, and guessed
     assert chances == pytest.approx((0.653, 0.196, 0.545), abs=5e-4 if name == "D7" else 0.06)
     in_all = finding(found[name], "attribute", f"all targets: alone with the other keys, {IN_ALL}")
-    assert in_all.value >= every.value and in_all.chance == pytest.approx(0.638, abs=5e-4)
+    assert (in_all.value or 0) >= (every.value or 1) and in_all.chance == pytest.approx(0.638, abs=5e-4)
     assert right.chance == pytest.approx(0.75, abs=0.01), "the mode has .76, and nearly all claims are of it"
     assert "one value makes" in right.note
 
@@ -174,14 +174,12 @@ def test_a_designed_swap_is_undone_to_half_of_its_distance(found: dict[str, Atta
     assert surest.note == "standard error 0.05657"
 
 
-@pytest.mark.parametrize(
-    ("options", "near", "apart"), [({}, (0.058, 0.047), 0.77), ({"coin": 0.5}, (0.060, 0.048), 0.81)]
-)
+@pytest.mark.parametrize(("coin", "near", "apart"), [(0.0, (0.058, 0.047), 0.77), (0.5, (0.060, 0.048), 0.81)])
 def test_a_designed_swap_that_empties_is_undone_by_simulating_it(
-    options: dict[str, float], near: tuple[float, float], apart: float, cps8d: qd.Data
+    coin: float, near: tuple[float, float], apart: float, cps8d: qd.Data
 ) -> None:
     """Measured at full effort; a quick swap is a little farther from the original and undone as well."""
-    attack = qd.attack(cps8d, qd.DesignedSwap(effort=0.1, seed=7, **options), target="AnnSal")
+    attack = qd.attack(cps8d, qd.DesignedSwap(effort=0.1, seed=7, coin=coin), target="AnnSal")
     distance = finding(attack, "undo", "distance of the undone table from the original (Hellinger)")
     assert (distance.chance, distance.value) == pytest.approx(near, abs=0.006)
     assert distance.value < 0.86 * distance.chance

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
@@ -56,15 +57,16 @@ def channel_of(before: Ints, after: Ints, n: int) -> Channel:
     first = list(range(max(_ALONE, n + 2)))
     while first[-1] < before.max(initial=0):
         first.append(first[-1] + max(1, first[-1] // 2))
-    start, change = np.array(first), np.arange(-REACH, REACH + 1)
+    start: Ints = np.array(first, dtype=np.int64)
+    change: Ints = np.arange(-REACH, REACH + 1)
     seen = np.zeros((len(start), len(change)))
     np.add.at(
         seen,
         (np.searchsorted(start, before, side="right") - 1, np.clip(after - before, -REACH, REACH) + REACH),
         1.0,
     )
-    shown = start[:, None] + change
-    possible = np.where(start[:, None] == 0, shown == 0, (shown >= n) | ((shown == 0) & (start[:, None] < n)))
+    size, shown = start[:, None], start[:, None] + change
+    possible = ((shown == 0) & (size < n)) | ((shown >= n) & (size > 0))
     falls = np.where(start < max(_ALONE, n + 2) - 1, _NEAR, _FAR)
     seen += np.where(possible | (seen > 0), _UNSEEN * np.exp(-falls[:, None] * np.abs(change)), 0.0)
     return Channel(start, seen / seen.sum(axis=1, keepdims=True))
@@ -91,12 +93,17 @@ def simulated_channel(given: AttackInput, table: KeyTable, recipe: DesignedSwap,
 def _made_up(released: Data, table: KeyTable, fitted: Floats, recipe: DesignedSwap, drafts: int) -> Iterator[Data]:
     """Draw files of as many records from a fit; columns outside of the table are left as they are."""
     stream = Stream.of(0, recipe.design_json()).sub("made up")
-    rows, reached = np.arange(released.n), np.cumsum(fitted)
+    rows, strides = np.arange(released.n), [prod(table.sizes[place + 1 :]) for place in range(len(table.sizes))]
+    reached: Floats = np.cumsum(fitted.reshape(-1))
     for place in range(drafts):
         chance = (stream.sub(str(place)).words(released.n) + 0.5) / (1 << 32)
-        cell = np.minimum(np.searchsorted(reached, chance * reached[-1], side="right"), fitted.size - 1)
-        codes = zip(table.names, np.unravel_index(cell, table.sizes), strict=True)
-        yield released.with_values({name: (rows, code.astype(released[name].values.dtype)) for name, code in codes})
+        cell: Ints = np.searchsorted(reached, chance * reached[-1], side="right").clip(max=len(reached) - 1)
+        yield released.with_values(
+            {
+                name: (rows, (cell // stride % size).astype(released[name].values.dtype))
+                for name, size, stride in zip(table.names, table.sizes, strides, strict=True)
+            }
+        )
 
 
 def _counts(file: Data, table: KeyTable) -> Ints:

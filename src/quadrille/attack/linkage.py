@@ -82,10 +82,10 @@ def _findings(given: AttackInput) -> Iterator[Finding]:
     linked = int(f[single].sum())
     yield Finding(NAME, "persons who fit a single row", float(linked), alone, count=n)
     yield Finding(NAME, "single rows that are theirs", float(stayed[single].sum()), alone, linked / n, linked)
-    yield from _no_row(given)
     yield _without_swapped(given, n)
     yield _nearest(given, float(right.sum()), before)
     yield _by_design(given, before)
+    yield from _no_row(given)
 
 
 _NO_ROW = "combinations that no row has any more"
