@@ -42,6 +42,7 @@ from quadrille.release.warnings import (
 from quadrille.score.evaluator import Scores, score
 from quadrille.study.designed import one_way_report
 from quadrille.swap.designed import DesignedSwap
+from quadrille.swap.designed.pairs import DesignedPairs
 
 __all__ = [
     "DEFAULT",
@@ -271,7 +272,7 @@ def _draft(
     order = fresh_order(data.n) if shuffle else None
     public = _public(plan.apply(data), order, recipe.steering_columns)
     factor = published(recipe, plan, data, public) if publish_f else None
-    again = released_again(data, plan, known)
+    again = released_again(data, plan, known, recipe.n if isinstance(recipe, DesignedPairs) else 3)
     account, given, verdict = plan.report(data), release_warnings(public, recipe, data, plan, again), None
     if known and again is None and isinstance(recipe, DesignedSwap) and recipe.keep != "1-way":
         given.append(SubtractionWarning(_SUBTRACTION))
