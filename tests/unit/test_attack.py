@@ -8,15 +8,18 @@ from itertools import product
 import numpy as np
 import polars as pl
 import pytest
+from scipy.stats import poisson
 
 import quadrille as qd
 from quadrille.attack.attack import Attack
+from quadrille.attack.attribute import IN_ALL
+from quadrille.attack.channel import channel_of, simulated_channel
 from quadrille.attack.finding import Finding
-from quadrille.attack.fit import all_margins, auc, fit, hellinger, surest
-from quadrille.attack.genuine import chance_genuine
+from quadrille.attack.fit import all_margins, auc, fit, hellinger, released_fit, surest
+from quadrille.attack.genuine import chance_genuine, chance_left
 from quadrille.attack.input import attack_input
 from quadrille.attack.transition import moves_of
-from quadrille.attack.undo import kept_places, undo_table
+from quadrille.attack.undo import kept_places, undo_simulated, undo_table
 from quadrille.errors import InputError, ParameterError, QuadrilleError
 from quadrille.present.attack import attack as blocks
 from quadrille.present.blocks import Alert, Text
@@ -62,6 +65,7 @@ def test_the_result_is_a_frame_a_dictionary_for_json_and_a_text(found: Attack) -
     document = json.loads(json.dumps(found.as_dict()))
     assert [section["attack"] for section in document["sections"]] == [section.attack for section in found.sections]
     assert document["sections"][0]["findings"][0]["value"] == pytest.approx(1435.55, abs=0.005)
+    assert document["version"] == qd.__version__ and f"Quadrille {qd.__version__}" in str(blocks(found))
     assert repr(found).startswith("Attack on 48,842 persons by 8 keys; the intruder knows")
     assert "expected right links: 1,435.6 (before 1,695.0, chance 1)" in repr(found)
     with pytest.raises(InputError, match=r"no attack 'linkag'.*Did you mean: 'linkage'"):
@@ -155,6 +159,19 @@ def test_a_person_without_a_fitting_row_is_given_the_nearest_one() -> None:
     assert (nearest.value, nearest.count) == (pytest.approx(3 + 0 + 1 / 2), 2)
 
 
+def test_who_finds_no_row_learns_how_few_there_were() -> None:
+    data = file_of(A=[0, 1, 1, 2, 2, 2, 2], B=[0, 0, 0, 1, 1, 1, 0])
+    attack = qd.attack(data, exchange(data, "B", (0, 3)), keys=["A", "B"], n=2)  # (0, 0) is gone, (0, 1) new
+    gone = findings(attack, "linkage")["combinations that no row has any more: those of one person"]
+    assert (gone.value, gone.chance, gone.count) == (1, 2 / 4, 1), "(0, 0) and (2, 0) were alone"
+    attack = qd.attack(data, exchange(data, "A", (1, 3), (2, 4)), keys=["A", "B"], n=2)  # (1, 0) had two
+    gone = findings(attack, "linkage")["combinations that no row has any more: those of fewer than 2 persons"]
+    assert (gone.value, gone.count, gone.note) == (0, 1, "2 persons are in these combinations")
+    assert "Finding no row tells something" in attack["linkage"].story
+    nothing = qd.attack(data, qd.Plan([], data=data), keys=["A", "B"])
+    assert not any("no row has" in quantity for quantity in findings(nothing, "linkage"))
+
+
 def test_the_best_row_by_the_design_is_that_of_the_largest_chance_per_row(cps8d: qd.Data) -> None:
     recipe = qd.PermutationSwap(["Edu"], rate=0.6, within=["Sex"], seed=1)
     keys = ("Age", "Sex", "Edu")
@@ -214,6 +231,25 @@ def test_persons_still_there_and_gone_are_told_apart() -> None:
     assert (claims.count, claims.value) == (3, pytest.approx(2 / 3)) and "all targets" not in " ".join(found)
 
 
+def test_the_value_of_somebody_who_is_gone_is_guessed_from_a_fit_to_the_release() -> None:
+    """T follows A, so the fit knows T of (1, 0, 0), whom no row shows any more; the commonest value is wrong."""
+    data = file_of(
+        A=[1, 1, 1, 0, 0, 0, 0, 0, 0],
+        B=[0, 1, 1, 0, 0, 0, 0, 1, 1],
+        C=[0, 0, 1, 0, 0, 1, 1, 1, 0],
+        T=[1, 1, 1, 0, 0, 0, 0, 0, 0],
+    )
+    attack = qd.attack(data, exchange(data, "C", (0, 5)), keys=["A", "B", "C"], target="T")
+    found, alone = findings(attack, "attribute"), "T: alone with the other keys"
+    gone, guessed = found[f"{alone}, gone"], found[f"{alone}, gone: guessed right"]
+    assert (gone.value, guessed.value, guessed.chance, guessed.count) == (1 / 5, 1, 0, 1)
+    there, in_all = found[f"{alone}, still there and inferred right"], found[f"{alone}, {IN_ALL}"]
+    assert (there.value, in_all.value, in_all.chance) == pytest.approx((4 / 5, 1, 2 / 5))
+    assert there.chance == pytest.approx((2 * 3 / 9 + 2 * 6 / 9) / 5), "on the same base: to be there, and guessed"
+    assert found["gone: the 1 surest guesses right"].value == 1
+    assert "a fit to the release guesses 1 right" in attack["attribute"].story
+
+
 def test_one_value_that_makes_nearly_all_claims_is_pointed_out() -> None:
     data = file_of(A=[*range(20), 20, 20], T=[0] * 20 + [0, 1])
     found = findings(qd.attack(data, qd.Plan([], data=data), keys=["A"], target=["T"]), "attribute")
@@ -257,15 +293,81 @@ def test_undoing_keeps_the_total_the_kept_tables_and_what_is_surely_genuine(cps8
     table = attack_input(cps8d, DESIGNED, None, None, 3, "design", None, None).table
     released, before = table.spread(table.g), table.spread(table.f)
     plain = undo_table(released, 3)
-    assert plain.expected.sum() == pytest.approx(released.sum())
-    assert (plain.expected[released < 3] == released[released < 3]).all()
+    assert plain.table.sum() == pytest.approx(released.sum())
+    assert (plain.table[released < 3] == released[released < 3]).all()
     assert plain.chances.sum(axis=1) == pytest.approx(1)
     kept = undo_table(before, 3, kept=all_margins(8, 2), rounds=2)  # of a file that kept all of them
     for one, other in ((0, 1), (2, 6)):
         away = tuple(axis for axis in range(8) if axis not in (one, other))
-        assert kept.expected.sum(axis=away) == pytest.approx(before.sum(axis=away), rel=0.01)
+        assert kept.table.sum(axis=away) == pytest.approx(before.sum(axis=away), rel=0.01)
     some = undo_table(released, 3, emptied=0.2, rounds=2)
-    assert some.expected[released == 0].sum() > 0 and some.expected.sum() == pytest.approx(released.sum())
+    assert some.table[released == 0].sum() > 0 and some.table.sum() == pytest.approx(released.sum())
+
+
+def test_the_chances_of_a_simulated_design_are_those_of_bayes() -> None:
+    """Independent columns, so that the fit of one margin each is the table; cells of one go to 0 or 3, half of them."""
+    before, after = np.array([0, 1, 1, 2, 3, 3, 6]), np.array([0, 0, 3, 3, 3, 4, 6])
+    channel = channel_of(before, after, 3)
+    released = np.array([[0.0, 3.0], [6.0, 3.0]])
+    mean = np.array([[0.5, 1.5], [5.0, 3.0]])
+    undone = undo_simulated(released, 3, channel, mean, way=2)
+    for cell, row in ((1, 0), (3, 1)):
+        fitted = undone.fitted.ravel()[cell]  # of two variables all of the table: what the last round expects
+        sizes = np.arange(25)
+        weight = channel.of(sizes, np.full(25, 3)) * poisson.pmf(sizes, fitted)
+        assert undone.chances[row] == pytest.approx((weight / weight.sum())[1:5], abs=0.05)
+    assert undone.chances.sum(axis=1) == pytest.approx(1, abs=0.1) and undone.emptied.shape == (1,)
+    assert 0 < undone.emptied[0] < 0.5 and undone.table[1, 0] == pytest.approx(6, abs=0.5)
+
+
+def test_a_size_that_no_simulated_cell_came_to_is_taken_as_it_is() -> None:
+    channel = channel_of(np.array([0, 1, 5]), np.array([0, 3, 5]), 3)
+    undone = undo_simulated(np.array([[2.0, 9.0], [9.0, 9.0]]), 3, channel, np.full((2, 2), 7.0), way=1)
+    assert undone.table[0, 0] == pytest.approx(2)
+
+
+def test_a_simulated_design_needs_neither_the_seed_nor_the_original(cps8d: qd.Data) -> None:
+    recipe = qd.DesignedSwap(["Age", "Edu", "Race", "MS"], effort=0.1, seed=1)
+    released = recipe.plan(cps8d).apply(cps8d)
+    found = []
+    for data, design in ((cps8d, recipe), (released, recipe.changed(seed=5))):
+        given = attack_input(data, released, None, None, 3, "design", None, design)
+        table = given.table_of(given.protected[0])
+        assert isinstance(design, qd.DesignedSwap)
+        found.append(simulated_channel(given, table, design, np.ones(table.sizes)))
+    assert found[0] is not None and found[1] is not None
+    assert (found[0].chance == found[1].chance).all()
+
+
+@pytest.mark.parametrize("moves", [[0, 1, 2], [1]])
+def test_the_chance_of_a_record_left_by_the_coin_cell_by_cell(moves: list[int]) -> None:
+    random = np.random.default_rng(1)
+    shape, coin = (3, 2, 4), 0.4
+    released, fitted = random.integers(0, 3, shape).astype(float), random.uniform(0.1, 3, shape)
+
+    def neighbours(cell: tuple[int, ...]) -> list[tuple[int, ...]]:
+        return [
+            (*cell[:axis], level, *cell[axis + 1 :])
+            for axis in moves
+            for level in range(shape[axis])
+            if level != cell[axis]
+        ]
+
+    cells = list(product(*map(range, shape)))
+    chance = dict.fromkeys(cells, 0.5)
+    for _ in range(3):
+        empty = {
+            c: {0: 1 / (1 + fitted[c] / 2), 1: 1 - chance[c]}.get(int(released[c]), 0.0) for c in cells
+        }  # the chance that nobody was there
+        coming = dict.fromkeys(cells, 0.0)
+        for origin in (c for c in cells if released[c] == 0):
+            gave = fitted[origin] * coin / 2 / (1 + fitted[origin] / 2)
+            room = sum(fitted[c] * empty[c] for c in neighbours(origin))
+            for goal in neighbours(origin):
+                coming[goal] += gave * fitted[goal] / room if room else 0.0
+        chance = {c: fitted[c] * coin / 2 / (fitted[c] * coin / 2 + coming[c]) for c in cells}
+    found = chance_left(released, fitted, coin, moves)
+    assert [found[cell] for cell in cells] == pytest.approx([chance[cell] for cell in cells])
 
 
 def test_emptied_cells_stand_out_among_the_empty_ones(cps8d: qd.Data) -> None:
@@ -339,14 +441,20 @@ def test_a_designed_swap_that_makes_no_cell_tells_the_truth_about_everybody_stil
     assert 0.65 < undone["empty cells: those that were emptied (AUC)"].value < 0.85  # type: ignore[operator]
 
 
-def test_after_a_coin_genuine_uniques_and_displaced_ones_are_told_apart_by_a_fit_if_at_all(cps8d: qd.Data) -> None:
+def test_after_a_coin_a_fit_tells_nothing_but_expected_arrivals_do(cps8d: qd.Data) -> None:
+    """Displaced records go where the fit expects them; who asks where they may have come from sees more."""
     recipe = qd.DesignedSwap(coin=0.5, effort=0.05, seed=1)
-    apart = findings(qd.attack(cps8d, recipe.plan(cps8d), recipe=recipe), "genuine")[
-        "uniques: genuine ones told apart (AUC)"
-    ]
-    assert apart.value is not None and apart.count is not None
-    error = (1 / (3 * apart.count)) ** 0.5  # of an area under the curve of one half, groups of the same size
-    assert abs(apart.value - 0.5) < 4 * error and "2-way fit" in apart.note
+    given = attack_input(cps8d, recipe, None, None, 3, "design", None, None)
+    table, fitted = given.table, released_fit(given.table)
+    assert fitted is not None
+    single = table.g == 1
+    plain = auc(fitted.reshape(-1)[table.number[single]], table.f[single] > 0)
+    error = (1 / (3 * single.sum())) ** 0.5  # of an area under the curve of one half, groups of the same size
+    assert plain is not None and abs(plain - 0.5) < 4 * error
+    attack = qd.attack(cps8d, given.released, recipe=recipe, target="AnnSal")
+    apart = findings(attack, "genuine")["uniques: genuine ones told apart (AUC)"]
+    assert apart.value is not None and 0.5 + 2 * error < apart.value < 0.85 and "arrivals" in apart.note
+    assert "believes in most" in attack["genuine"].story
 
 
 def test_further_attacks_are_made_when_they_can_be(cps8d: qd.Data) -> None:

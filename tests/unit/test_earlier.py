@@ -17,6 +17,7 @@ import quadrille as qd
 from quadrille.errors import InputError, OutputError, ParameterError
 from quadrille.release.earlier import NUMBERS, ON_CPS8D, compare_aligned
 from quadrille.release.release import ReleasedBeforeWarning
+from quadrille.score.crossing import crossed
 
 
 @pytest.fixture(scope="module")
@@ -51,8 +52,22 @@ def test_another_plan_is_warned_of_with_the_figures_of_this_file(data: qd.Data, 
     assert f"of them shown by a comparison of matched rows: {made.again.aligned.shown:,}" in dossier
     told = json.loads(json.dumps(made.as_dict()))["earlier"]
     assert told["others"] == [str(first)] and told["aligned"]["releases"] == 2
+    files = [repeated(first).plan(data).apply(data), recipe.plan(data).apply(data)]
+    keys = [name for name in data.keys if data[name].variable.coded]
+    assert made.again.crossed == crossed(data, files, keys, 3) and "small before" not in text, "there is no small cell"
+    assert told["crossed"] == made.again.crossed._asdict()
     for file in made.public.iterdir():
         assert str(first).encode() not in file.read_bytes()
+
+
+def test_small_cells_that_two_releases_tell_together_are_counted_in_the_warning(cps8d: qd.Data, tmp_path: Path) -> None:
+    first, second = (qd.DesignedSwap(effort=0.05, seed=f"{seed:064x}") for seed in (1, 2))
+    folder = qd.release(cps8d, first, tmp_path / "first", measures=[]).path
+    with pytest.warns(ReleasedBeforeWarning, match=r"were small before, which is [\d.]+ % of all small cells"):
+        made = qd.release(cps8d, second, tmp_path / "second", measures=[], after=folder)
+    assert made.again is not None and made.again.crossed is not None
+    assert made.again.crossed.small == 547 and made.again.crossed.right == made.again.crossed.told > 30
+    assert f"of them small before, of 547: {made.again.crossed.right}" in (made.confidential / "dossier.md").read_text()
 
 
 def test_the_same_recipe_repeats_the_plan_and_is_no_new_risk(data: qd.Data, first: Path, tmp_path: Path) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +14,8 @@ from exact_strategies import both
 from geography_strategies import area
 from oracles import records
 from quadrille.data import Column, Data
+from quadrille.present.account import rule_facts
+from quadrille.release.warnings import ReleaseWarning, SubtractionWarning
 from quadrille.swap.designed import lattice
 from quadrille.swap.designed.lattice import cube_problem
 from strategies import column, file_of
@@ -189,3 +193,28 @@ def test_what_cannot_be_done_is_refused_in_words(data: Data, parameters: dict[st
         qd.DesignedSwap(**parameters, **QUICK).plan(data)
     assert words in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+def test_rules_are_told_with_the_records_that_meet_them_already(cps8d: qd.Data) -> None:
+    plan = qd.DesignedSwap(rules=["Sex=Male & Age=<25"], effort=0.01, seed=1).plan(cps8d)
+    told = dict(rule_facts(plan.report(cps8d).details))
+    assert told["rules"] == "no record comes to meet one"
+    assert re.fullmatch(r"[\d,]+ records meet it already", told["Sex=Male & Age=<25"])
+
+
+def test_small_cells_of_kept_tables_and_many_exposed_records_are_warned_of(tmp_path: Path) -> None:
+    codes = uneven(400, names="ABCDE")
+    codes["A"][0] = 5
+    with pytest.warns(ReleaseWarning) as told:
+        qd.release(file_of(**codes), qd.DesignedSwap(effort=0.01), tmp_path / "r", measures=["exposed"])
+    texts = [str(each.message) for each in told]
+    assert any("of few records, which anybody can read off" in text for text in texts)
+    assert any("records are still exposed" in text for text in texts)
+
+
+def test_a_kept_table_of_an_earlier_file_can_be_subtracted(cps8d: qd.Data, tmp_path: Path) -> None:
+    recipe, first = qd.DesignedSwap(effort=0.01), tmp_path / "first"
+    qd.release(cps8d, recipe, first, measures=["exposed"])
+    fewer = cps8d.take(np.arange(cps8d.n - 1))
+    with pytest.warns(SubtractionWarning, match="subtracting one from the other"):
+        qd.release(fewer, recipe, tmp_path / "second", measures=["exposed"], after=first)

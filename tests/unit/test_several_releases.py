@@ -17,6 +17,7 @@ from quadrille.attack.releases import SeveralReleases, seeds_apart, several_rele
 from quadrille.codebook import Variable
 from quadrille.data import Column, Data
 from quadrille.errors import InputError, ParameterError
+from quadrille.score.crossing import crossed
 
 DATA = qd.datasets.cps8d()
 RANDOM = qd.RandomSwap(["Edu", "MS"], rate=0.10, seed=1)
@@ -55,10 +56,35 @@ def test_golden_of_tables_corrected_and_averaged() -> None:
     assert {(result.cells, result.small_cells) for result in results} == {(1_695, 547)}
 
 
-def test_tables_of_designed_swaps_gain_nothing() -> None:
+def test_the_mean_of_tables_of_designed_swaps_tells_little() -> None:
     results = [found(DESIGNED, count) for count in COUNTS]
     assert not any(result.corrected for result in results)
     assert [round(result.small or 0, 2) for result in results] == [0.06] * 5
+
+
+def test_crossing_designed_swaps_tells_small_cells_without_error() -> None:
+    """Filled in one release, emptied in another: no order of the rows hides that."""
+    recipe = qd.DesignedSwap(effort=0.1, seed=1)
+    plans = [each.plan(DATA) for each in seeds_apart(recipe, 2)]
+    result = several_releases(DATA, plans, design=recipe, aligned=False).crossed
+    assert (result.cells, result.small) == (1_695, 547)
+    assert result.right == result.told and 0.1 < result.told / 547 < 0.3
+    assert result.unique > 0.8 * result.told
+    section = several_section(DATA, plans, design=recipe, aligned=False)
+    found, small, unique = section.findings[-3:]
+    assert (found.value, small.value) == (result.right / 547, 1) and unique.value == result.unique / result.told
+    assert "which tells without knowing any row that they were small" in section.story
+    assert "cells are large in one of them and not in another" in warning_figures(DATA, plans).warning
+
+
+def test_crossing_by_hand() -> None:
+    """(a, a) is three in one release and none in another; (b, b) was large and looks small in one."""
+    data = file_of([[0, 1, 1, 1, 2, 2, 2], [0, 1, 1, 1, 2, 2, 2]])
+    full = file_of([[0, 0, 0, 1, 1, 2, 2], [0, 0, 0, 1, 1, 2, 2]])
+    bare = file_of([[1, 1, 1, 2, 2, 2, 2], [1, 1, 1, 2, 2, 2, 2]])
+    assert crossed(data, [full, bare], ["v0", "v1"], 3) == (3, 1, 3, 1, 1)
+    assert crossed(data, [full], ["v0", "v1"], 3).told == 0
+    assert crossed(data, [full, full], ["v0", "v1"], 3).told == 0
 
 
 def test_the_correction_is_that_of_theory() -> None:
@@ -140,8 +166,8 @@ def test_a_second_release_shows_who_was_swapped() -> None:
 
 def test_the_section_has_before_and_chance_next_to_each_value() -> None:
     section = several_section(DATA, seeds_apart(PERMUTED, 3))
-    assert len(section.findings) == 7
-    for finding in section.findings:
+    assert len(section.findings) == 10
+    for finding in section.findings[:7]:
         assert finding.value is not None and finding.before == 1 and finding.chance is not None
         assert finding.chance < finding.value
     assert "3 releases" in section.story and section.advice

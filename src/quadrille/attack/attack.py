@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
+from quadrille import __version__
 from quadrille.attack.attribute import attribute
 from quadrille.attack.finding import Finding, Section
 from quadrille.attack.genuine import genuine
@@ -78,7 +79,8 @@ class Attack:
         sections = [asdict(section) for section in self.sections]
         for section in sections:
             section["findings"] = list(section["findings"])
-        return {"keys": list(self.keys), "records": self.records, "knows": self.knows, "sections": sections}
+        known = {"keys": list(self.keys), "records": self.records, "knows": self.knows}
+        return {**known, "version": __version__, "sections": sections}
 
     def __repr__(self) -> str:
         head = f"Attack on {counted(self.records, 'person')} by {counted(len(self.keys), 'key')}"

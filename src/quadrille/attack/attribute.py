@@ -6,29 +6,39 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from quadrille.attack.finding import Finding, Section
-from quadrille.attack.input import AttackInput, Floats
+from quadrille.attack.fit import released_fit, standard_error, surest
+from quadrille.attack.input import AttackInput, Floats, KeyTable
 from quadrille.present.numbers import count, counted, share
 from quadrille.present.words import listed
 from quadrille.swap.groups import Ints
 
 NAME, TITLE = "attribute", "Inferring a value from the other keys"
 _ONE_VALUE = 0.9
+_MOST_SURE = 50
+IN_ALL = "right in all cases, guessing for the gone"
 _ADVICE = (
     "Leave a sensitive variable out of the tables and of the loss of a designed swap, or swap it itself; coarsen keys "
     "where few share a combination."
 )
 
 
-@dataclass(frozen=True)
+Booleans = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
 class Inferred:
     """What a release lets somebody infer of one target.
 
     `claims` counts the persons whose keys show one value only in the release, `right` those of them whose own it is;
     `uniques` the persons unique on the keys before, divided into those inferred right (in expectation, by picking
-    a row), those still there and not inferred right, and those whose keys are gone. `own` is how common their own
-    values are, added up. `new` counts the combinations of the release that nobody had before.
+    a row), those still there and not inferred right, and those whose keys are gone. `own_there` is how common the own
+    values of those still there are, added up. `guess` and `sure` tell, of everyone who is gone, whether the likeliest
+    value of a fit to the release is their own, and how likely the fit calls it; `common` counts the persons whose own
+    value is the commonest, `common_gone` those of them who are gone. `new` counts the combinations of the release that
+    nobody had before.
     """
 
     records: int
@@ -41,8 +51,11 @@ class Inferred:
     uniques: int
     unique_right: float
     gone: int
-    own: float
     own_there: float
+    guess: Booleans
+    sure: Floats
+    common: int
+    common_gone: int
     new: int
 
     @property
@@ -56,12 +69,14 @@ def attribute(given: AttackInput) -> Section:
     if not given.targets:
         reason = "needs a second key, or a target= outside of the keys"
         return Section(NAME, TITLE, "There is nothing to infer a value from.", reason=reason)
-    found = {name: inferred(given, name) for name in given.targets}
+    fitted = released_fit(given.table)
+    found = {name: inferred(given, name, fitted) for name in given.targets}
     findings = tuple(finding for name, each in found.items() for finding in _findings(name, each))
     uniques, gone = sum(each.uniques for each in found.values()), sum(each.gone for each in found.values())
     right = sum(each.unique_right for each in found.values())
     if len(found) > 1:
         findings += tuple(_of_uniques("all targets", list(found.values())))
+    findings += tuple(_surest_guesses(list(found.values())))
     claims, true = sum(each.claims for each in found.values()), sum(each.right for each in found.values())
     story = "Nobody is alone with a combination of the other keys."
     if uniques:
@@ -69,6 +84,7 @@ def attribute(given: AttackInput) -> Section:
             f"Of {counted(uniques, 'case')} in which a person was alone with the other keys, {count(right)} are still "
             f"there and inferred right, {count(uniques - gone - right)} are still there and not, {count(gone)} are "
             "gone from the release: these are different persons, not one chance for all."
+            f"{_guessed(list(found.values()))}"
         )
         if not any(each.new for each in found.values()):
             story += (
@@ -86,6 +102,21 @@ def attribute(given: AttackInput) -> Section:
     return Section(NAME, TITLE, story, findings, " ".join(filter(None, (_inside(given), _ADVICE))))
 
 
+def _guessed(found: Sequence[Inferred]) -> str:
+    """Say what a guess makes of those who are gone."""
+    gone, uniques = sum(each.gone for each in found), sum(each.uniques for each in found)
+    if not gone:
+        return ""
+    guessed = sum(int(each.guess.sum()) for each in found)
+    right = sum(each.unique_right for each in found) + guessed
+    common = sum(each.common for each in found)
+    return (
+        f" Of the gone, a fit to the release guesses {count(guessed)} right, so that somebody who wants a value of "
+        f"everyone is right in {share(right / uniques)}; who says the commonest value of all, in "
+        f"{share(common / uniques)}."
+    )
+
+
 def _inside(given: AttackInput) -> str:
     """Warn of targets whose association with the keys a designed swap keeps."""
     inside = [name for name in given.targets if name in given.preserved]
@@ -98,10 +129,16 @@ def _inside(given: AttackInput) -> str:
     )
 
 
-def inferred(given: AttackInput, target: str) -> Inferred:
-    """Compare, over the combinations of the other keys, the values of the target before and after."""
+def inferred(given: AttackInput, target: str, fitted: Floats | None) -> Inferred:
+    """Compare, over the combinations of the other keys, the values of the target before and after.
+
+    `fitted` is the fit of the released table of the keys.
+    """
     others = [name for name in given.keys if name != target]
-    table = given.table if target in given.keys else given.table_of((*others, target))
+    table = given.table
+    if target not in given.keys:
+        table = given.table_of((*others, target))
+        fitted = released_fit(table)
     group, groups = table.ids(others)
     f, g = table.f, table.g
     value, values = table.ids([target])
@@ -115,6 +152,9 @@ def inferred(given: AttackInput, target: str) -> Inferred:
     total = int(of_value.sum())
     alone = (f == 1) & (persons[group] == 1)
     there = alone & (rows[group] > 0)
+    gone = np.flatnonzero(alone & ~there)
+    own, common = table.codes[table.names.index(target)], _commonest(table, target)
+    guess, sure = _guesses(table, target, fitted, gone)
     return Inferred(
         records=table.records,
         claims=total,
@@ -125,11 +165,34 @@ def inferred(given: AttackInput, target: str) -> Inferred:
         one_value=float(of_value.max(initial=0.0)) / total if total else 0.0,
         uniques=int(alone.sum()),
         unique_right=float((g[there] / rows[group[there]]).sum()),
-        gone=int((alone & ~there).sum()),
-        own=float(share_of[value[alone]].sum()),
+        gone=len(gone),
         own_there=float(share_of[value[there]].sum()),
+        guess=guess == own[gone],
+        sure=sure,
+        common=int((own[alone] == common).sum()),
+        common_gone=int((own[gone] == common).sum()),
         new=int(((f == 0) & (g > 0)).sum()),
     )
+
+
+def _commonest(table: KeyTable, target: str) -> int:
+    """Return the code of the target's commonest value in the release."""
+    return int(np.bincount(table.codes[table.names.index(target)], weights=table.g).argmax())
+
+
+def _guesses(table: KeyTable, target: str, fitted: Floats | None, cells: Ints) -> tuple[Ints, Floats]:
+    """Guess the target where no row has the other keys: its likeliest value by the fit, and how likely that is.
+
+    Where the fit expects nobody, or there is none, the guess is the commonest value.
+    """
+    place = table.names.index(target)
+    if fitted is None:
+        return np.full(len(cells), _commonest(table, target)), np.zeros(len(cells))
+    where = tuple(np.delete(table.codes, place, axis=0)[:, cells])
+    expected = np.moveaxis(fitted, place, -1)[where]
+    total = expected.sum(axis=1)
+    guess = np.where(total > 0, expected.argmax(axis=1), _commonest(table, target))
+    return guess, np.divide(expected.max(axis=1), total, out=np.zeros(len(cells)), where=total > 0)
 
 
 def _kinds(group: Ints, groups: int, counts: Ints) -> Ints:
@@ -147,7 +210,7 @@ def _findings(target: str, found: Inferred) -> Iterator[Finding]:
     yield Finding(NAME, f"{target}: attributed", found.right / n, found.before / n, found.by_chance / n, n)
     note = ""
     if claims and found.one_value > _ONE_VALUE:
-        note = f"one value makes {share(found.one_value)} of the claims: guessing it is nearly as good"
+        note = f"one value makes {share(found.one_value)} of the claims: of hardly anybody another is claimed"
     right, chance = (found.right / claims, found.claimed / claims) if claims else (None, None)
     before = 1.0 if claims else None
     yield Finding(
@@ -156,18 +219,40 @@ def _findings(target: str, found: Inferred) -> Iterator[Finding]:
     yield from _of_uniques(target, [found])
 
 
+_BY_FIT = "guessed by a 2-way fit to the release; by chance, the commonest value for everyone"
+
+
 def _of_uniques(target: str, found: Sequence[Inferred]) -> Iterator[Finding]:
     """Divide the persons who were unique on the keys into those inferred right, those not, and those gone."""
-    uniques, gone, there = (sum(getattr(each, name) for each in found) for name in ("uniques", "gone", "there"))
-    right, own, own_there = (
-        float(sum(getattr(each, name) for each in found)) for name in ("unique_right", "own", "own_there")
-    )
+
+    def total(name: str) -> float:
+        return float(sum(getattr(each, name) for each in found))
+
+    uniques, gone, there = (int(total(name)) for name in ("uniques", "gone", "there"))
+    right, own_there = total("unique_right"), total("own_there")
     label = f"{target}: alone with the other keys"
     if not uniques:
         yield Finding(NAME, f"{label}, still there and inferred right", None, count=0, note="nobody was")
         return
-    yield Finding(NAME, f"{label}, still there and inferred right", right / uniques, 1.0, own / uniques, uniques)
-    yield Finding(NAME, f"{label}, still there and not", (there - right) / uniques, 0.0, 1 - own / uniques, uniques)
+    yield Finding(NAME, f"{label}, still there and inferred right", right / uniques, 1.0, own_there / uniques, uniques)
+    by_chance = (there - own_there) / uniques
+    yield Finding(NAME, f"{label}, still there and not", (there - right) / uniques, 0.0, by_chance, uniques)
     yield Finding(NAME, f"{label}, gone", gone / uniques, 0.0, None, uniques)
     if there:
         yield Finding(NAME, f"{label}, right among those still there", right / there, 1.0, own_there / there, there)
+    guessed = float(sum(each.guess.sum() for each in found))
+    if gone:
+        by_chance = total("common_gone") / gone
+        yield Finding(NAME, f"{label}, gone: guessed right", guessed / gone, None, by_chance, gone, _BY_FIT)
+    all_right = (right + guessed) / uniques
+    yield Finding(NAME, f"{label}, {IN_ALL}", all_right, 1.0, total("common") / uniques, uniques, _BY_FIT)
+
+
+def _surest_guesses(found: Sequence[Inferred]) -> Iterator[Finding]:
+    """Of all who are gone, take those of whom the fit is surest."""
+    guess, sure = np.concatenate([each.guess for each in found]), np.concatenate([each.sure for each in found])
+    top = min(_MOST_SURE, len(guess))
+    if not top:
+        return
+    best, by_chance = surest(sure, guess, top), sum(each.common_gone for each in found) / len(guess)
+    yield Finding(NAME, f"gone: the {top} surest guesses right", best, None, by_chance, top, standard_error(best, top))

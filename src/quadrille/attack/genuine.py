@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from math import lgamma
 
 import numpy as np
 from numpy.typing import NDArray
 
 from quadrille.attack.finding import Finding, Section
-from quadrille.attack.fit import all_margins, auc, fit, is_feasible
+from quadrille.attack.fit import all_margins, auc, fit, released_fit, standard_error, surest
 from quadrille.attack.input import AttackInput, Floats, KeyTable
 from quadrille.attack.transition import moves_of
 from quadrille.present.numbers import count, share
+from quadrille.swap.designed import DesignedSwap
 
 NAME, TITLE = "genuine", "Is a small cell of the release genuine?"
 _ADVICE = (
@@ -20,7 +21,7 @@ _ADVICE = (
     "safe to believe. Judge by the surest claims, not by the average."
 )
 SURE = 0.95
-_SWEEPS = 20
+_ROUNDS = 3
 _MOST_CELLS = 1 << 22
 TOO_MANY = "the keys have too many possible combinations for a log-linear fit: name fewer keys"
 
@@ -44,6 +45,9 @@ def genuine(given: AttackInput) -> Section:
             f" Whoever knows the design can be sure of {count(sure.count)} of them (chance above {SURE}), and is "
             f"right in {share(sure.value)}."
         )
+    best = next((finding for finding in findings if "surest" in finding.quantity and finding.value is not None), None)
+    if best is not None:
+        story += f" Of the {count(best.count)} that an intruder believes in most, {share(best.value)} are genuine."
     return Section(NAME, TITLE, story, findings, _ADVICE)
 
 
@@ -97,7 +101,7 @@ def _told_apart(given: AttackInput) -> Iterator[Finding]:
     table = given.table
     truth = table.f[table.g == 1] > 0
     if given.designed is not None and given.design is not None:
-        yield _by_fit(table, truth)
+        yield from _of_designed(given, table, truth)
         return
     chance = chance_genuine(given)
     if isinstance(chance, str):
@@ -112,24 +116,77 @@ def _told_apart(given: AttackInput) -> Iterator[Finding]:
     yield Finding(NAME, _HITS, _mean(truth[sure]), 1.0, rate, int(sure.sum()))
 
 
-def _by_fit(table: KeyTable, truth: NDArray[np.bool_]) -> Finding:
-    """Tell genuine uniques of a designed swap from displaced ones by how many records a fit to the release expects."""
+MOST_SURE = 30
+
+
+def _of_designed(given: AttackInput, table: KeyTable, truth: NDArray[np.bool_]) -> Iterator[Finding]:
+    """Tell genuine uniques of a designed swap from those that its coin displaced, by a fit to the release."""
+    uniques = len(truth)
     if truth.all():
-        note = "all of them are genuine, and an intruder knows it" if len(truth) else "no unique is left"
-        return Finding(NAME, _APART, None, None, 0.5, len(truth), note)
-    expected = _expected(table)
-    if isinstance(expected, str):
-        return Finding(NAME, _APART, None, None, 0.5, len(truth), expected)
-    note = f"by a 2-way fit; truly genuine are {share(float(truth.mean()))}"
-    return Finding(NAME, _APART, auc(expected[table.g == 1], truth), None, 0.5, len(truth), note)
+        note = "all of them are genuine, and an intruder knows it" if uniques else "no unique is left"
+        yield Finding(NAME, _APART, None, None, 0.5, uniques, note)
+        return
+    fitted = released_fit(table)
+    if fitted is None:
+        yield Finding(NAME, _APART, None, None, 0.5, uniques, TOO_MANY)
+        return
+    rate, recipe = float(truth.mean()), given.designed
+    score, how = fitted, "by what a 2-way fit expects"
+    if (
+        isinstance(recipe, DesignedSwap)
+        and recipe.coin
+        and [set(names) for names in given.protected] == [set(table.names)]
+    ):
+        moves = [axis for axis, name in enumerate(table.names) if not recipe.swap or name in recipe.swap]
+        score = chance_left(table.spread(table.g), fitted, recipe.coin, moves)
+        how = "by what a 2-way fit expects, against the arrivals that the coin lets one expect"
+    sure = score.reshape(-1)[table.number[table.g == 1]]
+    note = f"{how}; truly genuine are {share(rate)}"
+    yield Finding(NAME, _APART, auc(sure, truth), None, 0.5, uniques, note)
+    top = min(MOST_SURE, uniques)
+    found = surest(sure, truth, top)
+    yield Finding(NAME, f"uniques: the {top} surest were genuine", found, None, rate, top, standard_error(found, top))
+
+
+def chance_left(released: Floats, fitted: Floats, coin: float, moves: Sequence[int]) -> Floats:
+    """Return, for every cell, the chance that a record alone in it was left there rather than displaced to it.
+
+    mu c / 2 against lambda: mu is what the fit expects, c / 2 the chance of a cell of one to be left, and as much to be
+    displaced. Lambda adds, over the empty cells that differ in one of the axes that move, the chance that one record
+    was displaced from there, times the share of this cell among all empty ones it could go to, by what is expected
+    there. Cells of one that are treated are taken to be emptied half of the time.
+
+    Example
+    -------
+    >>> import numpy as np
+    >>> from quadrille.attack.genuine import chance_left
+    >>> released, fitted = np.array([[1.0, 0.0, 9.0], [0.0, 9.0, 1.0]]), np.array([[1.0, 0.1, 9.0], [0.1, 9.0, 1.0]])
+    >>> chance_left(released, fitted, 0.5, [0, 1])[released == 1].round(2).tolist()
+    [0.73, 0.87]
+    """
+    empty, single = released == 0, released == 1
+    left = fitted * coin / 2
+    displaced = np.where(empty, left / (1 + fitted / 2), 0.0)
+    was_empty = np.where(empty, 1 / (1 + fitted / 2), np.where(single, 0.5, 0.0))
+    chance = np.ones(released.shape)
+    for _ in range(_ROUNDS):
+        room = _around(fitted * was_empty, moves)
+        coming = fitted * _around(np.divide(displaced, room, out=np.zeros(room.shape), where=room > 0), moves)
+        total = left + coming
+        chance = np.divide(left, total, out=np.ones(total.shape), where=total > 0)
+        was_empty = np.where(single, 1 - chance, was_empty)
+    return chance
+
+
+def _around(table: Floats, axes: Sequence[int]) -> Floats:
+    """Add up the cells that differ from each cell in one of these axes."""
+    return sum((table.sum(axis=axis, keepdims=True) - table for axis in axes), np.zeros(table.shape))
 
 
 def _expected(table: KeyTable) -> Floats | str:
     """Return what a 2-way log-linear fit to the release expects in every cell, or why that cannot be."""
-    if not is_feasible(table.possible, len(table.names), 2, _SWEEPS):
-        return TOO_MANY
-    released = table.spread(table.g)
-    return fit(released, all_margins(released.ndim, 2), _SWEEPS).reshape(-1)[table.number]
+    fitted = released_fit(table)
+    return TOO_MANY if fitted is None else fitted.reshape(-1)[table.number]
 
 
 def _mean(values: NDArray[np.bool_] | Floats) -> float | None:

@@ -38,7 +38,7 @@ def linkage(given: AttackInput) -> Section:
         f"for {count(right.value)} of {counted(given.table.records, 'person')}; before the swap for "
         f"{count(right.before)}. {_singles(unique.value, true.value)} "
         f"Of the {counted(small.count or 0, 'person')} in cells of fewer than {given.n}, {count(small.value)} are "
-        "expected to be found."
+        f"expected to be found.{_silence(given, findings)}"
     )
     return Section(NAME, TITLE, story, findings, _DESIGNED_ADVICE if given.designed else _ADVICE)
 
@@ -49,6 +49,17 @@ def _singles(fit: float, theirs: float) -> str:
     return (
         f"{counted(int(fit), 'person fits', 'persons fit')} a single row, and {share(theirs / fit)} of these rows are "
         "theirs."
+    )
+
+
+def _silence(given: AttackInput, findings: tuple[Finding, ...]) -> str:
+    """Say what no row tells."""
+    few, one = ([each for each in findings if each.quantity.startswith(_NO_ROW)] + [None, None])[:2]
+    if few is None or one is None:
+        return ""
+    return (
+        f" Finding no row tells something, too: of {counted(few.count or 0, 'combination')} that are gone, "
+        f"{share(few.value)} had fewer than {given.n} persons, and {share(one.value)} a single one."
     )
 
 
@@ -74,6 +85,22 @@ def _findings(given: AttackInput) -> Iterator[Finding]:
     yield _without_swapped(given, n)
     yield _nearest(given, float(right.sum()), before)
     yield _by_design(given, before)
+    yield from _no_row(given)
+
+
+_NO_ROW = "combinations that no row has any more"
+
+
+def _no_row(given: AttackInput) -> Iterator[Finding]:
+    """Tell what finding no row says of a person who is in the file: of a designed swap, that few were like her."""
+    f = given.table.f[(given.table.f > 0) & (given.table.g == 0)]
+    gone, occupied = len(f), given.table.f[given.table.f > 0]
+    if not gone:
+        return
+    note = f"{counted(int(f.sum()), 'person is', 'persons are')} in these combinations"
+    for what, most in ((f"those of fewer than {given.n} persons", given.n - 1), ("those of one person", 1)):
+        shares = (float((part <= most).mean()) for part in (f, occupied))
+        yield Finding(NAME, f"{_NO_ROW}: {what}", next(shares), None, next(shares), gone, note)
 
 
 def _without_swapped(given: AttackInput, n: int) -> Finding:

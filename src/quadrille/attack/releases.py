@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,6 +17,7 @@ from quadrille.errors import InputError, bad_parameter
 from quadrille.plan import Plan
 from quadrille.present import numbers
 from quadrille.recipe import Recipe
+from quadrille.score.crossing import Crossed, crossed
 from quadrille.score.matching import changed_columns
 from quadrille.swap.groups import Ints
 
@@ -35,11 +36,13 @@ class SeveralReleases:
     is the share of the cells of the original whose counts he finds from tables alone: averaged, corrected where the
     design allows it, and rounded; `small` is the same of the cells of fewer than n records. `corrected` says whether
     tables were corrected. `chance` and `guessed` are what the margins alone give of `restored` and of `exact`.
+    `crossed` counts the cells that are n or more in one release and fewer in another, and what they were.
     """
 
     releases: int
     cells: int
     small_cells: int
+    unique_cells: int
     records: int
     restored: float | None
     restored_one: float | None
@@ -53,6 +56,7 @@ class SeveralReleases:
     guessed: float
     guessed_small: float | None
     corrected: bool
+    crossed: Crossed
 
     @property
     def warning(self) -> str:
@@ -69,7 +73,8 @@ class SeveralReleases:
             )
         return (
             f"{told}{rows} Tables alone tell {numbers.share(self.exact)} of the counts, those of one release "
-            f"{numbers.share(self.exact_one)}. Release the same plan again, or count this as a new risk."
+            f"{numbers.share(self.exact_one)}.{_told(self.crossed)} Release the same plan again, or count this as a "
+            "new risk."
         )
 
 
@@ -132,6 +137,7 @@ def several_releases(
         releases=len(files),
         cells=len(small),
         small_cells=int(small.sum()),
+        unique_cells=int((table.count == 1).sum()),
         records=data.n,
         restored=None if rows is None else float(rows.right.mean()),
         restored_one=None if one is None else float(one.right.mean()),
@@ -145,6 +151,7 @@ def several_releases(
         guessed=float(guessed.mean()),
         guessed_small=_share(guessed[small]),
         corrected=all(corrected for _, corrected in every),
+        crossed=crossed(data, files, names, n),
     )
 
 
@@ -346,7 +353,38 @@ def several_section(
         row("small cells exact, one release", found.small_one, found.guessed_small, found.small_cells, tables),
         row(f"small cells exact, {many}", found.small, found.guessed_small, found.small_cells, tables),
     )
-    return Section(ATTACK, TITLE, _story(found), findings, _ADVICE)
+    return Section(ATTACK, TITLE, _story(found) + _told(found.crossed), (*findings, *_crossed(found)), _ADVICE)
+
+
+def _crossed(found: SeveralReleases) -> Iterator[Finding]:
+    """Report the cells that the releases together tell to be small, next to as many drawn at random."""
+    cells, small, told, right, unique = found.crossed
+    many = f"{found.releases} releases"
+    by_chance = told / cells if cells else None
+    yield Finding(
+        ATTACK,
+        f"small cells found by crossing {many}",
+        right / small if small else None,
+        1.0,
+        by_chance,
+        small,
+        "large in one release and not in another; one release alone tells none",
+    )
+    note = "" if told else "no cell is large in one release and not in another"
+    for what, part, whole in (("were small", right, small), ("were one record", unique, found.unique_cells)):
+        value, chance = part / told if told else None, whole / cells if cells else None
+        yield Finding(ATTACK, f"cells told to be small by {many} that {what}", value, None, chance, told, note)
+
+
+def _told(found: Crossed) -> str:
+    if not found.told:
+        return ""
+    return (
+        f" {numbers.counted(found.told, 'cell is', 'cells are')} large in one of them and not in another, which tells "
+        f"without knowing any row that they were small: {numbers.count(found.right)} were, "
+        f"{numbers.share(found.right / found.small if found.small else None)} of all small cells, "
+        f"{numbers.count(found.unique)} of them a single person."
+    )
 
 
 def _story(found: SeveralReleases) -> str:

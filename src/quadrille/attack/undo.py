@@ -9,8 +9,9 @@ from math import lgamma
 import numpy as np
 from numpy.typing import NDArray
 
+from quadrille.attack.channel import REACH, Channel, simulated_channel
 from quadrille.attack.finding import Finding, Section
-from quadrille.attack.fit import all_margins, auc, fit, hellinger, is_feasible, surest
+from quadrille.attack.fit import all_margins, auc, fit, hellinger, is_feasible, standard_error, surest
 from quadrille.attack.input import NEEDS_DESIGN, NO_RECIPE, NOT_ALIGNED, AttackInput, Floats, KeyTable
 from quadrille.present.numbers import count, share, statistic
 from quadrille.swap.designed import DesignedSwap
@@ -21,8 +22,8 @@ from quadrille.swap.kept import Keep, kept_tables, named_variables
 UNDO, UNDO_TITLE = "undo", "Undoing the table of a designed swap"
 ROWS, ROWS_TITLE = "rows", "Telling by other columns which records came in"
 _UNDO_ADVICE = (
-    "Do not count on the size n of a treated cell to hide what it was. Emptying some of the small cells, or leaving "
-    "some as they are by chance, leaves less to undo."
+    "Do not count on the size n of a treated cell to hide what it was, and expect that a better attack undoes more "
+    "than this one."
 )
 _ROWS_ADVICE = (
     "Columns that are not protected and depend on the keys give incomers away: leave them out of the public file, or "
@@ -31,7 +32,8 @@ _ROWS_ADVICE = (
 ONLY_DESIGNED = "is an attack on designed swaps"
 TOO_MANY = "the protected table has too many possible cells for a log-linear fit"
 MOST_SURE = 50
-_ROUNDS, _SWEEPS, _WAY = 8, 30, 3
+_ROUNDS, _FEW_ROUNDS, _SWEEPS, _WAY = 8, 3, 30, 3
+_CHUNK = 1 << 16
 _GAVE_ONE, _LARGE = 0.3, 50
 """How likely a cell of n + 1 gave a record, against one of its size that was left; the size from which cells give
 alike. An intruder gets both by simulating the design on any file."""
@@ -43,12 +45,14 @@ _HALF = 0.5
 class Undone:
     """The table before, as far as it can be told from the release.
 
-    `chances[i, j]` is the chance that the i-th cell of n rows had j + 1 records before; `expected` are the expected
-    counts of all possible cells, `fitted` their log-linear fit.
+    `chances[i, j]` is the chance that the i-th cell of n rows had j + 1 records before; `emptied` says of every empty
+    cell how much speaks for somebody who was there; `table` estimates the counts of all possible cells, `fitted` is
+    a log-linear fit of them.
     """
 
     chances: Floats
-    expected: Floats
+    emptied: Floats
+    table: Floats
     fitted: Floats
 
 
@@ -91,7 +95,53 @@ def undo_table(
         if kept:
             expected = fit(released, kept, 2, expected.reshape(released.shape)).reshape(-1)
         fitted = fit(expected.reshape(released.shape), margins, sweeps)
-    return Undone(chances, expected.reshape(released.shape), fitted)
+    return Undone(chances, fitted[released == 0], expected.reshape(released.shape), fitted)
+
+
+def undo_simulated(
+    released: Floats, n: int, channel: Channel, fitted: Floats, *, kept: Sequence[Sequence[int]] = (), way: int = _WAY
+) -> Undone:
+    """Estimate the table before a designed swap by what simulated swaps make of cells of each size.
+
+    E: P(f | g) from Poisson chances around the fit, times P(g | f) of the channel. M: the fit of all margins of `way`
+    variables to the expected counts, scaled to the tables `kept` exactly. The table is (E sqrt f)^2, which no estimate
+    beats in the Hellinger distance that is to be expected. `fitted` is the fit of the released table.
+    """
+    margins, after = all_margins(released.ndim, way), released.reshape(-1).astype(np.int64)
+    chances, root = np.zeros((0, n + 2)), np.zeros(0)
+    for _ in range(_FEW_ROUNDS):
+        parts = [
+            _posterior(after[i : i + _CHUNK], fitted.reshape(-1)[i : i + _CHUNK], n, channel)
+            for i in range(0, len(after), _CHUNK)
+        ]
+        chances, mean, root = (np.concatenate(part) for part in zip(*parts, strict=True))
+        expected = mean.reshape(released.shape)
+        if kept:
+            expected = fit(released, kept, 2, expected)
+        fitted = fit(expected, margins, _SWEEPS)
+    return Undone(chances[after == n, 1:], 1 - chances[after == 0, 0], (root**2).reshape(released.shape), fitted)
+
+
+def _posterior(after: Ints, mean: Floats, n: int, channel: Channel) -> tuple[Floats, Floats, Floats]:
+    """Return, of some cells, the chances of 0 to n + 1 records before, E f and E sqrt f."""
+    least = np.maximum(after - REACH, 0)
+    before = least[:, None] + np.arange(2 * REACH + 1)
+    seen = channel.of(before, np.broadcast_to(after[:, None], before.shape))
+    as_it_was = before == after[:, None]
+    seen = np.where((seen > 0).any(axis=1, keepdims=True), seen, as_it_was)  # a size that no simulated cell came to
+    log = np.log(np.maximum(seen, 1e-300)) + before * np.log(np.maximum(mean, 1e-12))[:, None] - _log_factorial(before)
+    log[seen == 0] = -np.inf
+    chance = np.exp(log - log.max(axis=1, keepdims=True))
+    chance /= chance.sum(axis=1, keepdims=True)
+    few = np.zeros((len(after), n + 2))
+    for size in range(n + 2):
+        few[:, size] = np.where(before == size, chance, 0.0).sum(axis=1)
+    return few, (chance * before).sum(axis=1), (chance * np.sqrt(before)).sum(axis=1)
+
+
+def _log_factorial(number: Ints) -> Floats:
+    known = np.array([lgamma(each + 1) for each in range(int(number.max(initial=0)) + 1)])
+    return known[number]
 
 
 def _emptied(mean: Floats, g: Floats, n: int, cells: float) -> Floats:
@@ -126,7 +176,7 @@ def undo(given: AttackInput) -> Section:
     for names in given.protected:
         table = given.table if names == given.keys else given.table_of(names)
         kept = kept_places(given, recipe, names)
-        findings += _undone(table, recipe, kept, f"{'*'.join(names)}: " if several else "")
+        findings += _undone(given, table, recipe, kept, f"{'*'.join(names)}: " if several else "")
     if not any(finding.value is not None for finding in findings):
         return Section(UNDO, UNDO_TITLE, "The table cannot be undone.", reason=findings[0].note)
     sure = next((one for one in findings if one.value is not None and "surest" in one.quantity), None)
@@ -139,8 +189,8 @@ def undo(given: AttackInput) -> Section:
         )
     if apart is not None:
         story += (
-            f"He can bring the released table from a Hellinger distance of {statistic(apart.chance)} to "
-            f"{statistic(apart.value)} of the original."
+            f"The released table is at a Hellinger distance of {statistic(apart.chance)} from the original; this "
+            f"attack brings it to {statistic(apart.value)}."
         )
     return Section(UNDO, UNDO_TITLE, story.strip(), tuple(findings), _UNDO_ADVICE)
 
@@ -154,7 +204,9 @@ def _designed(given: AttackInput) -> tuple[DesignedPairs | None, str]:
     return (given.designed, "") if given.design else (None, NEEDS_DESIGN)
 
 
-def _undone(table: KeyTable, recipe: DesignedPairs, kept: Sequence[Sequence[int]], label: str) -> Iterator[Finding]:
+def _undone(
+    given: AttackInput, table: KeyTable, recipe: DesignedPairs, kept: Sequence[Sequence[int]], label: str
+) -> Iterator[Finding]:
     n, variables = recipe.n, len(table.names)
     ways = (way for way in (_WAY, 2) if is_feasible(table.possible, variables, way, _ROUNDS * _SWEEPS))
     way = next(ways, None)
@@ -162,7 +214,13 @@ def _undone(table: KeyTable, recipe: DesignedPairs, kept: Sequence[Sequence[int]
         yield Finding(UNDO, f"{label}cells of {n}: those of one record before (AUC)", None, chance=0.5, note=TOO_MANY)
         return
     released, before = table.spread(table.g), table.spread(table.f)
-    undone = undo_table(released, n, kept=kept, way=way)
+    fitted = fit(released, all_margins(variables, way), _SWEEPS)
+    channel = simulated_channel(given, table, recipe, fitted) if isinstance(recipe, DesignedSwap) else None
+    undone = (
+        undo_table(released, n, kept=kept, way=way)
+        if channel is None
+        else undo_simulated(released, n, channel, fitted, kept=kept, way=way)
+    )
     was = before[released == n]
     one, few = was == 1, was < n
     note = "" if way == _WAY else "by a 2-way fit: the table is large"
@@ -172,14 +230,13 @@ def _undone(table: KeyTable, recipe: DesignedPairs, kept: Sequence[Sequence[int]
     small = undone.chances[:, : n - 1].sum(axis=1)
     yield Finding(UNDO, f"{inside}: those of one record before (AUC)", auc(sure, one), None, 0.5, cells, note)
     yield Finding(UNDO, f"{inside}: those that were small (AUC)", auc(small, few), None, 0.5, cells, note)
-    base = float(one.mean()) if cells else None
-    top = min(MOST_SURE, cells)
-    yield Finding(UNDO, f"{inside}: the {top} surest were one record", surest(sure, one, top), None, base, top)
+    yield from _surest(f"{inside}: the", "were one record", sure, one)
+    yield from _surest(f"{inside}: the", "were small", small, few)
     left = hellinger(before, released)
     yield Finding(
         UNDO,
         f"{label}distance of the undone table from the original (Hellinger)",
-        hellinger(before, undone.expected),
+        hellinger(before, undone.table),
         0.0,
         left,
         int((table.f > 0).sum()),
@@ -189,14 +246,21 @@ def _undone(table: KeyTable, recipe: DesignedPairs, kept: Sequence[Sequence[int]
 
 
 def _empty_cells(before: Floats, released: Floats, undone: Undone, label: str) -> Iterator[Finding]:
-    """Say how well emptied cells stand out among the empty ones, by the mass that a log-linear fit gives them."""
+    """Say how well emptied cells stand out among the empty ones."""
     empty = released == 0
     was = before[empty] > 0
     if not was.any():
         return
-    mass, base, top = undone.fitted[empty], float(was.mean()), min(MOST_SURE, int(empty.sum()))
-    yield Finding(UNDO, f"{label}empty cells: those that were emptied (AUC)", auc(mass, was), None, 0.5, len(was))
-    yield Finding(UNDO, f"{label}empty cells: the {top} surest were emptied", surest(mass, was, top), None, base, top)
+    found = auc(undone.emptied, was)
+    yield Finding(UNDO, f"{label}empty cells: those that were emptied (AUC)", found, None, 0.5, len(was))
+    yield from _surest(f"{label}empty cells: the", "were emptied", undone.emptied, was)
+
+
+def _surest(what: str, were: str, score: Floats, truth: NDArray[np.bool_]) -> Iterator[Finding]:
+    """Report the share of true ones among the surest few, next to that of all."""
+    top = min(MOST_SURE, len(truth))
+    found, base = surest(score, truth, top), float(truth.mean()) if len(truth) else None
+    yield Finding(UNDO, f"{what} {top} surest {were}", found, None, base, top, standard_error(found, top))
 
 
 def rows(given: AttackInput) -> Section:

@@ -88,6 +88,9 @@ def rule_facts(details: Mapping[str, object]) -> Pairs:
     known = cast("Mapping[str, Any]", details)
     if not known.get("rules"):
         return ()
+    if "pairs_excluded" not in known:  # a design that never lets a record come to meet one
+        met = ((row["rule"], counted(row["broken_before"], "record meets", "records meet")) for row in known["rules"])
+        return (("rules", "no record comes to meet one"), *((str(rule), f"{told} it already") for rule, told in met))
     excluded, possible = known["pairs_excluded"], known.get("pairs_without_rules", 0)
     of_all = f" of {count(possible)} pairs ({share(excluded / possible)})" if possible else " pairs"
     return (

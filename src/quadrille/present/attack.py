@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from quadrille import __version__
 from quadrille.data import Data
 from quadrille.plan import Plan
 from quadrille.present.blocks import Alert, Block, Facts, Items, Table, Text, Title, table
@@ -29,6 +30,7 @@ def attack(found: Attack) -> list[Block]:
         ("persons", count(found.records)),
         ("keys", ", ".join(found.keys)),
         ("the intruder knows", _KNOWS[found.knows]),
+        ("attacked by", f"Quadrille {__version__}"),
     )
     blocks: list[Block] = [Title("The intruder's view"), Alert("Confidential.", CONFIDENTIAL), Facts(known)]
     return [*blocks, *(block for section in found.sections for block in section_blocks(section))]

@@ -112,7 +112,7 @@ treated by data swapping before it was released.
 
 Some records were chosen and exchanged the values of some variables with other records.
 Each value in the file is a true value of some record, but not always of the record in which it
-stands. Nothing in the file tells which records{variables} took part. Swapping does not
+stands. The file does not say which records{variables} took part. Swapping does not
 invent, round or remove any value.
 
 ## What is exactly as in the original
@@ -124,13 +124,14 @@ invent, round or remove any value.
 {weight}
 ## What users should know
 
-- Tables, correlations and models of several variables can differ from the original. On average,
-  swapping makes an association somewhat weaker than it was.
+- Tables, correlations and models of several variables can differ from the original. An association
+  can be weaker than it was, or stronger.
 - The difference matters most in small cells and small groups. Draw no conclusion from a handful of
   records.
 - Standard errors computed in the usual way leave out the uncertainty that swapping adds.
-- A record that is alone in its combination of categories need not describe anybody. Do not try to
-  find out whom a record belongs to: the answer would be unreliable, and the attempt is misuse.
+- Do not conclude from a record that is alone in its combination of categories that there is such a
+  case, nor from a combination that no record has that there is none. Do not try to find out whom a
+  record belongs to: the answer can be wrong, and the attempt is misuse.
 - {order}Columns that the data provider
   declared to be direct identifiers, or that the software recognised as such, were left out.
 - `codebook.toml` describes the columns: kind, order of the categories, labels, missing codes.
@@ -245,6 +246,12 @@ def _earlier(again: Again | None) -> list[Block]:
         ("records as in the original, in this release alone", numbers.count(found.alone)),
         (f"records restored by the most frequent values of {found.releases} releases", numbers.count(found.restored)),
     ]
+    if again.crossed is not None:
+        counts += [
+            ("cells large in one release and not in another", numbers.count(again.crossed.told)),
+            (f"of them small before, of {numbers.count(again.crossed.small)}", numbers.count(again.crossed.right)),
+            ("of them a single record", numbers.count(again.crossed.unique)),
+        ]
     measured = [(each.what, *map(numbers.share, each.shares)) for each in ON_CPS8D]
     heads = ("measured on CPS-8d, by number of releases", *map(str, NUMBERS))
     return [
@@ -252,7 +259,8 @@ def _earlier(again: Again | None) -> list[Block]:
         facts(counts),
         Text(
             "Rows can be matched where they keep their order, or by columns that hardly two records share. Where they "
-            "cannot, the mean of the tables is corrected and rounded; of designed swaps that gains nothing."
+            "cannot, the mean of the tables is corrected and rounded. Of designed swaps that gains little; but a cell "
+            "that is large in one release and small or empty in another was small before."
         ),
         table(heads, measured, numbers=range(1, len(heads))),
     ]

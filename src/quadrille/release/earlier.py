@@ -21,6 +21,7 @@ from quadrille.params import several
 from quadrille.plan import Move, Plan
 from quadrille.present import numbers
 from quadrille.release.policy import Asked
+from quadrille.score.crossing import Crossed, crossed
 from quadrille.text import read_bytes
 
 _HASHES, _ACCOUNT, _PLAN = "hashes.json", "account.json", "plan.parquet"
@@ -209,6 +210,7 @@ class Again:
     repeats: Earlier | None
     others: tuple[Earlier, ...] = ()
     aligned: Aligned | None = None
+    crossed: Crossed | None = None
 
     def text(self) -> str:
         """Say what it means, in one paragraph."""
@@ -224,8 +226,19 @@ class Again:
             f"{found.releases} releases together show {_share(found.shown, found.changed)} of the records that this "
             f"one changes and restore {_share(found.restored, found.records)} of all records "
             f"({_share(found.alone, found.records)} are true in this one alone). Where they cannot, the mean of their "
-            "tables can still be nearer to the original. To repeat the earlier plan instead, use its recipe: "
-            f"--recipe {quote(str(self.others[-1].recipe))}"
+            f"tables can still be nearer to the original.{self._told()} To repeat the earlier plan instead, use its "
+            f"recipe: --recipe {quote(str(self.others[-1].recipe))}"
+        )
+
+    def _told(self) -> str:
+        """Say which small cells the tables tell together."""
+        if self.crossed is None or not self.crossed.told:
+            return ""
+        told = self.crossed
+        return (
+            f" Of the table of all key variables {numbers.counted(told.told, 'cell is', 'cells are')} large in one of "
+            f"them and not in another: {numbers.count(told.right)} of these were small before, which is "
+            f"{_share(told.right, told.small)} of all small cells, and {numbers.count(told.unique)} a single record."
         )
 
     def as_dict(self) -> dict[str, object]:
@@ -234,6 +247,7 @@ class Again:
             "repeats": None if self.repeats is None else str(self.repeats.folder),
             "others": [str(each.folder) for each in self.others],
             "aligned": None if self.aligned is None else self.aligned._asdict(),
+            "crossed": None if self.crossed is None else self.crossed._asdict(),
         }
 
 
@@ -241,8 +255,11 @@ def _share(part: int, whole: int) -> str:
     return numbers.share(part / whole if whole else None)
 
 
-def released_again(data: Data, plan: Plan, known: Sequence[Earlier]) -> Again | None:
-    """Compare a release with the earlier ones of the same data; None where there is none."""
+def released_again(data: Data, plan: Plan, known: Sequence[Earlier], n: int = 3) -> Again | None:
+    """Compare a release with the earlier ones of the same data; None where there is none.
+
+    Cells of the key variables with fewer than n records are small.
+    """
     same_data = [each for each in known if each.before == data.fingerprint]
     if not same_data:
         return None
@@ -250,4 +267,7 @@ def released_again(data: Data, plan: Plan, known: Sequence[Earlier]) -> Again | 
     if repeated is not None:
         return Again(repeated)
     others = tuple({each.after: each for each in same_data}.values())
-    return Again(None, others, compare_aligned(data, [*(each.plan(data) for each in others), plan]))
+    plans = [*(each.plan(data) for each in others), plan]
+    files = [each.apply(data) for each in plans]
+    keys = [name for name in data.keys if data[name].variable.coded]
+    return Again(None, others, compare_aligned(data, plans), crossed(data, files, keys, n) if keys else None)

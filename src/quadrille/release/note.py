@@ -18,6 +18,8 @@ from quadrille.io.atomic import NOTE
 from quadrille.plan import Plan
 from quadrille.recipe import Recipe, carried
 from quadrille.swap.designed import DesignedSwap
+from quadrille.swap.designed.problem import protected_tables
+from quadrille.swap.kept import named_variables
 from quadrille.swap.permutation import PermutationSwap
 
 _F = r"[0-9]{1,18}(?:\.[0-9]{1,30})?(?:e[+-]?[0-9]{1,2})?"
@@ -110,13 +112,14 @@ def read_published(note: str, where: str) -> Published:
     return Published(names, kind["kind"], int(n["n"]), {label: float(f) for label, f, _ in found}, sizes)
 
 
-def kept_in_words(recipe: Recipe) -> tuple[str, ...]:
+def kept_in_words(recipe: Recipe, data: Data) -> tuple[str, ...]:
     """Return the tables that a recipe keeps, for the note; refuse where it keeps none but those that every swap keeps.
 
     >>> import quadrille as qd
     >>> from quadrille.release.note import kept_in_words
-    >>> kept_in_words(qd.DesignedSwap(keep=["2-way", "Age*Edu*Sex"]))
-    ('all tables of up to 2 of the protected variables', 'Age by Edu by Sex')
+    >>> recipe = qd.DesignedSwap(tables=[["Age", "Sex", "Race"]], keep=["2-way", "Age*Edu"])
+    >>> kept_in_words(recipe, qd.datasets.cps8d())
+    ('all tables of up to 2 of Age, Sex, Race, Edu', 'Age by Edu')
     """
     if not isinstance(recipe, DesignedSwap) or recipe.keep == "1-way":
         raise ParameterError(
@@ -124,9 +127,9 @@ def kept_in_words(recipe: Recipe) -> tuple[str, ...]:
             "more. Leave 'publish_kept' out."
         )
     listed = [recipe.keep] if isinstance(recipe.keep, str) else cast("tuple[str, ...]", recipe.keep)
+    inside = dict.fromkeys(name for table in protected_tables(recipe, data) for name in table)
+    named = ", ".join(dict.fromkeys((*inside, *sorted(named_variables(recipe.keep)))))
     return tuple(
-        f"all tables of up to {word.split('-')[0]} of the protected variables"
-        if word.endswith("-way")
-        else word.replace("*", " by ")
+        f"all tables of up to {word.split('-')[0]} of {named}" if word.endswith("-way") else word.replace("*", " by ")
         for word in listed
     )

@@ -32,10 +32,18 @@ from quadrille.release.earlier import Again, Earlier, check_apart, earlier_relea
 from quadrille.release.judge import Case, PolicyError, Verdict, judge, scored
 from quadrille.release.note import Published, kept_in_words, published
 from quadrille.release.policy import VARIABLE, Asked, Policy, asked_policies
-from quadrille.release.warnings import GuessableSeedWarning, ReleasedBeforeWarning, ReleaseWarning, release_warnings
+from quadrille.release.warnings import (
+    GuessableSeedWarning,
+    ReleasedBeforeWarning,
+    ReleaseWarning,
+    SubtractionWarning,
+    release_warnings,
+)
 from quadrille.score.contradictions import contradicted, refuse_contradictions
 from quadrille.score.evaluator import Scores, score
 from quadrille.study.designed import one_way_report
+from quadrille.swap.designed import DesignedSwap
+from quadrille.swap.designed.pairs import DesignedPairs
 
 __all__ = [
     "DEFAULT",
@@ -190,7 +198,7 @@ def release(
         raise PolicyError(draft.verdict)
     stays = data.weight not in draft.plan.columns
     name = INSECURE_NOTE if guessable else NOTE
-    kept = kept_in_words(recipe) if publish_kept else ()
+    kept = kept_in_words(recipe, data) if publish_kept else ()
     note = methods_note(draft.public, shuffled=shuffle, published=factor, kept=kept, weight_stays=stays, name=name)
     outside, not_held = _public_files(draft.public, format, note, name)
     record = replace(
@@ -271,14 +279,23 @@ def _draft(
     order = fresh_order(data.n) if shuffle else None
     public = _public(plan.apply(data), order, recipe.steering_columns)
     factor = published(recipe, plan, data, public) if publish_f else None
-    again = released_again(data, plan, known)
+    again = released_again(data, plan, known, recipe.n if isinstance(recipe, DesignedPairs) else 3)
     account, given, verdict = plan.report(data), release_warnings(public, recipe, data, plan, again), None
+    if known and again is None and isinstance(recipe, DesignedSwap) and recipe.keep != "1-way":
+        given.append(SubtractionWarning(_SUBTRACTION))
     if asked:
         texts, columns = tuple(map(str, given)), public.columns
         case = Case(data, recipe, plan, account, scores, cannot, columns, format, shuffle, publish_f, texts, again)
         verdict = judge(asked, case)
         given += _to_review(verdict)
     return Record(data, public, recipe, plan, account, scores, tuple(given), order, verdict, again), factor
+
+
+_SUBTRACTION = (
+    "The earlier releases are of other data, and this one keeps tables exactly. If both are about nearly the same "
+    "persons and kept the same tables, subtracting one from the other shows who was added or left out. Release changes "
+    'to a file that was released before with keep="1-way".'
+)
 
 
 def fresh_order(n: int) -> Rows:

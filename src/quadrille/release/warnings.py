@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any, cast
+
 from quadrille.data import Column, Data
 from quadrille.delta import traces
 from quadrille.io.frames.identifiers import can_be_rounded, suspicion
@@ -10,6 +13,9 @@ from quadrille.randomness import is_secret
 from quadrille.recipe import Recipe
 from quadrille.release.earlier import Again
 
+MUCH_EXPOSED = 0.02
+"""A larger share of exposed records is warned of."""
+
 
 class ReleaseWarning(UserWarning):
     """Something about a release that its maker should know."""
@@ -17,6 +23,10 @@ class ReleaseWarning(UserWarning):
 
 class GuessableSeedWarning(ReleaseWarning):
     """The seed is a number: whoever guesses it can undo the release."""
+
+
+class SubtractionWarning(ReleaseWarning):
+    """Exact tables of two files of nearly the same persons can be subtracted."""
 
 
 class ReleasedBeforeWarning(ReleaseWarning):
@@ -50,6 +60,7 @@ def release_warnings(
                 "The dossier tells more; a coarser boundary or other targets may help."
             )
         )
+    found += _of_small_cells(plan, data.n)
     size = recipe.parameters().get("size")
     if size in public.columns and size != public.weight:
         found.append(
@@ -61,6 +72,28 @@ def release_warnings(
     others = [public[name] for name in public.columns if name != public.weight]
     found += [_identifying(column) for column in others if column.variable.role != "weight" and suspicion(column)]
     return found + [ReleaseWarning(text) for text in traces(data, plan, public.columns)]
+
+
+def _of_small_cells(plan: Plan, records: int) -> list[ReleaseWarning]:
+    """Warn of a designed swap that leaves many exposed, and of kept tables that show small cells of their own."""
+    facts = cast("Mapping[str, Any]", plan.details.facts if plan.details else {})
+    found: list[ReleaseWarning] = []
+    exposed, before = facts.get("exposed_after", 0), facts.get("exposed_before", 0)
+    if exposed > MUCH_EXPOSED * records:
+        found.append(
+            ReleaseWarning(
+                f"{exposed:,} of {records:,} records are still exposed, of {before:,} before: the file has too many "
+                "small cells for this design. Merge categories or drop keys first, or keep fewer tables."
+            )
+        )
+    if small := facts.get("small_kept_cells", 0):
+        found.append(
+            ReleaseWarning(
+                f"The kept tables have {small:,} {'cell' if small == 1 else 'cells'} of few records, which anybody can "
+                "read off the release as they are. Merge categories, or keep fewer tables."
+            )
+        )
+    return found
 
 
 def _identifying(column: Column) -> ReleaseWarning:

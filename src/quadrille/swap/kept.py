@@ -155,7 +155,8 @@ def _read(word: object, place: dict[str, int], owner: str, name: str) -> int | l
         word = int(found[1])
     if isinstance(word, int) and not isinstance(word, bool):
         if not 1 <= word < max(len(place), 2):
-            must = f"about tables of 1 to {len(place) - 1} of the {len(place)} variables"
+            only = " (of two, keep what any swap keeps: 1-way)" if len(place) <= 2 else ""
+            must = f"about tables of 1 to {max(len(place) - 1, 1)} of the {len(place)} variables{only}"
             raise bad_parameter(owner, name, must, f"{word}-way")
         return word
     if isinstance(word, str) and (found := _LOGIT.fullmatch(word.strip())):
