@@ -97,8 +97,8 @@ def _made_up(released: Data, table: KeyTable, fitted: Floats, recipe: DesignedSw
     reached: Floats = np.cumsum(fitted.reshape(-1))
     for place in range(drafts):
         chance = (stream.sub(str(place)).words(released.n) + 0.5) / (1 << 32)
-        found: Ints = np.searchsorted(reached, chance * reached[-1], side="right")
-        cell: Ints = np.minimum(found, len(reached) - 1)
+        last = len(reached) - 1
+        cell = np.minimum(np.searchsorted(reached, chance * float(reached[last]), side="right"), last).astype(np.int64)
         yield released.with_values(
             {
                 name: (rows, (cell // stride % size).astype(released[name].values.dtype))
