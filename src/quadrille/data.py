@@ -339,7 +339,7 @@ class Data:
         >>> import quadrille as qd
         >>> data = qd.datasets.adult().with_roles(key=["sex", "race"], outcome=["income-per-year"], weight="fnlwgt")
         >>> data.keys, data["income-per-year"].variable.role, data.weight
-        (('sex', 'race'), 'outcome', 'fnlwgt')
+        (('race', 'sex'), 'outcome', 'fnlwgt')
         """
         named = _named_roles(key, outcome, id, unit, weight, geography)
         require_columns(self, list(named), "the data")

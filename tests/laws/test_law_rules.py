@@ -14,7 +14,7 @@ from controlled_strategies import designs
 from effort import examples
 from geography_strategies import nested_files
 from oracles import admissible, largest, meets
-from quadrille.errors import InfeasibleError
+from quadrille.errors import InfeasibleError, ParameterError
 from quadrille.expressions import Rules
 from quadrille.score.evaluator import Evaluator
 from quadrille.study.workers import FusedScorer
@@ -118,6 +118,6 @@ def test_levels_of_geography_that_are_carried_along_count_as_moving(data: st.Dat
     try:
         plan = recipe.plan(file)
     except qd.QuadrilleError as error:
-        assume(not isinstance(error, InfeasibleError | qd.ParameterError))
+        assume(not isinstance(error, InfeasibleError | ParameterError))
         raise
     assert created(file, plan.apply(file), rules) == 0
