@@ -213,5 +213,5 @@ def test_designed_and_random_candidates_stand_in_one_study(run: Run, folder: Pat
         assert row["scores"]["hellinger"] > max(least)
     assert shown(run("pick mixed.study --max-risk 0.001")).startswith("Chosen Candidate")
     done = json.loads(run("release dataset:cps8d --study mixed.study --pick --out new --readers --json").stdout)
-    assert done["account"]["details"]["camouflaged"] > 100
+    assert done["account"]["details"]["camouflaged"] > 30
     assert shown(run("score dataset:cps8d new/public/data.csv --measures exposed"))
