@@ -12,7 +12,7 @@ from cli_files import Run
 
 @pytest.mark.parametrize(
     ("columns", "shown"),
-    [(3, "V0, V1, V2"), (20, "V17, V18,"), (21, "V0, V1, ... V20 (21)"), (80, "V0, V1, ... V79 (80)")],
+    [(3, "V0, V1, V2"), (20, "V17, V18,"), (21, "V0, V1, ... V20 (21)"), (300, "V0, V1, ... V299 (300)")],
 )
 def test_many_key_variables_are_counted_instead_of_listed(run: Run, folder: Path, columns: int, shown: str) -> None:
     pl.DataFrame({f"V{i}": [0, 1, 2, 1] for i in range(columns)}).write_csv(folder / "wide.csv")

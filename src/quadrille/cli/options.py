@@ -44,6 +44,10 @@ Codebook = Annotated[
     Path | None,
     value("FILE", "Codebook of the file, TOML. [default: guessed]", panel=ABOUT_THE_FILE),
 ]
+CodebookAfter = Annotated[
+    Path | None,
+    value("FILE", "Codebook of the second file, where it differs.", panel=ABOUT_THE_FILE),
+]
 Weight = Annotated[str | None, value("COLUMN", "Name of the weight column.", panel=ABOUT_THE_FILE)]
 Geography = Annotated[
     list[str] | None,

@@ -40,10 +40,7 @@ def attack(
     ] = None,
     chart: opt.Chart = None,
     codebook: opt.Codebook = None,
-    codebook_after: Annotated[
-        Path | None,
-        opt.value("FILE", "Codebook of the second file, where it differs.", panel=opt.ABOUT_THE_FILE),
-    ] = None,
+    codebook_after: opt.CodebookAfter = None,
     weight: opt.Weight = None,
     overwrite: opt.Overwrite = False,
     as_json: opt.Json = False,

@@ -79,10 +79,7 @@ def score(
         opt.value("FILE", "By area: draw the flows between areas.", panel=opt.RARELY),
     ] = None,
     codebook: opt.Codebook = None,
-    codebook_after: Annotated[
-        Path | None,
-        opt.value("FILE", "Codebook of the second file, where it differs.", panel=opt.ABOUT_THE_FILE),
-    ] = None,
+    codebook_after: opt.CodebookAfter = None,
     weight: opt.Weight = None,
     geography: opt.Geography = None,
     key: opt.Key = None,

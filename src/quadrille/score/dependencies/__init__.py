@@ -9,7 +9,7 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from quadrille.data import Data, Rows, require_columns, require_data
-from quadrille.score.dependencies.coded import Coded, Flags
+from quadrille.score.dependencies.coded import CLEARLY, Coded, Flags
 from quadrille.score.dependencies.functions import breaks_function, breaks_range, paired, ranges, single
 from quadrille.score.dependencies.never import breaks_never, never_together
 from quadrille.score.dependencies.sums import breaks_product, breaks_sum, products, sums
@@ -114,7 +114,7 @@ def dependencies(data: Data, columns: Iterable[str] | None = None) -> tuple[Depe
     """
     require_data(data, "dependencies")
     if _KEPT not in data.prepared:
-        names = released_columns(data)
+        names = released_columns(data) if data.n >= CLEARLY else []  # fewer records tell nothing from chance
         few = sorted(names, key=lambda name: data[name].size if data.codebook[name].coded else data.n)[:_MOST_COLUMNS]
         data.prepared[_KEPT] = _search(Coded(data, [name for name in names if name in few]))
     found = cast("tuple[Dependency, ...]", data.prepared[_KEPT])
