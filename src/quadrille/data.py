@@ -149,6 +149,50 @@ def code_dtype(size: int) -> type[np.unsignedinteger[Any]]:
     return np.uint8 if size <= 1 << 8 else np.uint16 if size <= 1 << 16 else np.uint32
 
 
+@dataclass(frozen=True, eq=False)
+class Units:
+    """Households or other units of records: `of` numbers the unit of each row, from 0, in the order of first rows.
+
+    `first` is the first row of each unit, `sizes` its number of members, `rows` all rows unit by unit. A record whose
+    number is missing is a unit by itself.
+    """
+
+    of: Rows
+    first: Rows
+    sizes: Rows
+    rows: Rows
+
+    @property
+    def count(self) -> int:
+        """The number of units."""
+        return len(self.first)
+
+    @property
+    def several(self) -> NDArray[np.bool_]:
+        """Which units have two members or more."""
+        return self.sizes > 1
+
+    def mixed(self, values: Codes) -> NDArray[np.bool_]:
+        """Tell in which units members differ in these values, one per row."""
+        found = np.zeros(self.count, dtype=np.bool_)
+        found[self.of[unequal(values, values[self.first[self.of]])]] = True
+        return found
+
+
+def _units(column: Column) -> Units:
+    values, n = column.values, len(column.values)
+    absent = values >= column.valid if column.variable.coded else np.isnan(values)
+    _, key = np.unique(np.where(absent, 0, values), return_inverse=True)
+    key[absent] = key.max() + 1 + np.arange(int(absent.sum()))
+    _, first, of, sizes = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
+    order = np.argsort(first)
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    of = rank[of]
+    assert len(of) == n
+    return Units(of, first[order], sizes[order], np.argsort(of, kind="stable"))
+
+
 class Data:
     """An immutable microdata file. Build it with `read`, `from_frame` or a bundled data set.
 
@@ -354,6 +398,17 @@ class Data:
         data = Data(columns, weight=weight or self.weight, remarks=self.remarks)
         data.read_as, data.recoded = self.read_as, self.recoded
         return data
+
+    def units(self, name: str) -> Units:
+        """Return the units, such as households, whose numbers stand in a column; their rows may be scattered.
+
+        >>> import polars as pl
+        >>> import quadrille as qd
+        >>> units = qd.from_frame(pl.DataFrame({"hh": ["b", "a", "b"], "age": [40, 30, 7]})).units("hh")
+        >>> units.count, units.of.tolist(), units.first.tolist(), units.sizes.tolist()
+        (2, [0, 1, 0], [0, 1], [2, 1])
+        """
+        return _units(self[name])
 
     def with_values(self, changed: Mapping[str, tuple[Rows, Codes]]) -> Data:
         """Return a copy in which `changed[name] = (rows, values)` holds; the fingerprint follows the change.

@@ -15,7 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from quadrille.codebook import Variable
-from quadrille.data import Column, Data, Rows
+from quadrille.data import Column, Data, Rows, Units, code_dtype
 from quadrille.delta import PlanReport
 from quadrille.errors import InputError, ParameterError
 from quadrille.io import file_bytes
@@ -276,8 +276,10 @@ def _draft(
         )
     wanted = beside_the_n_rule(default_measures(data) if measures is DEFAULT else measures)
     scores, cannot = scored(data, plan, wanted, asked)
-    order = fresh_order(data.n) if shuffle else None
-    public = _public(plan.apply(data), order, recipe.steering_columns)
+    swapped = plan.apply(data)
+    units = [swapped.units(name) for name in _unit_columns(swapped)]
+    order = fresh_order(swapped.n, units) if shuffle else None
+    public = _public(swapped, order, recipe.steering_columns)
     factor = published(recipe, plan, data, public) if publish_f else None
     again = released_again(data, plan, known, recipe.n if isinstance(recipe, DesignedPairs) else 3)
     account, given, verdict = plan.report(data), release_warnings(public, recipe, data, plan, again), None
@@ -298,9 +300,66 @@ _SUBTRACTION = (
 )
 
 
-def fresh_order(n: int) -> Rows:
-    """Return the rows in random order, from the operating system: a seed that leaks tells nothing about it."""
-    return random_order(n, Stream.of(fresh_seed(), "public order"))
+def fresh_order(n: int, units: Sequence[Units] = ()) -> Rows:
+    """Return the rows in random order, from the operating system: a seed that leaks tells nothing about it.
+
+    Units, such as households, stand in random order, and their members together, in random order too.
+    """
+    order = random_order(n, Stream.of(fresh_seed(), "public order"))
+    for unit in sorted(units, key=lambda each: -each.count):  # of nested units the coarsest comes last
+        place = random_order(unit.count, Stream.of(fresh_seed(), "public order of units"))
+        order = order[np.argsort(place[unit.of[order]], kind="stable")]
+    return order
+
+
+def _unit_columns(data: Data) -> list[str]:
+    return [variable.name for variable in data.codebook if variable.role == "unit"]
+
+
+def renumbered(column: Column) -> Column:
+    """Return fresh numbers of the units, from the operating system: nothing of the old ones, nor of their order.
+
+    Numbers stay numbers and text becomes text of digits; what is missing stays missing.
+    """
+    variable, values = column.variable, column.values
+    absent = values >= column.valid if variable.coded else np.isnan(values)
+    old, of = np.unique(values[~absent], return_inverse=True)
+    fresh = _free_numbers(variable, len(old))
+    fresh = fresh[random_order(len(fresh), Stream.of(fresh_seed(), "public numbers of units"))]
+    plain = replace(variable, labels=(), labelled=(), stored=None)
+    text = column.dtype in _TEXT
+    dtype = "String" if text else "Float64" if column.dtype.startswith("Float") else "Int64"
+    if not variable.coded:
+        numbers = values.copy()
+        numbers[~absent] = fresh[of]
+        return Column(plain, numbers, dtype, column.nullable)
+    order = np.argsort(fresh)
+    rank = np.empty(len(old), dtype=np.int64)
+    rank[order] = np.arange(len(old))
+    width = len(str(fresh.max(initial=0)))
+    listed = [f"{number:0{width}}" if text else number for number in fresh[order].tolist()]
+    if dtype == "Float64":
+        listed = [float(number) for number in listed]
+    codes = values.astype(np.int64) - column.valid + len(old)
+    codes[~absent] = rank[of]
+    plain = replace(plain, categories=tuple(listed))
+    return Column(plain, codes.astype(code_dtype(len(plain.values) + 1)), dtype, column.nullable)
+
+
+_TEXT = ("String", "Categorical", "Enum")
+
+
+def _free_numbers(variable: Variable, count: int) -> Rows:
+    """Return so many numbers from 1 that are no missing codes of a column."""
+    codes = {str(value).strip().lstrip("0") for value in variable.missing}
+    found: list[int] = []
+    number = 0
+    while len(found) < count:
+        number += 1
+        inside = any(low <= number <= high for low, high in variable.missing_ranges)
+        if not inside and str(number) not in codes:
+            found.append(number)
+    return np.array(found, dtype=np.int64)
 
 
 def _to_review(verdict: Verdict) -> list[ReleaseWarning]:
@@ -323,12 +382,16 @@ def _public(swapped: Data, order: Rows | None, secret: Sequence[str] = ()) -> Da
     """Return the file as it goes out: no identifiers, nothing that steered the draw, rows in the order given."""
     columns = [
         Column(_described(column.variable, swapped), _ordered(column, order), column.dtype, column.nullable)
-        for column in (swapped[name] for name in swapped.columns)
+        for column in map(_fresh_units, (swapped[name] for name in swapped.columns))
         if column.variable.role != "id" and column.variable.name not in secret
     ]
     if not columns:
         raise InputError("Every column is an identifier or secret, so nothing can be released. Correct the codebook.")
     return Data(columns, weight=swapped.weight, remarks=swapped.remarks)
+
+
+def _fresh_units(column: Column) -> Column:
+    return renumbered(column) if column.variable.role == "unit" else column
 
 
 def _described(variable: Variable, data: Data) -> Variable:
@@ -370,6 +433,7 @@ def _confidential_files(record: Record) -> Files:
         "recipe.json": (record.recipe.to_json() + "\n").encode(),
         "plan.parquet": _plan_bytes(plan),
         **({} if record.order is None else {"order.parquet": _parquet({"row": record.order})}),
+        **_unit_files(record),
         "account.json": _json({**record.account.as_dict(), "moves": moves}),
         "scores.json": _json(record.scores.as_dict()),
         "hashes.json": _json(hashes),
@@ -377,6 +441,25 @@ def _confidential_files(record: Record) -> Files:
         **({} if record.verdict is None else {"policy.json": _json(record.verdict.as_dict())}),
         **({"targets.parquet": _target_bytes(plan.details)} if plan.details and "targets" in plan.details.rows else {}),
     }
+
+
+def _unit_files(record: Record) -> Files:
+    """Return which number each unit has in the public file, where there are units: column, number before, and now."""
+    names = [name for name in _unit_columns(record.data) if name in record.public.columns]
+    if not names:
+        return {}
+    after = record.plan.apply(record.data).frame().select(names)
+    after = after if record.order is None else after[record.order]
+    public = record.public.frame()
+    parts = [
+        pl.DataFrame({"original": after[name].cast(pl.String), "public": public[name].cast(pl.String)})
+        .unique(maintain_order=True)
+        .select(pl.lit(name).alias("column"), "original", "public")
+        for name in names
+    ]
+    buffer = io.BytesIO()
+    pl.concat(parts).write_parquet(buffer)
+    return {"units.parquet": buffer.getbuffer()}
 
 
 def _plan_bytes(plan: Plan) -> memoryview:

@@ -32,6 +32,12 @@ WAYS_OUT = (
     "(or a column on which partners agree)."
 )
 
+UNITS_STAY = (
+    "What all members of a unit share moves with the whole unit or not at all, and this method moves single records: "
+    "leave these columns where they are, leave the number of the unit out of the file (role id), or let partners be of "
+    "one unit (same). To move whole households is what targeted swapping is for, which Quadrille does not have yet."
+)
+
 
 @dataclass(frozen=True)
 class Contradiction:
@@ -46,6 +52,8 @@ class Contradiction:
     stays: tuple[str, ...]
     share: float
     before: float
+    units: int = 0
+    """Of what belongs to whole units, such as households: how many of two members or more could be torn apart."""
 
     def as_dict(self) -> dict[str, object]:
         """Return plain values, for JSON."""
@@ -53,6 +61,9 @@ class Contradiction:
 
     def __str__(self) -> str:
         moved, stays = " and ".join(self.moved), " and ".join(self.stays)
+        if self.units:
+            torn = f"{self.units:,} unit{'s' if self.units > 1 else ''} of {self.dependency.given[0]} with two or more"
+            return f"{self.dependency}, and {moved} would move without {stays}: it can tear apart {torn} members"
         part = "in all" if self.share >= 1 else f"in {max(self.share, 0.001):.1%}"
         return f"{self.dependency}, and {moved} would move without {stays}: it shows {part} of the records that change"
 
@@ -65,8 +76,9 @@ class ContradictionError(InputError):
         more = f" And {len(found) - _SHOWN:,} more." if len(found) > _SHOWN else ""
         listed = " ".join(f"({place}) {each}." for place, each in enumerate(found[:_SHOWN], start=1))
         what = "a contradiction" if len(found) == 1 else f"{len(found):,} contradictions"
+        apart = f"{UNITS_STAY} " if any(each.units for each in found) else ""
         self.hint = (
-            f"{WAYS_OUT} To go on all the same: allow_contradictions=True (--allow-contradictions); the dossier of a "
+            f"{apart}{WAYS_OUT} To go on all the same: allow_contradictions=True (--allow-contradictions); the dossier of a "
             "release counts the records."
         )
         super().__init__(f"The file would tell who was swapped, by {what}. {listed}{more} {self.hint}")
@@ -106,11 +118,26 @@ def contradictions(data: Data, recipe: Recipe) -> tuple[Contradiction, ...]:
     for each, group in crossed:
         share, before = trial.share(each, group), trial.before(each)
         known = found.get(each)
-        if share >= NEARLY and USUAL_RATE * share > before and (known is None or known.share < share):
+        units = _units_at_stake(data, each)
+        shows = share > 0 if units else share >= NEARLY and USUAL_RATE * share > before
+        if shows and (known is None or known.share < share):
             moved = tuple(name for name in each.columns if name in group)
             stays = tuple(name for name in each.columns if name not in group)
-            found[each] = Contradiction(each, moved, stays, share, before)
-    return tuple(sorted(found.values(), key=lambda each: (each.dependency.kind == "never together", -each.share)))
+            found[each] = Contradiction(each, moved, stays, share, before, units)
+    return tuple(sorted(found.values(), key=_most_telling))
+
+
+def _most_telling(found: Contradiction) -> tuple[bool, bool, float]:
+    """Order contradictions: units torn apart first, combinations that never occur last."""
+    return found.dependency.kind == "never together", not found.units, -found.share
+
+
+def _units_at_stake(data: Data, dependency: Dependency) -> int:
+    """Count the units of two members or more within which a column is constant; 0 for any other dependency."""
+    unit = dependency.given[0]
+    if dependency.kind != "constant within" or data.codebook[unit].role != "unit" or not dependency.exact:
+        return 0
+    return int(data.units(unit).several.sum())
 
 
 def crossing(dependency: Dependency, movement: Movement) -> list[tuple[str, ...]]:

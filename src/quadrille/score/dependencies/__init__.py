@@ -8,7 +8,7 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
-from quadrille.data import Data, Rows, require_columns, require_data
+from quadrille.data import Data, Rows, require_columns, require_data, unequal
 from quadrille.score.dependencies.coded import CLEARLY, Coded, Flags
 from quadrille.score.dependencies.functions import breaks_function, breaks_range, paired, ranges, single
 from quadrille.score.dependencies.never import breaks_never, never_together
@@ -116,7 +116,8 @@ def dependencies(data: Data, columns: Iterable[str] | None = None) -> tuple[Depe
     if _KEPT not in data.prepared:
         names = released_columns(data) if data.n >= CLEARLY else []  # fewer records tell nothing from chance
         few = sorted(names, key=lambda name: data[name].size if data.codebook[name].coded else data.n)[:_MOST_COLUMNS]
-        data.prepared[_KEPT] = _search(Coded(data, [name for name in names if name in few]))
+        found = _search(Coded(data, [name for name in names if name in few]))
+        data.prepared[_KEPT] = tuple(_once([*_within_units(data), *found]))
     found = cast("tuple[Dependency, ...]", data.prepared[_KEPT])
     if columns is None:
         return found
@@ -128,6 +129,24 @@ def dependencies(data: Data, columns: Iterable[str] | None = None) -> tuple[Depe
 def released_columns(data: Data, steering: Iterable[str] = ()) -> list[str]:
     """Return the columns of a public file: no identifiers, nothing that steers the draw."""
     return [name for name in data.columns if data.codebook[name].role != "id" and name not in steering]
+
+
+def _within_units(data: Data) -> list[Dependency]:
+    """Return what no unit of two members or more has two values of, and other units do: a household's, not a person's.
+
+    The role of the unit is declared, so chance is no question; units are few in small files.
+    """
+    found: list[Dependency] = []
+    names = released_columns(data)
+    for unit in (name for name in names if data.codebook[name].role == "unit"):
+        units = data.units(unit)
+        if not units.several.any():
+            continue
+        for name in names:
+            values = data[name].values
+            if name != unit and not units.mixed(values).any() and unequal(values, values[:1]).any():
+                found.append(Dependency("constant within", (unit,), name, 1.0))
+    return found
 
 
 def _search(coded: Coded) -> tuple[Dependency, ...]:
