@@ -78,8 +78,8 @@ class ContradictionError(InputError):
         what = "a contradiction" if len(found) == 1 else f"{len(found):,} contradictions"
         apart = f"{UNITS_STAY} " if any(each.units for each in found) else ""
         self.hint = (
-            f"{apart}{WAYS_OUT} To go on all the same: allow_contradictions=True (--allow-contradictions); the dossier of a "
-            "release counts the records."
+            f"{apart}{WAYS_OUT} To go on all the same: allow_contradictions=True (--allow-contradictions); "
+            "the dossier of a release counts the records."
         )
         super().__init__(f"The file would tell who was swapped, by {what}. {listed}{more} {self.hint}")
 

@@ -144,7 +144,11 @@ def _within_units(data: Data) -> list[Dependency]:
             continue
         for name in names:
             values = data[name].values
-            if name != unit and not units.mixed(values).any() and unequal(values, values[:1]).any():
+            if (
+                name != unit
+                and not units.mixed(values).any()
+                and unequal(values, np.broadcast_to(values[:1], values.shape)).any()
+            ):
                 found.append(Dependency("constant within", (unit,), name, 1.0))
     return found
 
