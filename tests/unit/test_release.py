@@ -8,6 +8,7 @@ import re
 import stat
 import tomllib
 from contextlib import nullcontext
+from dataclasses import replace
 from hashlib import sha256
 from itertools import combinations
 from pathlib import Path
@@ -106,7 +107,7 @@ def test_labels_types_missing_values_and_weights_survive(made: release.Release, 
     public = qd.read(made.public / "data.csv", codebook=made.public / "codebook.toml")
     kept = [name for name in data.columns if name != "Serial"]
     assert public.columns == kept
-    assert public.weight == "Factor"
+    assert "`Factor`" in (made.public / "methods.md").read_text(), "the note names the weight"
     for name in kept:
         mine, theirs = data[name].variable, public[name].variable
         assert (mine.kind, mine.labels, mine.missing) == (theirs.kind, theirs.labels, theirs.missing)
@@ -115,13 +116,35 @@ def test_labels_types_missing_values_and_weights_survive(made: release.Release, 
         assert before.equals(after)
 
 
-def test_a_weight_named_outside_the_codebook_is_described_in_the_public_one(tmp_path: Path) -> None:
-    data = qd.from_frame(table().drop("Serial"), weight="Factor")
-    made = qd.release(data, qd.RandomSwap(["Region"], rate=0.1), tmp_path / "r")
+@pytest.mark.parametrize("format", ["csv", "parquet", "sav", "dta"])
+def test_no_public_file_tells_the_role_of_a_column(format: str, tmp_path: Path) -> None:
+    roles = {"key": "key", "outcome": "outcome", "stratum": "stratum", "unit": "unit", "area": "geography"}
+    levels = {"key": 4, "outcome": 7, "stratum": 3, "unit": 250, "area": 5}
+    frame = pl.DataFrame(
+        {
+            **{f"a_{name}": np.arange(500) * 7 // 3 % size for name, size in levels.items()},
+            "w": np.arange(500) % 9 + 1.5,
+        }
+    )
+    book = qd.Codebook(
+        tuple(
+            qd.Variable(
+                f"a_{name}", "nominal", tuple(range(size)), role=roles[name], level=1 if name == "area" else None
+            )  # pyright: ignore[reportArgumentType]
+            for name, size in levels.items()
+        )
+    )
+    data = qd.from_frame(frame, codebook=book, weight="w")
+    recipe = qd.RandomSwap(["a_key"], rate=0.2)
+    made = qd.release(data, recipe, tmp_path / "r", format=format, allow_contradictions=True)
     book = tomllib.loads((made.public / "codebook.toml").read_text())["columns"]
-    assert book["Factor"]["role"] == "weight"
-    assert qd.read(made.public / "data.csv", codebook=made.public / "codebook.toml").weight == "Factor"
-    assert "`Factor`" in (made.public / "methods.md").read_text()
+    assert all(not {"role", "level"} & set(entry) for entry in book.values())
+    contents = (made.public / f"data.{format}").read_bytes()
+    assert b"geography" not in contents and b'"role"' not in contents
+    note = (made.public / "methods.md").read_text()
+    assert "The weight is `w`" in note
+    assert "`a_stratum` is the stratum" in note and "`a_unit` numbers the households" in note
+    assert not any(name in note for name in ("a_key", "a_outcome", "a_area"))
 
 
 def test_parquet_keeps_types_and_holds_no_identifier(data: qd.Data, recipe: qd.RandomSwap, tmp_path: Path) -> None:
@@ -245,9 +268,11 @@ def test_the_methods_note_is_the_same_whatever_was_swapped(cps8d: qd.Data, tmp_p
     assert qd.__version__ in notes[0]
 
 
-def test_the_public_codebook_is_that_of_the_original_without_identifiers(made: release.Release, data: qd.Data) -> None:
+def test_the_public_codebook_is_that_of_the_original_without_identifiers_and_roles(
+    made: release.Release, data: qd.Data
+) -> None:
     book = qd.Codebook.read(made.public / "codebook.toml")
-    assert book == qd.Codebook(tuple(v for v in data.codebook if v.role != "id"))
+    assert book == qd.Codebook(tuple(replace(v, role=None, level=None) for v in data.codebook if v.role != "id"))
 
 
 def test_the_row_order_is_a_permutation_and_every_release_has_its_own() -> None:

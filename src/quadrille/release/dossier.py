@@ -70,7 +70,6 @@ def methods_note(
     shuffled: bool,
     published: Published | None = None,
     kept: Sequence[str] = (),
-    weight_stays: bool = True,
     name: str = NOTE,
 ) -> str:
     """Return the note that goes out with the file, in a file of that name.
@@ -78,12 +77,14 @@ def methods_note(
     It is made from the public file alone, and from the factor f and the kept tables where these are to be published.
     It does not know the recipe, the plan or the original, so it cannot give them away.
     """
-    about_weight = _WEIGHTED if weight_stays else _WEIGHT_MOVED
-    weight = f"\n{about_weight.format(weight=shown(public.weight))}" if public.weight is not None else ""
+    weight = f"\n{_WEIGHTED.format(weight=shown(public.weight))}" if public.weight is not None else ""
     order = "The order of the records carries no information. " if shuffled else ""
     secret = _ALL_SECRET if published is None else _REST_SECRET
     variables = " or which variables" if published is None else ""
-    note = _METHODS.format(weight=weight, order=order, secret=secret, variables=variables, version=__version__)
+    columns = _design_columns(public)
+    note = _METHODS.format(
+        weight=weight, order=order, columns=columns, secret=secret, variables=variables, version=__version__
+    )
     if kept:
         listed = "\n".join(f"- {line}." for line in EXACT)
         note = note.rstrip("\n") + "\n" + _KEPT.format(kept=", ".join(kept), exact=listed, not_exact=NOT_EXACT)
@@ -135,7 +136,7 @@ invent, round or remove any value.
 - {order}Columns that the data provider
   declared to be direct identifiers, or that the software recognised as such, were left out.
 - `codebook.toml` describes the columns: kind, order of the categories, labels, missing codes.
-- {secret} stays confidential,
+{columns}- {secret} stays confidential,
   because it would help to undo the protection. The data provider answers questions about a
   particular result.
 
@@ -151,13 +152,27 @@ swapping, National Institute of Statistical Sciences.
 
 _ALL_SECRET = "How much was swapped, which variables took part and how the records were chosen"
 _REST_SECRET = "Which records took part and how they were chosen"
-_WEIGHT_MOVED = """\
-Weighted totals, by `{weight}`, can differ a little from the original.
-"""
 _WEIGHTED = """\
-The weight, `{weight}`, stayed with its record. Numbers of records are therefore exact for each
-variable, whereas weighted totals by category can differ a little from the original.
+The weight is `{weight}`. Numbers of records are exact for each variable, whereas weighted totals by
+category can differ a little from the original.
 """
+_COLUMNS = {
+    "stratum": ("{} is the stratum of the sample.", "{} are the strata of the sample."),
+    "unit": (
+        "{} numbers the households or other units that records belong to.",
+        "{} number the households or other units that records belong to.",
+    ),
+}
+
+
+def _design_columns(public: Data) -> str:
+    """Name the columns that estimates need; roles that would tell what was moved are not among them."""
+    lines: list[str] = []
+    for role, (one, several) in _COLUMNS.items():
+        names = [f"`{shown(variable.name)}`" for variable in public.codebook if variable.role == role]
+        if names:
+            lines.append(f"- {(several if len(names) > 1 else one).format(words.listed(names))}\n")
+    return "".join(lines)
 
 
 @dataclass(frozen=True)

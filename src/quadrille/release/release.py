@@ -196,10 +196,9 @@ def release(
     draft, factor = _draft(data, recipe, measures, asked, known, format=format, shuffle=shuffle, publish_f=publish_f)
     if draft.verdict is not None and draft.verdict.outcome == "fail":
         raise PolicyError(draft.verdict)
-    stays = data.weight not in draft.plan.columns
     name = INSECURE_NOTE if guessable else NOTE
     kept = kept_in_words(recipe, data) if publish_kept else ()
-    note = methods_note(draft.public, shuffled=shuffle, published=factor, kept=kept, weight_stays=stays, name=name)
+    note = methods_note(draft.public, shuffled=shuffle, published=factor, kept=kept, name=name)
     outside, not_held = _public_files(draft.public, format, note, name)
     record = replace(
         draft,
@@ -401,13 +400,22 @@ def _described(variable: Variable, data: Data) -> Variable:
     return replace(variable, role="weight") if variable.name == data.weight else variable
 
 
+def _without_roles(public: Data) -> Data:
+    """Take roles and levels away: keys, areas and outcomes would tell what was moved. The note names the weight."""
+    columns = [
+        Column(replace(column.variable, role=None, level=None), column.values, column.dtype, column.nullable)
+        for column in (public[name] for name in public.columns)
+    ]
+    return Data(columns, remarks=public.remarks)
+
+
 def _ordered(column: Column, order: Rows | None) -> Rows:
     return column.values if order is None else column.values[order]
 
 
 def _public_files(public: Data, format: str, note: str, note_name: str) -> tuple[Files, tuple[str, ...]]:
     """Return the public files, and line by line what the format does not hold; the note says so too."""
-    name = f"data.{format}"
+    name, public = f"data.{format}", _without_roles(public)
     contents, not_held = file_bytes(public, name)
     if not_held:
         note = note.rstrip("\n") + "\n" + _NOT_HELD.format(name=name, lines="\n".join(f"- {each}" for each in not_held))
