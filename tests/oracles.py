@@ -77,6 +77,15 @@ def total_variation(before: Counter, after: Counter) -> float | None:
     return fsum(abs(f.get(c, 0) - g.get(c, 0)) for c in f.keys() | g.keys()) / 2
 
 
+def worst_cell(before: Data, after: Data, names: Sequence[str], floor: int) -> float | None:
+    """Largest |after - before| / max(before, floor times the mean weight) over the cells."""
+    was, now = table(before, names), table(after, names)
+    if not sum(was.values()) or not sum(now.values()):
+        return None
+    least = floor * sum(was.values()) / Fraction(before.n)
+    return float(max(abs(Fraction(now[c]) - was[c]) / max(Fraction(was[c]), least) for c in was.keys() | now.keys()))
+
+
 def entropy(cells: Counter) -> float | None:
     f = shares(cells)
     return None if f is None else -fsum(p * log(p) for p in f.values() if p > 0)

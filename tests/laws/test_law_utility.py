@@ -20,7 +20,7 @@ from quadrille.score.evaluator import Evaluator
 from strategies import Case, cases, coded, feasible, files, numbers, recipes, restrictions
 
 HD = [f"hd{i}{norm}" for i in (1, 2, 3, 4) for norm in ("", "_norm")]
-UTILITY = [*HD, "c_ard", "v_ard", "r_ased", "ased_reg"]
+UTILITY = [*HD, "c_ard", "v_ard", "r_ased", "ased_reg", "worst_cell"]
 
 
 @st.composite
@@ -37,7 +37,7 @@ def surveys(draw: st.DrawFn, **options: object) -> Case:
     return Case(data, recipe, recipe.plan(data))
 
 
-@pytest.mark.parametrize("address", ["hd2(min_cell=3)", "hd4_norm(min_cell=3)", *UTILITY])
+@pytest.mark.parametrize("address", ["hd2(min_cell=3)", "hd4_norm(min_cell=3)", "worst_cell(2-way, floor=1)", *UTILITY])
 @examples(16)
 @given(case=surveys())
 def test_every_utility_measure_passes_the_battery(address: str, case: Case) -> None:
@@ -102,6 +102,21 @@ def test_hellinger_distances_in_weights_follow_their_definition(case: Case) -> N
     assert close(scores["hd1_norm"], whole / sqrt(total))
     assert close(scores["hd3"], np.mean([hd(case.data, after, (name,)) for name in moved]), sqrt(total))
     assert close(scores["hd2(min_cell=2)"], hd(case.data, after, moved, 2), sqrt(total))
+
+
+@examples(24)
+@given(cases(least=2))
+def test_the_worst_cell_follows_its_definition_and_of_several_tables_is_the_largest(case: Case) -> None:
+    after, names = case.plan.apply(case.data), case.data.keys
+    tables = {(first, second): f"worst_cell(`{first}`*`{second}`, floor=2)" for first, second in combinations(names, 2)}
+    scores = qd.score(case.data, case.plan, ["worst_cell(2-way, floor=2)", *tables.values()] if tables else ["hd1"])
+    truth = {address: oracles.worst_cell(case.data, after, pair, 2) for pair, address in tables.items()}
+    for address, value in truth.items():
+        assert close(scores[address], value, value or 0), address
+    if tables:
+        defined = [value for value in truth.values() if value is not None]
+        largest = max(defined) if defined else None
+        assert close(scores["worst_cell(2-way, floor=2)"], largest, largest or 0)
 
 
 def hd(before: Data, after: Data, names: tuple[str, ...], least: int = 0) -> float | None:

@@ -163,3 +163,23 @@ def test_weights_of_any_size_are_taken_or_refused_with_a_message(weight: float) 
         assert min(file_of([weight, weight], A=[0, 1]).ticks.values) > 0
     except InputError as error:
         assert "'w'" in str(error)
+
+
+def test_the_worst_cell_is_the_largest_relative_change_and_tiny_cells_count_as_the_floor() -> None:
+    before = file_of(A=[0] * 100 + [1] * 20 + [2] * 2)
+    after = file_of(A=[0] * 90 + [1] * 25 + [2] * 7)
+    scores = qd.score(before, after, ["worst_cell(A)", "worst_cell(A, floor=1)", "worst_cell(A, floor=100)"])
+    assert close(scores["worst_cell(A)"], 5 / 10)  # of a cell of 2 records, which counts as 10
+    assert close(scores["worst_cell(A, floor=1)"], 5 / 2)
+    assert close(scores["worst_cell(A, floor=100)"], 10 / 100)
+    detail = scores.results["worst_cell(A)"][1].detail
+    assert detail == {"cells_changed": 3, "before": 2, "after": 7, "records_before": 2, "records_after": 7}
+
+
+def test_a_cell_that_was_empty_counts_as_the_floor_and_never_as_infinity() -> None:
+    before, after = file_of(A=[0] * 50, B=[0] * 25 + [1] * 25), file_of(A=[0] * 50, B=[0] * 26 + [1] * 24)
+    emptied = qd.score(after, before, ["worst_cell(A*B)"])["worst_cell(A*B)"]
+    assert close(qd.score(before, after, ["worst_cell(A*B)"])["worst_cell(A*B)"], 1 / 25)
+    assert close(emptied, 1 / 24)
+    filled = qd.score(file_of(A=[0, 0, 0, 1]), file_of(A=[0, 0, 1, 2]), ["worst_cell(A)"])["worst_cell(A)"]
+    assert close(filled, 1 / 10)

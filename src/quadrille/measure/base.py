@@ -126,7 +126,8 @@ class Measure:
     `over_changed`: pairs are averaged over those that changed; without a margin the moved columns join the keys.
     `direction` says which values are better: "lower", "higher" or "nearer 0". `declares` are the options that `score`
     takes by name, each declared once with its help, limits and default. `weight_linear`: a record of weight 2 counts
-    as the record twice. `grouped` gives the values of all areas of a table at once, where there is a quick way.
+    as the record twice. `largest`: of several tables the largest value counts, not the mean.
+    `grouped` gives the values of all areas of a table at once, where there is a quick way.
     """
 
     name: str
@@ -142,6 +143,7 @@ class Measure:
     weight_linear: bool = True
     ordinal: bool = False
     over_changed: bool = False
+    largest: bool = False
     grouped: Callable[..., Grouped] | None = None
 
     @cached_property
@@ -421,7 +423,7 @@ def _by_record(address: Address, measure: Measure, data: Data, margin: Names | N
 
 
 def combine(scores: list[tuple[Part, Score]], address: Address, measure: Measure, parts: Parts) -> Score:
-    """Put the scores of the parts together: one as it is, several as their mean with the parts in the detail."""
+    """Put the scores of the parts together: one as it is, of several the mean or the largest, with the parts."""
     if not scores:
         return parts.otherwise
     several = measure.layout in ("pair", "each", "margins", "models") or address.margin == (ALL_PAIRS,)
@@ -431,13 +433,25 @@ def combine(scores: list[tuple[Part, Score]], address: Address, measure: Measure
     values = {part.variables: score.value for part, score in scores}
     if measure.over_changed:
         return replace(_over_changed(scores), parts=values, scale=max(score.scale for _, score in scores))
-    mean = _mean(scores, values)
+    mean = _largest(scores, values) if measure.largest else _mean(scores, values)
     return _of_models(mean, [score for _, score in scores], parts.note) if measure.layout == "models" else mean
 
 
 def _joined(note: str, left_out: str) -> str:
     """Say what was left out, unless nothing changed anyway."""
     return note if note == NOTHING_CHANGED else "; ".join(filter(None, (note, left_out)))
+
+
+def _largest(scores: list[tuple[Part, Score]], parts: Mapping[Names, float | None]) -> Score:
+    """Return the largest of the defined scores, with its detail."""
+    defined = [(score.value, score) for _, score in scores if score.value is not None]
+    if not defined:
+        return Score(None, note=scores[0][1].note, parts=parts)
+    missing = len(scores) - len(defined)
+    worst = max(defined, key=lambda pair: pair[0])[1]
+    return replace(
+        worst, note=_joined(worst.note, f"{missing} of {len(scores)} undefined" if missing else ""), parts=parts
+    )
 
 
 def _mean(scores: list[tuple[Part, Score]], parts: Mapping[Names, float | None]) -> Score:

@@ -1,4 +1,4 @@
-"""Distances between a table before and after: Hellinger, total variation, entropy; HD1 to HD4 keep the weights."""
+"""Distances between a table before and after: Hellinger, total variation, entropy, worst cell; HD1 to HD4."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from math import inf, sqrt
 
 import numpy as np
 
-from quadrille.measure.areas import Areas, Floats, Grouped, shares_of, times_log
+from quadrille.measure.areas import Areas, Floats, Grouped, shares_of, steps, times_log
 from quadrille.measure.base import (
     DOHRMANN_2009,
     EMPTY,
@@ -93,6 +93,35 @@ def hellinger(before: np.ndarray, after: np.ndarray) -> float:
     return sqrt(float((step**2).sum()) / 2)
 
 
+def _worst_cell(before: Tally, change: Change, *, floor: int = 10) -> Score:
+    """Return the largest |W after − W before| / max(W before, floor × mean weight) over the changed cells."""
+    f, g, step = steps(change)
+    detail: dict[str, float] = {"cells_changed": int((step != 0).sum())}
+    if plain := unscored(change, detail):
+        return plain
+    relative = np.abs(step) / np.maximum(f, floor * _mean_weight(before))
+    worst = int(relative.argmax())
+    detail |= {"before": float(f[worst]), "after": float(g[worst])}
+    detail |= {"records_before": int(change.old_count[worst]), "records_after": int(change.new_count[worst])}
+    return Score(float(relative[worst]), detail)
+
+
+def _worst_by_area(areas: Areas, *, floor: int = 10) -> Grouped:
+    f, _, step = areas.values
+    old, records = areas.totals[0], areas.records[0]
+    mean = np.divide(old, records, out=np.ones(len(areas)), where=records > 0)
+    least = np.repeat(floor * mean, np.diff(np.append(areas.first, len(f))))
+    bottom = np.maximum(f, least)
+    relative = np.divide(np.abs(step), bottom, out=np.zeros(len(f)), where=bottom > 0)
+    return np.maximum.reduceat(relative, areas.first) if len(areas) else np.zeros(0), None
+
+
+def _mean_weight(before: Tally) -> float:
+    """Return the mean weight of the records of a table; 1 where there is no weight, or no record."""
+    return before.total / before.per_unit / before.records if before.weighted and before.records else 1.0
+
+
+_FLOOR = option("floor", 10, "smaller cells count as this many records of mean weight; so do empty ones")
 _MIN_CELL = option("min_cell", 45, "only cells with more records before count")
 
 
@@ -137,6 +166,18 @@ MEASURES = (
         direction="nearer 0",
         range=(-inf, inf),
         grouped=by_area(lambda f, g: times_log(f) - times_log(g)),
+    ),
+    _measure(
+        "worst_cell",
+        "largest |W after(c) − W before(c)| / max(W before(c), floor × mean weight) over the cells c, W sums of "
+        "weights or records; of several tables the largest",
+        _worst_cell,
+        reference="the relative change of the cells of published tables",
+        range=(0.0, inf),
+        declares=(_FLOOR,),
+        weight_linear=False,
+        largest=True,
+        grouped=_worst_by_area,
     ),
     *(_weighted(number, normal) for normal in (False, True) for number in (1, 2, 3, 4)),
 )
