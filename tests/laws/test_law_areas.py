@@ -22,7 +22,17 @@ from strategies import Case, cases, coded, restrictions, rows_of
 CELLS = ("chi_square", "effective_swap_rate", "deviance")
 DIVERSITY = ("gini_difference", "shannon_difference", "renyi_difference")
 SIX = (*CELLS, *DIVERSITY)
-OTHERS = ("hellinger", "total_variation", "entropy_change", "exposed", "confidence", "small_cells", "hd1", "hd3")
+OTHERS = (
+    "hellinger",
+    "total_variation",
+    "entropy_change",
+    "exposed",
+    "confidence",
+    "small_cells",
+    "hd1",
+    "hd3",
+    "worst_cell",
+)
 EXACT = (None, None, "integers", "decimals", "zeros")
 """Weights that are whole numbers of ticks; others are rounded before anything is counted."""
 
