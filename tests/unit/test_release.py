@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from release_case import PAIRS, make_data, make_recipe, table, tree
+from release_case import PAIRS, make_data, make_recipe, tree
 
 import quadrille as qd
 from quadrille.errors import InputError, ParameterError
