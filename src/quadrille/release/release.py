@@ -33,6 +33,7 @@ from quadrille.release.judge import Case, PolicyError, Verdict, judge, scored
 from quadrille.release.note import Published, kept_in_words, published
 from quadrille.release.policy import VARIABLE, Asked, Policy, asked_policies
 from quadrille.release.warnings import (
+    KEPT_ORDER,
     GuessableSeedWarning,
     ReleasedBeforeWarning,
     ReleaseWarning,
@@ -280,6 +281,8 @@ def _draft(
     factor = published(recipe, plan, data, public) if publish_f else None
     again = released_again(data, plan, known, recipe.n if isinstance(recipe, DesignedPairs) else 3)
     account, given, verdict = plan.report(data), release_warnings(public, recipe, data, plan, again), None
+    if not shuffle:
+        given.append(ReleaseWarning(KEPT_ORDER))
     if known and again is None and isinstance(recipe, DesignedSwap) and recipe.keep != "1-way":
         given.append(SubtractionWarning(_SUBTRACTION))
     if asked:
