@@ -281,8 +281,6 @@ def _draft(
     factor = published(recipe, plan, data, public) if publish_f else None
     again = released_again(data, plan, known, recipe.n if isinstance(recipe, DesignedPairs) else 3)
     account, given, verdict = plan.report(data), release_warnings(public, recipe, data, plan, again), None
-    if not shuffle:
-        given.append(ReleaseWarning(KEPT_ORDER))
     if known and again is None and isinstance(recipe, DesignedSwap) and recipe.keep != "1-way":
         given.append(SubtractionWarning(_SUBTRACTION))
     if asked:
@@ -290,6 +288,8 @@ def _draft(
         case = Case(data, recipe, plan, account, scores, cannot, columns, format, shuffle, publish_f, texts, again)
         verdict = judge(asked, case)
         given += _to_review(verdict)
+    if not shuffle:  # after the verdict: a policy has a line of its own for the order of the rows
+        given.append(ReleaseWarning(KEPT_ORDER))
     return Record(data, public, recipe, plan, account, scores, tuple(given), order, verdict, again), factor
 
 
