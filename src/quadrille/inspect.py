@@ -12,7 +12,16 @@ import numpy as np
 
 from quadrille.codebook import records_in
 from quadrille.data import Column, Cross, Data
-from quadrille.io.frames.identifiers import MOST_ORDINAL, can_be_rounded, name_kind, nearly_all, suspicion, tally, words
+from quadrille.io.frames.identifiers import (
+    MOST_ORDINAL,
+    can_be_rounded,
+    has_decimals,
+    name_kind,
+    nearly_all,
+    suspicion,
+    tally,
+    words,
+)
 from quadrille.io.stat.dates import counted_in
 from quadrille.io.stat.read import was_moment
 from quadrille.score.dependencies import Dependency, dependencies
@@ -278,6 +287,11 @@ def _of_column(column: Column, data: Data) -> list[str]:
         return [f"Column {name!r} has no value in any record. It cannot be swapped and tells nothing apart."]
     if free and distinct == 1 and present == data.n > 1:
         return [f"Column {name!r} has the same value in every record. It cannot be swapped and tells nothing apart."]
+    if free and role is None and not column.variable.coded and distinct <= MOST_ORDINAL and not has_decimals(column):
+        return [
+            f"Column {name!r} holds {distinct} different whole numbers that are written with decimals, so it is taken "
+            'for numbers and is no key variable. If they are categories, give it kind = "ordinal" in the codebook.'
+        ]
     return _recoding(column, data) if name in data.keys and role != "geography" else []
 
 

@@ -199,3 +199,9 @@ def test_one_swapped_pair_is_warned_of(tmp_path: Path) -> None:
 def test_numbers_of_persons_and_interviews_are_left_out_whatever_they_are_called(name: str) -> None:
     numbers = np.random.default_rng(1).permutation(4_000)[:400] + 1
     assert qd.from_frame(_survey(**{name: numbers}))[name].variable.role == "id"
+
+
+def test_whole_numbers_written_with_decimals_are_said_to_be_no_key() -> None:
+    data = qd.from_frame(_survey(health=np.arange(400) % 7 * 1.0, pay=np.arange(400) % 7 * 1.5))
+    told = [hint for hint in qd.inspect(data).hints if "written with decimals" in hint]
+    assert len(told) == 1 and told[0].startswith("Column 'health' holds 7 different")

@@ -33,12 +33,12 @@ from quadrille.release.judge import Case, PolicyError, Verdict, judge, scored
 from quadrille.release.note import Published, kept_in_words, published
 from quadrille.release.policy import VARIABLE, Asked, Policy, asked_policies
 from quadrille.release.warnings import (
-    KEPT_ORDER,
     GuessableSeedWarning,
     ReleasedBeforeWarning,
     ReleaseWarning,
     SubtractionWarning,
     release_warnings,
+    unjudged_warnings,
 )
 from quadrille.score.contradictions import contradicted, refuse_contradictions
 from quadrille.score.evaluator import Scores, score
@@ -288,8 +288,7 @@ def _draft(
         case = Case(data, recipe, plan, account, scores, cannot, columns, format, shuffle, publish_f, texts, again)
         verdict = judge(asked, case)
         given += _to_review(verdict)
-    if not shuffle:  # after the verdict: a policy has a line of its own for the order of the rows
-        given.append(ReleaseWarning(KEPT_ORDER))
+    given += unjudged_warnings(plan, shuffled=shuffle)
     return Record(data, public, recipe, plan, account, scores, tuple(given), order, verdict, again), factor
 
 

@@ -19,7 +19,7 @@ MUCH_EXPOSED = 0.02
 
 FEW_SWAPPED = 10
 """A swap of fewer records is warned of."""
-KEPT_ORDER = (
+_KEPT_ORDER = (
     "The public rows stand in the order of the original, so records can be matched with other files by their position, "
     "and the swapped ones with them. Let the release shuffle them."
 )
@@ -69,13 +69,6 @@ def release_warnings(
             )
         )
     found += _of_small_cells(plan, data.n)
-    if len(plan.rows) < FEW_SWAPPED:
-        found.append(
-            ReleaseWarning(
-                f"Only {len(plan.rows)} records take part in the swap: the public file is nearly the original. "
-                "Ask for more, or relax the constraints."
-            )
-        )
     size = recipe.parameters().get("size")
     if size in public.columns and size != public.weight:
         found.append(
@@ -89,6 +82,19 @@ def release_warnings(
     of_file = (*repeated_identifiers([data[name] for name in data.columns]), *weight_remarks(public))
     found += map(ReleaseWarning, of_file)
     return found + [ReleaseWarning(text) for text in traces(data, plan, public.columns)]
+
+
+def unjudged_warnings(plan: Plan, *, shuffled: bool) -> list[ReleaseWarning]:
+    """Return what a policy has lines of its own for: how much is swapped, and the order of the rows."""
+    found: list[ReleaseWarning] = []
+    if len(plan.rows) < FEW_SWAPPED:
+        found.append(
+            ReleaseWarning(
+                f"Only {len(plan.rows)} records take part in the swap: the public file is nearly the original. "
+                "Ask for more, or relax the constraints."
+            )
+        )
+    return found if shuffled else [*found, ReleaseWarning(_KEPT_ORDER)]
 
 
 def _of_small_cells(plan: Plan, records: int) -> list[ReleaseWarning]:
