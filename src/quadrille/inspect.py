@@ -12,7 +12,16 @@ import numpy as np
 
 from quadrille.codebook import records_in
 from quadrille.data import Column, Cross, Data
-from quadrille.io.frames.identifiers import MOST_ORDINAL, can_be_rounded, name_kind, suspicion, tally, words
+from quadrille.io.frames.identifiers import (
+    MOST_ORDINAL,
+    can_be_rounded,
+    has_decimals,
+    name_kind,
+    nearly_all,
+    suspicion,
+    tally,
+    words,
+)
 from quadrille.io.stat.dates import counted_in
 from quadrille.io.stat.read import was_moment
 from quadrille.score.dependencies import Dependency, dependencies
@@ -100,6 +109,56 @@ def weights(data: Data) -> list[str]:
             f"The weights in {data.weight!r} sum neither to the number of records nor to a whole number. "
             "Check the sum against the published population: records or digits may be lost."
         )
+    return hints
+
+
+def weight_remarks(data: Data) -> list[str]:
+    """Say what is odd about the weight, in the file and in a release: it tells records apart, or some are 0.
+
+    >>> import polars as pl
+    >>> import quadrille as qd
+    >>> from quadrille.inspect import weight_remarks
+    >>> data = qd.from_frame(pl.DataFrame({"sex": ["m", "f", "f"], "w": [1.5, 0, 1.5]}), weight="w")
+    >>> weight_remarks(data)[0].partition(":")[0]
+    "1 record has the weight 0 in 'w'"
+    """
+    if data.ticks is None or data.weight is None:
+        return []
+    name, found = data.weight, list[str]()
+    zero = int((data.ticks.values == 0).sum())
+    if zero:
+        who = "1 record has" if zero == 1 else f"{zero:,} records have"
+        it = "it" if zero == 1 else "them"
+        found.append(
+            f"{who} the weight 0 in {name!r}: weighted tables leave {it} out, and a release shows {it}. "
+            f"Drop {it}, or check the weight."
+        )
+    if name_kind(name) is not None and not called_weight(name):
+        found.append(
+            f"The weight {name!r} is called like an identifier and would be published. "
+            "If it is one, name another weight."
+        )
+    elif data.n > MOST_ORDINAL and nearly_all(len(np.unique(data.ticks.values)), data.n):
+        found.append(
+            f"The weight {name!r} is different in nearly every record, so records can be matched with other files. "
+            "Round it before a release."
+        )
+    return found
+
+
+def repeated_identifiers(columns: Sequence[Column]) -> list[str]:
+    """Name identifiers that nearly every record has for itself, and some share."""
+    hints: list[str] = []
+    for column in columns:
+        distinct, present = tally(column)
+        if column.variable.role != "id" or distinct == present or not nearly_all(distinct, present):
+            continue
+        if name_kind(column.variable.name, column.variable.label) in (None, "record"):
+            more = "1 record repeats" if present - distinct == 1 else f"{present - distinct:,} records repeat"
+            hints.append(
+                f"In {column.variable.name!r} {more} the identifier of another. A record that stands in the file "
+                "twice is in no cell of one: look for duplicates before a release."
+            )
     return hints
 
 
@@ -207,7 +266,11 @@ def checks(data: Data, declared: Collection[str] = ()) -> list[str]:
     """Return everything worth looking at before swapping; `declared` are the columns of the user's own codebook."""
     columns = [data[name] for name in data.columns]
     found = [hint for column in columns for hint in (*_of_column(column, data), *_labels(column))]
-    return [*left_out(columns, declared), *found, *_order(columns), *weights(data), *geography(columns)]
+    about_weight = (*weights(data), *weight_remarks(data))
+    return [
+        *(*left_out(columns, declared), *repeated_identifiers(columns), *found),
+        *(*_order(columns), *about_weight, *geography(columns)),
+    ]
 
 
 def _of_column(column: Column, data: Data) -> list[str]:
@@ -224,6 +287,11 @@ def _of_column(column: Column, data: Data) -> list[str]:
         return [f"Column {name!r} has no value in any record. It cannot be swapped and tells nothing apart."]
     if free and distinct == 1 and present == data.n > 1:
         return [f"Column {name!r} has the same value in every record. It cannot be swapped and tells nothing apart."]
+    if free and role is None and not column.variable.coded and distinct <= MOST_ORDINAL and not has_decimals(column):
+        return [
+            f"Column {name!r} holds {distinct} different whole numbers that are written with decimals, so it is taken "
+            'for numbers and is no key variable. If they are categories, give it kind = "ordinal" in the codebook.'
+        ]
     return _recoding(column, data) if name in data.keys and role != "geography" else []
 
 

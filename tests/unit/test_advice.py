@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ import quadrille as qd
 from quadrille.codebook import Codebook, Variable
 from quadrille.inspect import called_area, called_weight, checks, reason
 from quadrille.io.frames import from_frame
+from quadrille.release.warnings import ReleaseWarning
 
 N = 100
 
@@ -141,3 +143,65 @@ def test_the_reason_for_an_identifier_is_the_one_it_was_taken_for(
     name: str, cells: list[object], expected: str
 ) -> None:
     assert why(pl.Series(name, cells)).startswith(expected)
+
+
+# --- weights, repeated identifiers, and releases that hide little ---
+
+
+def _survey(**columns: object) -> pl.DataFrame:
+    codes = np.arange(400)
+    return pl.DataFrame({"sex": codes % 2, "age": codes // 2 % 5, "edu": codes * 7 % 11 % 4, **columns})
+
+
+def _said(data: qd.Data, out: Path, *, shuffle: bool = True) -> tuple[str, ...]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        recipe = qd.RandomSwap(["edu"], rate=0.2)
+        return qd.release(data, recipe, out, allow_contradictions=True, shuffle=shuffle).warnings
+
+
+@pytest.mark.parametrize(
+    ("weights", "name", "text"),
+    [
+        (np.where(np.arange(400) < 3, 0.0, 1.5), "w", "3 records have the weight 0 in 'w'"),
+        (1 + np.random.default_rng(1).random(400), "w", "The weight 'w' is different in nearly every record"),
+        (np.arange(400) % 300 + 1.0, "person_id", "The weight 'person_id' is called like an identifier"),
+    ],
+)
+def test_an_odd_weight_is_remarked_on_by_inspect_and_by_a_release(
+    weights: np.ndarray, name: str, text: str, tmp_path: Path
+) -> None:
+    data = qd.from_frame(_survey(**{name: weights}), weight=name)
+    assert any(text in hint for hint in qd.inspect(data).hints)
+    assert any(text in warning for warning in _said(data, tmp_path / "r"))
+
+
+def test_identifiers_that_repeat_are_remarked_on_by_inspect_and_by_a_release(tmp_path: Path) -> None:
+    data = qd.from_frame(_survey(caseid=np.maximum(np.arange(400), 2)))
+    text = "In 'caseid' 2 records repeat the identifier of another"
+    assert any(text in hint for hint in qd.inspect(data).hints)
+    assert any(text in warning for warning in _said(data, tmp_path / "r"))
+    assert not any("repeat" in hint for hint in qd.inspect(qd.from_frame(_survey(caseid=np.arange(400)))).hints)
+
+
+def test_a_release_in_the_original_order_says_so(tmp_path: Path) -> None:
+    data = qd.from_frame(_survey())
+    assert any("order of the original" in warning for warning in _said(data, tmp_path / "kept", shuffle=False))
+    assert not any("order of the original" in warning for warning in _said(data, tmp_path / "shuffled"))
+
+
+def test_one_swapped_pair_is_warned_of(tmp_path: Path) -> None:
+    with pytest.warns(ReleaseWarning, match="Only 2 records"):
+        qd.release(qd.from_frame(_survey()), qd.RandomSwap(["edu"], pairs=1), tmp_path / "r", allow_contradictions=True)
+
+
+@pytest.mark.parametrize("name", ["intnum", "persnum", "INTNUM", "int_no"])
+def test_numbers_of_persons_and_interviews_are_left_out_whatever_they_are_called(name: str) -> None:
+    numbers = np.random.default_rng(1).permutation(4_000)[:400] + 1
+    assert qd.from_frame(_survey(**{name: numbers}))[name].variable.role == "id"
+
+
+def test_whole_numbers_written_with_decimals_are_said_to_be_no_key() -> None:
+    data = qd.from_frame(_survey(health=np.arange(400) % 7 * 1.0, pay=np.arange(400) % 7 * 1.5))
+    told = [hint for hint in qd.inspect(data).hints if "written with decimals" in hint]
+    assert len(told) == 1 and told[0].startswith("Column 'health' holds 7 different")

@@ -382,9 +382,10 @@ def test_a_weight_is_no_identifier_and_numbers_with_decimals_are_to_be_rounded(t
         warnings.simplefilter("always")
         qd.release(data, qd.RandomSwap(["sex"], rate=1.0), tmp_path / "out", measures=["hellinger(sex)"])
     told = [str(one.message) for one in caught if "matched with other files" in str(one.message)]
-    assert len(told) == 1
+    assert len(told) == 2
     assert told[0].startswith("Column 'pay'")
     assert told[0].endswith("Round it, or recode it into classes.")
+    assert told[1].startswith("The weight 'w' is different in nearly every record")
 
 
 @pytest.mark.parametrize("name", ["cps8d", "adult", "state"])

@@ -19,6 +19,7 @@ import pytest
 from release_case import PAIRS, make_data, make_recipe, tree
 
 import quadrille as qd
+from quadrille.codebook import Role
 from quadrille.errors import InputError, ParameterError
 from quadrille.present.profile import column_table, profile_facts
 from quadrille.present.words import LIMITS
@@ -118,7 +119,13 @@ def test_labels_types_missing_values_and_weights_survive(made: release.Release, 
 
 @pytest.mark.parametrize("format", ["csv", "parquet", "sav", "dta"])
 def test_no_public_file_tells_the_role_of_a_column(format: str, tmp_path: Path) -> None:
-    roles = {"key": "key", "outcome": "outcome", "stratum": "stratum", "unit": "unit", "area": "geography"}
+    roles: dict[str, Role] = {
+        "key": "key",
+        "outcome": "outcome",
+        "stratum": "stratum",
+        "unit": "unit",
+        "area": "geography",
+    }
     levels = {"key": 4, "outcome": 7, "stratum": 3, "unit": 250, "area": 5}
     frame = pl.DataFrame(
         {
@@ -130,7 +137,7 @@ def test_no_public_file_tells_the_role_of_a_column(format: str, tmp_path: Path) 
         tuple(
             qd.Variable(
                 f"a_{name}", "nominal", tuple(range(size)), role=roles[name], level=1 if name == "area" else None
-            )  # pyright: ignore[reportArgumentType]
+            )
             for name, size in levels.items()
         )
     )

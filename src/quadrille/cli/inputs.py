@@ -73,6 +73,10 @@ def load_after(
     if own is None and codebook is not None and not file.startswith(BUNDLED):
         book = Codebook(tuple(v for v in Codebook.read(codebook) if v.role != "id"))
         return load(file, book, weight, roles=roles)
+    if own is not None and codebook is not None and weight is None:  # a public codebook does not name the weight
+        described = {variable.name: variable.role for variable in Codebook.read(own)}
+        weight = next((v.name for v in Codebook.read(codebook) if v.role == "weight" and v.name in described), None)
+        weight = None if "weight" in described.values() else weight
     return load(file, own, weight, roles=roles)
 
 

@@ -130,8 +130,9 @@ invent, round or remove any value.
 - The difference matters most in small cells and small groups. Draw no conclusion from a handful of
   records.
 - Standard errors computed in the usual way leave out the uncertainty that swapping adds.
-- Do not conclude from a record that is alone in its combination of categories that there is such a
-  case, nor from a combination that no record has that there is none. Do not try to find out whom a
+- A record that is alone in its combination of categories can be a true case, or one that swapping
+  made: the file does not say which. Nor does a combination that no record has mean that there is
+  no such case. Do not try to find out whom a
   record belongs to: the answer can be wrong, and the attempt is misuse.
 - {order}Columns that the data provider
   declared to be direct identifiers, or that the software recognised as such, were left out.

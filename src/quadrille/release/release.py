@@ -38,6 +38,7 @@ from quadrille.release.warnings import (
     ReleaseWarning,
     SubtractionWarning,
     release_warnings,
+    unjudged_warnings,
 )
 from quadrille.score.contradictions import contradicted, refuse_contradictions
 from quadrille.score.evaluator import Scores, score
@@ -289,6 +290,7 @@ def _draft(
         case = Case(data, recipe, plan, account, scores, cannot, columns, format, shuffle, publish_f, texts, again)
         verdict = judge(asked, case)
         given += _to_review(verdict)
+    given += unjudged_warnings(plan, shuffled=shuffle)
     return Record(data, public, recipe, plan, account, scores, tuple(given), order, verdict, again), factor
 
 

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from quadrille.data import Column, Data
 from quadrille.delta import traces
+from quadrille.inspect import repeated_identifiers, weight_remarks
 from quadrille.io.frames.identifiers import can_be_rounded, suspicion
 from quadrille.plan import Plan
 from quadrille.randomness import is_secret
@@ -15,6 +16,13 @@ from quadrille.release.earlier import Again
 
 MUCH_EXPOSED = 0.02
 """A larger share of exposed records is warned of."""
+
+FEW_SWAPPED = 10
+"""A swap of fewer records is warned of."""
+_KEPT_ORDER = (
+    "The public rows stand in the order of the original, so records can be matched with other files by their position, "
+    "and the swapped ones with them. Let the release shuffle them."
+)
 
 
 class ReleaseWarning(UserWarning):
@@ -71,7 +79,22 @@ def release_warnings(
         )
     others = [public[name] for name in public.columns if name != public.weight]
     found += [_identifying(column) for column in others if column.variable.role != "weight" and suspicion(column)]
+    of_file = (*repeated_identifiers([data[name] for name in data.columns]), *weight_remarks(public))
+    found += map(ReleaseWarning, of_file)
     return found + [ReleaseWarning(text) for text in traces(data, plan, public.columns)]
+
+
+def unjudged_warnings(plan: Plan, *, shuffled: bool) -> list[ReleaseWarning]:
+    """Return what a policy has lines of its own for: how much is swapped, and the order of the rows."""
+    found: list[ReleaseWarning] = []
+    if len(plan.rows) < FEW_SWAPPED:
+        found.append(
+            ReleaseWarning(
+                f"Only {len(plan.rows)} records take part in the swap: the public file is nearly the original. "
+                "Ask for more, or relax the constraints."
+            )
+        )
+    return found if shuffled else [*found, ReleaseWarning(_KEPT_ORDER)]
 
 
 def _of_small_cells(plan: Plan, records: int) -> list[ReleaseWarning]:

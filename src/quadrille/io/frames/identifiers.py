@@ -106,6 +106,7 @@ ENTITIES = split(
     "id case person pers p persons individual ind household hh haushalt haushalts hogar menage famiglia family fam "
     "unit resp respondent record rec row serial patient client customer kunden member employee staff student pupil "
     "teacher subject participant proband account policy file registration questionnaire interview form sample animal "
+    "int intv interv "
     "farm firm company enterprise business establishment dwelling building fall akten personen personal personnel "
     "mitglieds patienten matrikel registrierungs individuo persona personne persoon vp"
 )
