@@ -235,7 +235,7 @@ def test_where_nobody_takes_away_nine_tenths_the_safe_one_has_the_least_risk(tmp
 def test_a_candidate_that_hardly_lowers_the_risk_is_never_recommended(tmp_path: Path) -> None:
     study = made_up(tmp_path, np.array([[0.99, 0.01], [0.8, 0.5], [0.76, 0.9]]))
     assert study.recommended() == {}
-    with pytest.raises(QuadrilleError, match="No candidate lowers exposed .* by 50 % or more; the safest one by 24 %"):
+    with pytest.raises(QuadrilleError, match=r"No candidate lowers exposed .* by 50 % or more; the safest one by 24 %"):
         study.pick()
     knee = study.pick("knee")
     assert not knee.protects and "It is not recommended" in knee.explain()

@@ -365,7 +365,8 @@ def _reason(rule: str, axes: tuple[str, str], trade: float | None, weights: tupl
     reasons = {
         "gentle": f"least {loss} of those that clearly protect: it {better} {risk} by {_percent(CLEARLY)} or more",
         "balanced": f"most risk taken away per {loss}, of those that {better[:-1]} {risk} by {_percent(HALF)} or more",
-        "safe": f"least {loss} of those that {better[:-1]} {risk} by {_percent(MOSTLY)} or more; if there is none, {_least(risk)}",
+        "safe": f"least {loss} of those that {better[:-1]} {risk} by {_percent(MOSTLY)} or more; if there is none, "
+        + _least(risk),
         "knee": "the knee of the frontier, farthest from the line between its two ends after scaling both to 0-1",
         "ideal": f"closest to the ideal point, weights {weights or (1.0, 1.0)}, after scaling the frontier to 0-1",
         "linear": f"least {risk} + {trade} * {loss}",

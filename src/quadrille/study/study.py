@@ -215,7 +215,7 @@ class Study:
 
     @cached_property
     def unswapped(self) -> dict[str, float | None] | None:
-        """The scores of the file as it is, by measure; None in a study of an earlier version, until it is searched again.
+        """The scores of the file as it is, by measure; None in a study of an earlier version.
 
         >>> import quadrille as qd
         >>> recipes = qd.grid(qd.RandomSwap, swap=[["Edu"], ["MS"]], pairs=[244, 488], seed=range(2))
@@ -245,7 +245,10 @@ class Study:
         """What somebody picked and kept with `keep_pick`; None as long as nobody has."""
         with closing(Store.open(self.path)) as store, intact(self.path):
             found = store.picked()
-            return None if found is None else Pick(**{**found, "axes": tuple(found["axes"])})
+            if found is None:
+                return None
+            risk, loss = map(str, found["axes"])
+            return Pick(int(found["candidate"]), str(found["rule"]), str(found["reason"]), (risk, loss))
 
     def keep_pick(self, choice: Choice) -> None:
         """Keep a choice as the one that was picked: reports propose it, and charts put a ring around it.
@@ -357,9 +360,9 @@ class Study:
             reduction of risk per loss), "gentle" (least loss with the risk lowered by a quarter or more), "safe" (least
             loss with the risk lowered by nine tenths or more; where none reaches that, the least risk),
             "knee" (farthest below the line between the two ends of the frontier; on some frontiers that is a risky
-            end, and the explanation says so), "least loss" (with `max_risk`), "least risk" (with `max_loss`), "linear" (least risk +
-            trade * loss), "ideal" (least weighted distance to the ideal point), "lexicographic" (risk first, then
-            loss), "dohrmann" (of the three runs with the smallest pairwise and regression measures the smallest
+            end, and the explanation says so), "least loss" (with `max_risk`), "least risk" (with `max_loss`), "linear"
+            (least risk + trade * loss), "ideal" (least weighted distance to the ideal point), "lexicographic" (risk
+            first, then loss), "dohrmann" (of the three runs with the smallest pairwise and regression measures the smallest
             Hellinger distance; `ignore_hd` leaves the distance out, as advised when many cells are small). That rule
             alone does without a measure of risk: then the two first measures of loss are the axes.
         risk, loss : the measures that are the axes; by default the first of either side.
