@@ -104,7 +104,7 @@ def test_the_neighbours_are_the_next_ones_up_and_down_the_frontier(study: qd.Stu
 
 
 def test_the_recipe_of_a_choice_makes_its_scores(cps8d: qd.Data, study: qd.Study) -> None:
-    choice = study.pick()
+    choice = study.pick("knee")
     scores = qd.score(cps8d, choice.recipe.plan(cps8d), list(choice.axes))
     assert scores["small_cells"] == pytest.approx(choice.risk, abs=1e-12)
     assert scores["hellinger"] == pytest.approx(choice.loss, abs=1e-12)
@@ -178,9 +178,124 @@ def test_a_measure_that_is_better_when_higher_is_told_with_its_own_sign(cps8d: q
     recipes = qd.grid(qd.RandomSwap, swap=[["Edu"]], rate=[0.01, 0.02, 0.05], seed=range(2))
     measures = ["conditional_entropy", "hellinger"]
     study = qd.search(cps8d, recipes, measures, out=tmp_path / "study", progress=False)
-    choice = study.pick()
+    choice = study.pick("knee")
     value = qd.score(cps8d, choice.recipe.plan(cps8d), measures)["conditional_entropy"]
     text = choice.explain()
     assert f"Candidate {choice.candidate}: conditional_entropy {value:.6g}, hellinger" in text
     assert "raises hellinger" not in text and "(1 - conditional_entropy) + t * hellinger" in text
     assert "lowers conditional_entropy by" in text.split("gentler")[1]
+
+
+CURVE = np.linspace(0.05, 1, 40)
+CLOUDS = {
+    "convex": np.stack(((1 - CURVE) ** 3, CURVE), axis=1),
+    "concave": np.stack((1 - CURVE**3, CURVE), axis=1),
+    "straight": np.stack((1 - CURVE, CURVE), axis=1),
+    "noisy": np.stack((np.abs(1 - CURVE + 0.1 * np.sin(37 * CURVE)), CURVE + 0.05 * np.cos(91 * CURVE)), axis=1),
+    "a lone risky end of hardly any loss": np.array([[0.99, 1e-9], [0.45, 0.5], [0.05, 0.9], [0.4, 0.48]]),
+}
+
+
+def made_up(tmp_path: Path, points: np.ndarray, unswapped: float | None = 1.0) -> qd.Study:
+    """Return a study whose candidates have these scores."""
+    data = qd.from_frame(pl.DataFrame({"A": [0, 0, 1, 1] * 10, "B": [0, 1] * 20}))
+    recipes = qd.grid(qd.RandomSwap, swap="A", pairs=[1], seed=range(len(points)))
+    study = qd.search(data, recipes, ["exposed", "hellinger"], out=tmp_path / "study", workers=1, progress=False)
+    study.__dict__["scores"] = points
+    study.__dict__["unswapped"] = None if unswapped is None else {"exposed": unswapped, "hellinger": 0.0}
+    return study
+
+
+@pytest.mark.parametrize("cloud", CLOUDS)
+def test_the_default_choice_halves_the_risk_whatever_the_shape_of_the_cloud(tmp_path: Path, cloud: str) -> None:
+    points = CLOUDS[cloud]
+    study = made_up(tmp_path, points)
+    choice = study.pick()
+    halved = points[points[:, 0] <= 0.5]
+    assert choice.rule == "balanced"
+    assert choice.risk <= 0.5 < points[:, 0].max()
+    assert (1 - choice.risk) / choice.loss == pytest.approx(((1 - halved[:, 0]) / halved[:, 1]).max())
+
+
+@pytest.mark.parametrize("cloud", CLOUDS)
+def test_gentle_balanced_and_safe_keep_what_they_promise(tmp_path: Path, cloud: str) -> None:
+    points = CLOUDS[cloud]
+    found = made_up(tmp_path, points).recommended()
+    assert list(found) == ["gentle", "balanced", "safe"]
+    assert found["gentle"].loss == points[points[:, 0] <= 0.75, 1].min()
+    assert found["safe"].loss == points[points[:, 0] <= 0.1, 1].min()
+    assert all(choice.protects for choice in found.values())
+
+
+def test_where_nobody_takes_away_nine_tenths_the_safe_one_has_the_least_risk(tmp_path: Path) -> None:
+    found = made_up(tmp_path, np.array([[0.7, 0.1], [0.3, 0.5], [0.2, 2.0]])).recommended()
+    assert found["safe"].risk == 0.2
+
+
+def test_a_candidate_that_hardly_lowers_the_risk_is_never_recommended(tmp_path: Path) -> None:
+    study = made_up(tmp_path, np.array([[0.99, 0.01], [0.8, 0.5], [0.76, 0.9]]))
+    assert study.recommended() == {}
+    with pytest.raises(QuadrilleError, match=r"No candidate lowers exposed .* by 50 % or more; the safest one by 24 %"):
+        study.pick()
+    knee = study.pick("knee")
+    assert not knee.protects and "It is not recommended" in knee.explain()
+
+
+def test_a_concave_frontier_has_its_knee_at_an_end_and_the_explanation_says_what_that_means(tmp_path: Path) -> None:
+    points = CLOUDS["concave"]
+    choice = made_up(tmp_path, points).pick("knee")
+    assert choice.candidate in (1, len(points))
+    assert choice.explain().startswith("The file as it is: exposed 1, hellinger 0.")
+    assert ("It is not recommended" in choice.explain()) == (choice.risk > 0.75)
+
+
+def test_limits_apply_to_the_recommended_ones_too(tmp_path: Path) -> None:
+    study = made_up(tmp_path, CLOUDS["convex"])
+    choice = study.pick("safe", max_loss=0.3)
+    assert choice.loss <= 0.3 and choice.risk == CLOUDS["convex"][CURVE <= 0.3, 0].min()
+
+
+def test_a_study_that_does_not_know_the_file_as_it_is_recommends_nobody_until_it_sees_the_data(
+    cps8d: qd.Data, tmp_path: Path
+) -> None:
+    study = made_up(tmp_path, CLOUDS["convex"], unswapped=None)
+    with pytest.raises(QuadrilleError, match="made by an earlier version"):
+        study.pick()
+    assert study.recommended() == {} and study.pick(max_risk=0.5).unswapped is None
+    assert "as it is" not in study.pick("knee").explain()
+    with pytest.raises(QuadrilleError, match="other data"):
+        study.compare_with(cps8d)
+
+
+def test_the_file_as_it_is_has_the_scores_of_a_plan_that_changes_nothing(cps8d: qd.Data, study: qd.Study) -> None:
+    fresh = qd.Study(study.path)
+    assert fresh.unswapped is not None
+    expected = qd.score(cps8d, qd.Plan([], data=cps8d), MEASURES)
+    assert fresh.unswapped == {address: expected[address] for address in MEASURES}
+    assert fresh.unswapped["hellinger"] == 0 and fresh.unswapped["exposed"] == 733 / cps8d.n
+
+
+def test_a_limit_on_a_risk_that_is_better_when_higher_is_the_least_value_allowed(study: qd.Study) -> None:
+    values = study.frame()["conditional_entropy"]
+    limit = float(values.median())
+    choice = study.pick(risk="conditional_entropy", max_risk=limit)
+    assert -choice.risk >= limit
+    assert choice.loss == study.frame().filter(values >= limit)["hellinger"].min()
+    assert f"conditional_entropy at least {limit:g}" in choice.reason
+    with pytest.raises(QuadrilleError, match="the largest conditional_entropy is"):
+        study.pick(risk="conditional_entropy", max_risk=float(values.max()) + 1)
+    assert study.pick("least risk", risk="conditional_entropy").reason == "largest conditional_entropy"
+
+
+@pytest.mark.parametrize("trade", [float("nan"), float("inf"), -1.0])
+def test_a_trade_that_is_no_number_of_0_or_more_is_refused(study: qd.Study, trade: float) -> None:
+    with pytest.raises(ParameterError, match="needs 'trade', a number of 0 or more"):
+        study.pick(trade=trade)
+
+
+def test_a_pick_is_kept_and_a_later_one_replaces_it(study: qd.Study) -> None:
+    assert study.picked is None
+    study.keep_pick(study.pick("knee"))
+    study.keep_pick(last := study.pick("lexicographic"))
+    assert study.picked is not None
+    assert (study.picked.candidate, study.picked.rule, study.picked.axes) == (last.candidate, last.rule, last.axes)

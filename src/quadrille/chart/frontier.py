@@ -19,6 +19,7 @@ _OTHER = "other swaps"
 _TEXT = 13
 _CROWD = 1_000
 _UNRATED = 70
+_AS_IT_IS = "the file as it is"
 _DRAWN, _PREDICTED, _BOUND = "of the draws", "predicted (white diamonds)", "no swap beyond"
 _DASHES = {_DRAWN: [1, 0], _PREDICTED: [5, 3], _BOUND: [1.5, 2.5]}
 
@@ -39,6 +40,7 @@ def frontier(
     companion: str | None = None,
     predicted: pl.DataFrame | None = None,
     bound: pl.DataFrame | None = None,
+    unswapped: tuple[float, float | None] | None = None,
 ) -> Figure:
     """Draw candidates by risk and loss, with the line of those that no other beats in both.
 
@@ -58,6 +60,8 @@ def frontier(
 
     `bound` adds a thin line that no swap lies beyond, in the panel of `exposed`: one row is an exposure, as the frame
     of `theory.least_loss` has them: `exposed`, `least_loss` (in the loss of the chart).
+
+    `unswapped` are risk and second risk (or None) of the file as it is, which loses nothing: a cross with a label.
 
     Above 5,000 candidates the beaten ones are thinned; the frontier and the chosen one are always complete.
 
@@ -91,15 +95,19 @@ def frontier(
     ahead, told = _predicted(predicted, (risk, loss), companion, below)
     floor = _floor(bound, risk, below)
     notes = [*_notes(everyone, shown.height, unplaced), *told, "" if floor.is_empty() else _BOUND_TOLD]
-    across = theme.extent([*everyone["loss"], *ahead["loss"]])
-    plane = _plane(risk, loss, across, theme.extent([*everyone["risk"], *ahead["risk"]], 0.08))
-    main = _panel(shown, ahead, floor, "risk", plane, looks)
+    notes.append("" if unswapped is None else _UNSWAPPED_TOLD)
+    here, there = (None, None) if unswapped is None else unswapped
+    across = theme.extent([*everyone["loss"], *ahead["loss"], *([] if unswapped is None else [0.0])])
+    upright = [*everyone["risk"], *ahead["risk"], *([] if here is None else [here])]
+    plane = _plane(risk, loss, across, theme.extent(upright, 0.08))
+    main = _panel(shown, ahead, floor, "risk", plane, looks, here)
     if below is None:
         return theme.finish(main, title, _reading(everyone), notes)
     known, unknown = defined(everyone, "frontier", COMPANION)
-    up = theme.extent([*known[COMPANION], *ahead[COMPANION].drop_nulls()], 0.08)
+    beside = [*known[COMPANION], *ahead[COMPANION].drop_nulls(), *([] if there is None else [there])]
+    up = theme.extent(beside, 0.08)
     plane = _plane(below, loss, across, up, _LOWER)
-    lower = _panel(shown.drop_nulls(COMPANION), ahead.drop_nulls(COMPANION), floor, COMPANION, plane, looks)
+    lower = _panel(shown.drop_nulls(COMPANION), ahead.drop_nulls(COMPANION), floor, COMPANION, plane, looks, there)
     notes += _told_below(below, "candidates", unknown)
     return theme.finish(alt.vconcat(main, lower, spacing=26), title, _reading(everyone), notes)
 
@@ -150,6 +158,7 @@ def _predicted(
     return ahead, [told, f"Not predicted: {counted(unknown, 'design')}." if unknown else ""]
 
 
+_UNSWAPPED_TOLD = "The cross is the file as it is: compare every risk with it."
 _BOUND_TOLD = (
     "The thin dotted line is a lower bound of the loss at each exposure: no swap of any kind lies below or left of it."
 )
@@ -234,7 +243,13 @@ def _by_method(methods: list[str]) -> alt.Shape:
 
 
 def _panel(
-    shown: pl.DataFrame, ahead: pl.DataFrame, floor: pl.DataFrame, field: str, plane: Plane, looks: _Looks
+    shown: pl.DataFrame,
+    ahead: pl.DataFrame,
+    floor: pl.DataFrame,
+    field: str,
+    plane: Plane,
+    looks: _Looks,
+    unswapped: float | None = None,
 ) -> alt.LayerChart:
     best, chosen = shown.filter("on_frontier"), shown.filter("chosen")
     layers = _dots(shown.filter(~pl.col("on_frontier")), field, plane, looks, opacity=0.3, outline=0)
@@ -245,8 +260,11 @@ def _panel(
     layers += _dots(best, field, plane, looks, opacity=1, outline=0.9)
     if not ahead.is_empty():
         layers.append(_diamonds(ahead, field, plane))
+    origin = pl.DataFrame({"loss": [0.0], field: [unswapped], "label": [_AS_IT_IS]}).drop_nulls()
     if not chosen.is_empty():
-        layers += _marked(chosen, shown, ahead, field, plane)
+        layers += _marked(pl.concat([chosen.select("loss", field, "label"), origin]), shown, ahead, field, plane)
+    elif not origin.is_empty():
+        layers += _marked(origin, shown, ahead, field, plane)
     return theme.layered(layers, *plane.size)
 
 
@@ -329,7 +347,7 @@ def _diamonds(ahead: pl.DataFrame, field: str, plane: Plane) -> alt.Chart:
 def _marked(
     chosen: pl.DataFrame, shown: pl.DataFrame, ahead: pl.DataFrame, field: str, plane: Plane
 ) -> list[alt.Chart]:
-    """Draw a ring, and the label where it covers no point, with a line to it."""
+    """Draw a ring, or the cross of the file as it is, and the label where it covers no point, with a line to it."""
     taken = [plane.pixels(*point) for frame in (shown, ahead) for point in frame.select("loss", field).iter_rows()]
     if field == "risk":
         for corners in (_corners(shown), ahead.select("loss", "risk")):
@@ -345,13 +363,19 @@ def _marked(
         rows.append(row)
     base = alt.Chart(inline(pl.DataFrame(rows)))
     ring = base.mark_point(shape="circle", filled=False, size=480, color=INK, strokeWidth=2.2, opacity=1)
+    cross = base.mark_point(shape="cross", filled=True, size=170, color=INK, opacity=1)
+    of_file = alt.datum.label == _AS_IT_IS
     lead = base.mark_rule(color=INK, strokeWidth=1)
     halo = base.mark_text(fontSize=_TEXT, fontWeight="bold", align="right", stroke="white", strokeWidth=4)
     text = base.mark_text(fontSize=_TEXT, fontWeight="bold", align="right", color=INK)
     across, up = plane.x("at_loss"), plane.y("at_risk")
     return [
         lead.encode(x=plane.x("from_loss"), y=plane.y("from_risk"), x2="to_loss:Q", y2="to_risk:Q"),
-        ring.encode(x=plane.x("loss"), y=plane.y(field)),
+        *(
+            mark.transform_filter(which).encode(x=plane.x("loss"), y=plane.y(field))
+            for mark, which in ((ring, ~of_file), (cross, of_file))
+            if any((row["label"] == _AS_IT_IS) == (mark is cross) for row in rows)
+        ),
         *(mark.encode(x=across, y=up, text="label:N") for mark in (halo, text)),
     ]
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from shlex import quote
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from quadrille.cli import show
 from quadrille.errors import QuadrilleError
@@ -30,11 +30,20 @@ class Overview:
     front: NDArray[np.bool_]
     knee: Choice | None
     warnings: tuple[str, ...]
+    picked: int | None
+    recommended: dict[str, Choice]
 
     @property
     def place(self) -> int | None:
-        """The row of the knee among the points."""
-        return None if self.knee is None else int((self.ids == self.knee.candidate).argmax())
+        """The row of the picked candidate among the points, if it is there."""
+        ids: list[int] = self.ids.tolist()
+        return ids.index(self.picked) if self.picked in ids else None
+
+    @property
+    def unswapped(self) -> tuple[float, float] | None:
+        """Risk and loss of the file as it is, oriented like the points."""
+        risk, loss = self.study.unswapped_at(self.axes)
+        return None if risk is None or loss is None else (risk, loss)
 
     @property
     def shown(self) -> tuple[str, ...]:
@@ -56,11 +65,14 @@ def overview(study: Study, risk: str | None = None, loss: str | None = None) -> 
 
     axes = (study.axis("risk", risk), study.axis("loss", loss))
     points, rows = study.objectives(axes)
+    picked = study.picked
+    number = None if picked is None else picked.candidate
     if not len(points):
-        return Overview(study, axes, study.ids[rows], points, np.zeros(0, dtype=bool), None, ())
+        return Overview(study, axes, study.ids[rows], points, np.zeros(0, dtype=bool), None, (), number, {})
     warnings = tuple(filter(None, [seed_warning(study.clouds(*axes))]))
     knee = study.pick("knee", risk=axes[0], loss=axes[1])
-    return Overview(study, axes, study.ids[rows], points, non_dominated(points), knee, warnings)
+    front, three = non_dominated(points), study.recommended(*axes)
+    return Overview(study, axes, study.ids[rows], points, front, knee, warnings, number, three)
 
 
 def kind(address: str) -> str:
@@ -104,6 +116,32 @@ def choice_document(choice: Choice) -> dict[str, object]:
     return {**choice.as_dict(), "design": json.loads(choice.recipe.design_json())}
 
 
+def compared_document(seen: Overview) -> dict[str, object]:
+    """Return what candidates are compared with, who is recommended and who was picked, for JSON."""
+    from quadrille.measure import orient
+
+    listed = {
+        word: {
+            "candidate": choice.candidate,
+            **{axis: orient(axis, value) for axis, value in zip(seen.axes, (choice.risk, choice.loss), strict=True)},
+            "reduction": choice.reduction,
+            "reason": choice.reason,
+            "explanation": choice.explain(),
+            "command": pick_command(seen, word),
+        }
+        for word, choice in seen.recommended.items()
+    }
+    return {"unswapped": seen.study.unswapped, "recommended": listed, "picked": seen.picked}
+
+
+def pick_command(seen: Overview, word: str) -> str:
+    """Return the command that picks a recommended candidate."""
+    own = (seen.study.axis("risk", None), seen.study.axis("loss", None))
+    named = zip(("--risk", "--loss"), seen.axes, own, strict=True)
+    axes = [f" {option} {quote(axis)}" for option, axis, first in named if axis != first]
+    return f"quadrille pick {quote(str(seen.study.path))}{''.join(axes)} --criterion {word}"
+
+
 def search_document(study: Study) -> dict[str, object]:
     """Return what a search found, for JSON."""
     why = [reason._asdict() for reason in study.reasons()]
@@ -112,10 +150,12 @@ def search_document(study: Study) -> dict[str, object]:
     try:
         seen = overview(study)
     except QuadrilleError as error:  # a search by risk or by loss alone has no frontier
-        return {**document, "axes": None, "frontier": None, "knee": None, "warnings": [str(error)]}
+        none = {"unswapped": study.unswapped, "recommended": {}, "picked": None}
+        return {**document, "axes": None, "frontier": None, "knee": None, **none, "warnings": [str(error)]}
     knee = None if seen.knee is None else choice_document(seen.knee)
     count = int(seen.front.sum())
-    return {**document, "axes": seen.axes, "frontier": count, "knee": knee, "warnings": list(seen.warnings)}
+    document |= {"axes": seen.axes, "frontier": count, "knee": knee, **compared_document(seen)}
+    return {**document, "warnings": list(seen.warnings)}
 
 
 def evenly(count: int, most: int) -> list[int]:
@@ -133,22 +173,30 @@ WIDTH = 70
 HEIGHT = 20
 BEYOND = 1.5
 """How far the picture goes on beyond the frontier, in spreads of the frontier."""
-DOMINATED, FRONTIER, CHOSEN = ".", "o", "@"
+DOMINATED, FRONTIER, CHOSEN, UNSWAPPED = ".", "o", "@", "X"
+AS_IT_IS = "the file as it is"
 
 
 def scatter(
-    points: NDArray[np.float64], frontier: NDArray[np.bool_], axes: tuple[str, str], chosen: int | None = None
+    points: NDArray[np.float64],
+    frontier: NDArray[np.bool_],
+    axes: tuple[str, str],
+    chosen: int | None = None,
+    unswapped: tuple[float, float] | None = None,
 ) -> str:
     """Draw candidates, one row of (risk, loss) each; returns at most 20 lines of at most 70 characters, in ASCII.
 
     frontier : which candidates are on the frontier; they are drawn over the dominated ones.
     chosen : the row of the candidate that is drawn over all others.
+    unswapped : risk and loss of the file as it is.
     """
     if not len(points):
         return "  (no candidate to draw)"
     import numpy as np
 
     low, high = points.min(axis=0), _limits(points, frontier)
+    if unswapped is not None:
+        low, high = np.minimum(low, unswapped), np.maximum(high, unswapped)
     inside: NDArray[np.bool_] = np.all(points <= high, axis=1)
     labels = [show.statistic(value) for value in (high[0], low[0])]
     margin = max(map(len, labels)) + 1
@@ -159,6 +207,10 @@ def scatter(
     for mark, drawn in ((DOMINATED, inside & ~frontier), (FRONTIER, frontier)):
         for row, column in set(zip(down[drawn].tolist(), right[drawn].tolist(), strict=True)):
             paper[row][column] = mark
+    if unswapped is not None:
+        place = np.array([unswapped])
+        row = rows - 1 - int(_steps(place[:, 0], low[0], high[0], rows)[0])
+        paper[row][int(_steps(place[:, 1], low[1], high[1], columns)[0])] = UNSWAPPED
     if chosen is not None and inside[chosen]:
         paper[int(down[chosen])][int(right[chosen])] = CHOSEN
     sides = [labels[0], *[""] * (rows - 2), labels[1]]
@@ -209,10 +261,10 @@ def show_reasons(reasons: Sequence[tuple[str, int]], what: str) -> None:
         show.note(f"  and {len(reasons) - MOST_REASONS:,} more reasons; --json lists all.")
 
 
-def show_search(document: Mapping[str, Any], release: str) -> None:
+def show_search(study: Study, document: Mapping[str, Any]) -> None:
     """Print what a search found and what to do next."""
     counts = [f"{count:,} {status}" for status, count in document["counts"].items() if count]
-    axes, knee = document["axes"], cast("dict[str, Any] | None", document["knee"])
+    axes = document["axes"]
     show.title("Search")
     lines = [
         ("study", f"{document['study']} (it holds the seeds: keep it confidential)"),
@@ -223,21 +275,63 @@ def show_search(document: Mapping[str, Any], release: str) -> None:
     show.facts(lines)
     show_reasons([(each["reason"], each["candidates"]) for each in document["reasons"]], "candidate")
     _show_warnings(document["warnings"])
-    study = quote(document["study"])
-    if knee is None:
+    if document["knee"] is None:
         show.note("\nNo candidate has a score on both axes, so there is nothing to choose from.")
         return
-    show.title("The knee of the frontier")
-    show.note(indented(knee["explanation"]))
-    show.title("Next")
-    show.shell(f"  quadrille frontier {study}")
-    show.shell(f"  quadrille pick {study} --max-risk {_just_above(knee['risk']):.3g}")
-    show.shell(f"  {release} --study {study} --candidate {knee['candidate']}")
+    show_recommended(overview(study))
+    show.title("Next: look at all candidates, then set the limit")
+    show.shell(f"  quadrille frontier {quote(document['study'])}")
 
 
-def _just_above(limit: float) -> float:
-    """Return a number that still is no smaller than the limit when it is written with three digits."""
-    return limit + 0.006 * abs(limit)
+def show_recommended(seen: Overview) -> None:
+    """Print the three candidates to show to those who set the limit, with the file as it is first."""
+    study = quote(str(seen.study.path))
+    show.title("Three candidates to look at; the limit is the agency's to set")
+    if not seen.recommended:
+        show.note(indented(_none_recommended(seen)))
+    else:
+        rows = [_compared_line(AS_IT_IS, None, seen)] if seen.unswapped is not None else []
+        rows += [_compared_line(word, choice, seen) for word, choice in seen.recommended.items()]
+        head = ("", "candidate", *short_names(seen.axes), "risk taken away")
+        show.grid(head, rows, numbers=range(1, 5), whole=(0,))
+        show.note("")
+        show.facts([(word, choice.reason) for word, choice in seen.recommended.items()])
+        for word in (word for word in ("gentle", "balanced", "safe") if word not in seen.recommended):
+            show.note(f"  No candidate of this study can be recommended as {word}.")
+    show.title("To pick: by a limit, or one of these")
+    show.shell(f"  quadrille pick {study} --max-risk {_limit(seen)}")
+    for word in seen.recommended:
+        show.shell(f"  {pick_command(seen, word)}")
+
+
+def _limit(seen: Overview) -> str:
+    """Write a limit that somebody may set: the risk of the safe one, with three digits that it still keeps."""
+    if "safe" not in seen.recommended:
+        return "NUMBER"
+    risk = seen.recommended["safe"].risk
+    return f"{abs(risk + 0.006 * abs(risk)):.3g}"
+
+
+def _none_recommended(seen: Overview) -> str:
+    """Say why no candidate is recommended."""
+    try:
+        seen.study.pick("gentle", risk=seen.axes[0], loss=seen.axes[1])
+    except QuadrilleError as error:
+        return str(error)
+    return ""
+
+
+def _compared_line(word: str, choice: Choice | None, seen: Overview) -> tuple[str, ...]:
+    from quadrille.measure import orient
+
+    if choice is None:
+        assert seen.unswapped is not None
+        values, number, share = seen.unswapped, "", ""
+    else:
+        values, number = (choice.risk, choice.loss), str(choice.candidate)
+        share = "" if choice.reduction is None else f"{100 * choice.reduction:.0f} %"
+    own = (show.number(orient(axis, value)) for axis, value in zip(seen.axes, values, strict=True))
+    return (word, number, *own, share)
 
 
 def indented(text: str) -> str:
@@ -261,14 +355,16 @@ def show_frontier(seen: Overview, rows: list[dict[str, Any]]) -> None:
     if left_out:
         show.note(f"  {left_out:,} candidates without both scores are left out.")
     show.note("")
-    knee = None if seen.knee is None else seen.knee.candidate
-    _table(thinned(rows, MOST_ROWS, knee), seen.shown, knee)
+    _table(thinned(rows, MOST_ROWS, seen.picked), seen.shown, seen.picked, seen.study.unswapped)
     if len(rows) > MOST_ROWS:
         show.note(f"  {MOST_ROWS} of the {len(rows):,} are shown; --json lists all.")
     show.title("The candidates")
-    for line in scatter(seen.points, seen.front, seen.axes, seen.place).splitlines():
+    for line in scatter(seen.points, seen.front, seen.axes, seen.place, seen.unswapped).splitlines():
         show.note(f"  {line}")
-    show.note(f"  {FRONTIER} frontier   {DOMINATED} dominated   {CHOSEN} knee: candidate {knee}")
+    marks = [f"{FRONTIER} frontier", f"{DOMINATED} dominated"]
+    marks += [f"{UNSWAPPED} {AS_IT_IS}"] if seen.unswapped is not None and len(seen.points) else []
+    marks += [f"{CHOSEN} picked: candidate {seen.picked}"] if seen.place is not None else []
+    show.note(f"  {'   '.join(marks)}")
     notes = [(str(row["id"]), str(row["note"])) for row in rows if row["note"]]
     if notes:
         show.title("Notes")
@@ -276,15 +372,20 @@ def show_frontier(seen: Overview, rows: list[dict[str, Any]]) -> None:
     _show_warnings(seen.warnings)
 
 
-def _table(rows: list[dict[str, Any]], measures: Sequence[str], knee: int | None) -> None:
-    """Print candidates; what all of them ask for is said once, above."""
+def _table(
+    rows: list[dict[str, Any]],
+    measures: Sequence[str],
+    picked: int | None,
+    unswapped: Mapping[str, float | None] | None,
+) -> None:
+    """Print candidates after the file as it is; what all of them ask for is said once, above."""
     parts = [constraints(row) for row in rows]
     shared = [each for each in parts[0] if all(each in others for others in parts)] if parts else []
     asked = [", ".join(each for each in listed if each not in shared) for listed in parts]
     if shared:
         show.note(f"  All have {', '.join(shared)}.\n")
     columns = {
-        "id": [f"{row['id']}{CHOSEN if row['id'] == knee else ' '}" for row in rows],
+        "id": [f"{row['id']}{CHOSEN if row['id'] == picked else ' '}" for row in rows],
         "swap": [row["swap"] for row in rows],
         "rate": [_rate(row) for row in rows],
         "pairs": [_pairs(row) for row in rows],
@@ -294,6 +395,9 @@ def _table(rows: list[dict[str, Any]], measures: Sequence[str], knee: int | None
     scores = [[show.number(row["scores"][address]) for row in rows] for address in measures]
     head = [*known, *short_names(measures)]
     lines = list(zip(*known.values(), *scores, strict=True))
+    if unswapped is not None:
+        first = [AS_IT_IS if name == "swap" else "" for name in known]
+        lines.insert(0, (*first, *(show.number(unswapped.get(address)) for address in measures)))
     numbers = [place for place, name in enumerate(head) if name not in ("swap", "constraints")]
     show.grid(head, lines, numbers=numbers, whole=[place for place in numbers if len(head[place]) <= LONGEST_WHOLE])
 
@@ -315,7 +419,13 @@ def _pairs(row: dict[str, Any]) -> str:
     return "" if row["pairs"] is None else show.count(row["pairs"])
 
 
-def show_choice(chosen: Choice, row: dict[str, Any], warnings: Sequence[str], release: str) -> None:
+def show_choice(
+    chosen: Choice,
+    row: dict[str, Any],
+    warnings: Sequence[str],
+    release: str,
+    unswapped: Mapping[str, float | None] | None = None,
+) -> None:
     """Print a choice: why, what it is, all its scores, how to release it."""
     from quadrille.present.blocks import Title
     from quadrille.present.scores import score_table
@@ -326,7 +436,8 @@ def show_choice(chosen: Choice, row: dict[str, Any], warnings: Sequence[str], re
     lines = [("method", row["method"]), ("swap", row["swap"]), ("rate", _rate(row)), ("pairs", _pairs(row))]
     lines += [("constraints", ", ".join(constraints(row))), ("note", row["note"] or "")]
     show.facts([(name, text) for name, text in lines if text])
-    show.render([Title("Scores"), score_table({"value": row["scores"]})])
+    before = {} if unswapped is None else {AS_IT_IS: unswapped}
+    show.render([Title("Scores"), score_table({**before, "value": row["scores"]})])
     _show_warnings(warnings)
     show.title("Release it, with the file, codebook and weight of the search")
     show.shell(f"  {release} --candidate {chosen.candidate}")

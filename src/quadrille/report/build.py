@@ -77,7 +77,8 @@ def write_report(
     study : the study to report on.
     data : the data it was made for; others are refused.
     out : the file to write.
-    candidate : the number of the candidate to report on; the knee of the frontier by default.
+    candidate : the number of the candidate to report on; by default the one that was picked (`study.keep_pick`). As
+        long as nobody has picked, the report says so and shows the balanced candidate as an example.
     risk, loss : the axes of the frontier; the study's first measure of each side by default.
     overwrite : whether a file may be replaced.
 

@@ -226,7 +226,21 @@ def draw_frontier(
     predicted = tidy(list(predictions.rows)) if predictions is not None and predictions.known else None
     floor = None if predictions is None or predictions.floor is None else predictions.floor.bound
     bound = None if floor is None else floor.frame()
-    return chart.frontier(tidy(points), risk=risk, loss=loss, companion=beside, predicted=predicted, bound=bound)
+    return chart.frontier(
+        tidy(points),
+        risk=risk,
+        loss=loss,
+        companion=beside,
+        predicted=predicted,
+        bound=bound,
+        unswapped=_as_it_is(study, axes, beside),
+    )
+
+
+def _as_it_is(study: Study, axes: tuple[str, str], beside: str | None) -> tuple[float, float | None] | None:
+    """Return risk, and second risk, of the file as it is, where they are known."""
+    risk = study.unswapped_at(axes)[0]
+    return None if risk is None else (risk, (study.unswapped or {}).get(beside) if beside else None)
 
 
 def _n_rule_beside(study: Study, axes: tuple[str, str], found: Scored) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -21,12 +21,26 @@ from quadrille.study.choose import Choice
 from quadrille.study.study import Study
 
 
-def choose(study: Study, candidate: int | None, axes: tuple[str, str]) -> Choice:
-    """Return the choice of the candidate named, or of the knee."""
-    knee = study.pick("knee", risk=axes[0], loss=axes[1])
-    if candidate is None or candidate == knee.candidate:
-        return knee
-    return study.choice(candidate, risk=axes[0], loss=axes[1])
+@dataclass(frozen=True)
+class Reported:
+    """The candidate that a report is about; an example as long as nobody has picked or named one."""
+
+    choice: Choice
+    is_example: bool
+
+
+def reported(study: Study, candidate: int | None, axes: tuple[str, str]) -> Reported:
+    """Return the candidate named, else the one that was picked, else an example: the balanced one, or the safest."""
+    risk, loss = axes
+    picked = study.picked
+    if candidate is None and picked is not None:
+        choice = study.choice(picked.candidate, risk=risk, loss=loss)
+        return Reported(replace(choice, rule=picked.rule, reason=f"it was picked: {picked.reason}"), is_example=False)
+    if candidate is not None:
+        return Reported(study.choice(candidate, risk=risk, loss=loss), is_example=False)
+    three = study.recommended(risk, loss)
+    word = next((word for word in ("balanced", "safe", "gentle") if word in three), None)
+    return Reported(study.pick("least risk", risk=risk, loss=loss) if word is None else three[word], is_example=True)
 
 
 def reasons(study: Study, choice: Choice) -> list[str]:
@@ -42,7 +56,8 @@ def reasons(study: Study, choice: Choice) -> list[str]:
         f"It is not on the frontier: {which} at least as good on both axes and better on one. "
         "The board should hear why none of them was chosen."
     )
-    return [*lines[:3], against]
+    until = next(place for place, line in enumerate(lines) if line.startswith("It dominates"))
+    return [*lines[: until + 1], against]
 
 
 TOGETHER = ("small_cells", "exposed", "confidence")
@@ -77,6 +92,8 @@ class ReportInput:
     candidates: tuple[Candidate, ...]
     before: Scores
     rows: list[Row]
+    is_example: bool = False
+    """Whether nobody has picked the candidate of the report."""
 
     @property
     def chosen(self) -> Candidate:
@@ -130,13 +147,15 @@ def look(study: Study, data: Data, candidate: int | None, risk: str | None, loss
     axes = (study.axis("risk", risk), study.axis("loss", loss))
     if not data.keys:
         raise InputError("The data have no key variable, so there are no cells to report on. Declare some categorical.")
-    choice = choose(study, candidate, axes)
+    study.compare_with(data)
+    about = reported(study, candidate, axes)
+    choice = about.choice
     n = _small(study)
     pairs = len(data.keys) > 1
     fresh = (*_FRESH, *(("cramers_v_change", TWO_WAY) if pairs else ()))
     measures = tuple(dict.fromkeys((*together(n), *study.measures, *fresh)))
     judge = Evaluator(data, measures)
-    roles = {choice.candidate: "chosen"}
+    roles = {choice.candidate: "example" if about.is_example else "chosen"}
     for option, role in ((choice.safer, "next safer"), (choice.gentler, "next gentler")):
         if option is not None:
             roles.setdefault(option.candidate, role)
@@ -147,7 +166,7 @@ def look(study: Study, data: Data, candidate: int | None, risk: str | None, loss
         plan = study.recipe(number).plan(data)
         candidates.append(Candidate(number, role, designs[number], plan, plan.report(data), judge.score(plan)))
     before = judge.score(Plan([], data=data))
-    return ReportInput(study, data, choice, n, measures, tuple(candidates), before, rows)
+    return ReportInput(study, data, choice, n, measures, tuple(candidates), before, rows, about.is_example)
 
 
 def _small(study: Study) -> int:

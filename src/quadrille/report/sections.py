@@ -53,6 +53,8 @@ def summary(scope: ReportInput) -> Row:
     finding = words.agreement((before[small], before[exposed]), (after[small], after[exposed]))
     return {
         "candidate": scope.chosen.number,
+        "is_example": scope.is_example,
+        "protects": scope.choice.protects,
         "design": scope.chosen.design["name"],
         "note": scope.chosen.design["note"],
         "traces": [*traces(scope.chosen.account), *contradiction_alerts(scope.contradicted)],
@@ -110,7 +112,8 @@ def rivals(scope: ReportInput) -> Row:
     """Set the chosen candidate next to the next safer and the next gentler one."""
     heads = [f"No. {candidate.number}, {candidate.role}" for candidate in scope.candidates]
     missing = (("safer", scope.choice.safer), ("gentler", scope.choice.gentler))
-    scores = {head: candidate.scores for head, candidate in zip(heads, scope.candidates, strict=True)}
+    scores = {"the file as it is": scope.before}
+    scores |= {head: candidate.scores for head, candidate in zip(heads, scope.candidates, strict=True)}
     notes = {
         f"{address}: {note}": None
         for address in scope.measures
@@ -271,7 +274,8 @@ def frontier(scope: ReportInput) -> Row:
     risk, loss = scope.axes
     best = [row for row, *_ in sorted((each for each in scope.scored if each[3]), key=lambda each: each[1:3])]
     shown = _thinned(best, scope.chosen.number) if len(best) > _ALL_ROWS else best
-    charts = {"Frontier": draw_frontier(scope.study, scope.axes, scope.scored, scope.chosen.number, scope.predictions)}
+    ringed = None if scope.is_example else scope.chosen.number
+    charts = {"Frontier": draw_frontier(scope.study, scope.axes, scope.scored, ringed, scope.predictions)}
     repeated = max(Counter(row["design"] for row, *_ in scope.scored).values()) > 1
     if repeated:
         charts["Seed cloud"] = _seed_chart(scope)
@@ -303,14 +307,17 @@ def _candidates(
     lines = [
         (
             str(row["id"]),
-            row["name"] + (" (chosen)" if place in chosen else ""),
+            row["name"] + (f" ({scope.chosen.role})" if place in chosen else ""),
             *(score(finite(row[address])) for address in columns),
             *(texts[place] for _, texts in further),
         )
         for place, row in enumerate(rows)
     ]
+    before = [score(scope.before[address]) for address in columns]
+    lines.insert(0, ("", "the file as it is", *before, *("" for _ in further)))
     head = ("candidate", "design", *columns, *(name for name, _ in further))
-    return table(head, lines, caption=caption, numbers=(0, *range(2, len(head))), marked=chosen)
+    marked = [place + 1 for place in chosen]
+    return table(head, lines, caption=caption, numbers=(0, *range(2, len(head))), marked=marked)
 
 
 def _thinned(best: list[Row], chosen: int) -> list[Row]:
@@ -471,7 +478,7 @@ def _fooled(scope: ReportInput) -> Table:
     scored = {
         "the file as it is": scope.before,
         "swaps that undo one another": score_plan(scope.data, undoing_plan(scope.data, scope.n), wanted),
-        f"No. {scope.chosen.number}, chosen": scope.chosen.scores,
+        f"No. {scope.chosen.number}, {scope.chosen.role}": scope.chosen.scores,
     }
     rows = [(name, *(score(scores[address]) for address in wanted)) for name, scores in scored.items()]
     caption = "The n-rule next to exposed, on these data"

@@ -73,7 +73,10 @@ def _ranks(values: Floats) -> Floats:
     return (last - (count - 1) / 2)[place]
 
 
-RULES = ("knee", "least loss", "least risk", "linear", "ideal", "lexicographic", "dohrmann")
+CLEARLY, HALF, MOSTLY = 0.25, 0.5, 0.9
+"""Shares of the risk of the file as it is. A candidate that does not lower it by `CLEARLY` is never recommended."""
+RECOMMENDED = ("gentle", "balanced", "safe")
+RULES = (*RECOMMENDED, "knee", "least loss", "least risk", "linear", "ideal", "lexicographic", "dohrmann")
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,16 @@ class Option:
     candidate: int
     risk: float
     loss: float
+
+
+@dataclass(frozen=True)
+class Pick:
+    """What somebody picked and kept with the study."""
+
+    candidate: int
+    rule: str
+    reason: str
+    axes: tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -105,17 +118,27 @@ class Choice:
     trades: tuple[float, float] | None
     beside: dict[str, float] = field(default_factory=dict[str, float])
     better: Option | None = None
+    unswapped: float | None = None
+    reduction: float | None = None
+
+    @property
+    def protects(self) -> bool:
+        """Whether the risk is known to lie clearly below that of the file as it is."""
+        return self.reduction is not None and self.reduction >= CLEARLY
 
     def explain(self) -> str:
         """Say in plain words why this one, what it dominates, and what the next ones would cost."""
         risk, loss = self.axes
         minimised = " + t * ".join(f"(1 - {axis})" if _is_turned(axis) else axis for axis in self.axes)
         lines = [
+            *self._as_it_is(),
             f"Candidate {self.candidate}: {_told(risk, self.risk)}, {_told(loss, self.loss)}{self._beside()}.",
             f"Why: {self.reason}.",
             f"It dominates {self.dominates:,} of the other {self.candidates - 1:,} candidates; "
             f"the frontier has {self.frontier:,}.",
         ]
+        if self.reduction is not None and not self.protects:
+            lines.append(_not_recommended(self.axes[0]))
         lines += [self._better()] if self.better else [self._safer(), self._gentler()]
         if self.trades:
             low, high = self.trades
@@ -124,6 +147,19 @@ class Choice:
         if self.left_out:
             lines.append(f"{self.left_out:,} candidates without both scores were left out.")
         return "\n".join(lines)
+
+    def _as_it_is(self) -> list[str]:
+        if self.unswapped is None:
+            return []
+        risk = self.axes[0]
+        told = f"The file as it is: {_told(risk, self.unswapped)}, {self.axes[1]} 0"
+        if self.reduction is None:
+            return [f"{told}."]
+        if _is_turned(risk):
+            gains = f"{_percent(self.reduction)} of the gain in {risk} that the best candidate reaches"
+            return [f"{told}. Candidate {self.candidate} makes {gains}."]
+        does = "lowers" if self.reduction >= 0 else "raises"
+        return [f"{told}. Candidate {self.candidate} {does} {risk} by {_percent(abs(self.reduction))}."]
 
     def _beside(self) -> str:
         return "".join(f", {address} {value:.6g}" for address, value in self.beside.items() if address not in self.axes)
@@ -156,7 +192,8 @@ class Choice:
 
     def as_dict(self) -> dict[str, object]:
         """Return plain values, for JSON; the seed stays out."""
-        hidden = {"recipe", "trades"}
+        unknown = {name for name in ("unswapped", "reduction") if self.__dict__[name] is None}
+        hidden = {"recipe", "trades", *unknown}
         values = {k: v for k, v in self.__dict__.items() if k not in hidden}
         for name in ("safer", "gentler", "better"):
             values[name] = None if values[name] is None else dict(values[name].__dict__)
@@ -172,6 +209,71 @@ def _is_turned(address: str) -> bool:
 def _told(address: str, value: float) -> str:
     """Name a measure with its value as scores have it, not as the axis does."""
     return f"{address} {-value if _is_turned(address) else value:.6g}"
+
+
+def _not_recommended(risk: str) -> str:
+    does = "improve" if _is_turned(risk) else "lower"
+    return f"It is not recommended: it does not {does} {risk} of the file as it is by {_percent(CLEARLY)} or more."
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g} %"
+
+
+def reductions(points: Floats, unswapped: float | None, *, turned: bool) -> Floats | None:
+    """Return by which share each candidate lowers the risk of the file as it is; None where that cannot be told.
+
+    Of a risk that is better when higher there is no zero to go down to: then it is the share of the largest gain.
+    """
+    if unswapped is None:
+        return None
+    gained = unswapped - points[:, 0]
+    whole = float(gained.max(initial=0.0)) if turned else unswapped
+    return gained / whole if whole > 0 else None
+
+
+def _recommend(rule: str, study: Study, axes: tuple[str, str], points: Floats, shares: Floats | None) -> int:
+    """Return the place of the gentle, the balanced or the safe candidate, never one that does not clearly protect."""
+    if shares is None:
+        raise QuadrilleError(_no_reference(study, axes[0]))
+    least = HALF if rule == "balanced" else CLEARLY
+    enough = np.flatnonzero(shares >= least)
+    if not len(enough):
+        most = f"the safest one by {_percent(max(0.0, float(shares.max())))}"
+        raise QuadrilleError(
+            f"No candidate lowers {axes[0]} of the file as it is by {_percent(least)} or more; {most}, so none is "
+            f"recommended as {rule}. Search further, with more records, other variables or designed swaps, or set a "
+            "limit of your own (max_risk, max_loss)."
+        )
+    risk, loss, share = points[enough, 0], points[enough, 1], shares[enough]
+    mostly = share >= MOSTLY
+    if rule == "balanced":
+        with np.errstate(divide="ignore"):
+            per_loss = np.where(loss > 0, share / np.where(loss > 0, loss, 1.0), np.inf)
+        order = np.lexsort((loss, risk, -per_loss))
+    elif rule == "gentle":
+        order = np.lexsort((risk, loss))
+    else:
+        order = np.lexsort((risk, loss, ~mostly)) if mostly.any() else np.lexsort((loss, risk))
+    return int(enough[order[0]])
+
+
+def _no_reference(study: Study, risk: str) -> str:
+    if study.unswapped is None:
+        return (
+            f"The study {str(study.path)!r} was made by an earlier version and does not know the risk of the file as "
+            "it is, so no candidate can be recommended. Search once more with the same job, which adds it, or set a "
+            "limit (max_risk, max_loss) or name a rule."
+        )
+    if study.unswapped.get(risk) is None:
+        return (
+            f"{risk} has no value for the file as it is, in which no variable is swapped, so no candidate can be "
+            "recommended by it. Name another measure of risk, set a limit (max_risk, max_loss) or name a rule."
+        )
+    return (
+        f"By {risk} no candidate is better than the file as it is, or the file has no such risk, so none is "
+        "recommended. Look at another measure of risk, or search further."
+    )
 
 
 def choose(
@@ -196,18 +298,23 @@ def choose(
     allowed = np.ones(len(points), dtype=bool)
     for column, (name, limit) in enumerate({"max_risk": max_risk, "max_loss": max_loss}.items()):
         if limit is not None:
-            if np.isnan(limit) or (limit < 0 <= points[:, column].min()):  # an axis that is turned lies below 0
+            if np.isnan(limit) or limit < 0:
                 raise bad_parameter("pick", name, "a number of 0 or more", limit)
-            allowed &= points[:, column] <= limit
+            allowed &= points[:, column] <= (-limit if _is_turned(axes[column]) else limit)
     if not allowed.any():
-        least = [f"the least {axis} is {points[:, i].min():.6g}" for i, axis in enumerate(axes)]
+        best = points.min(axis=0)
+        least = [f"the {_least(axis)} is {abs(best[i]):.6g}" for i, axis in enumerate(axes)]
         raise QuadrilleError(
-            f"No candidate keeps the limits; {' and '.join(least)}. Raise the limits or search further."
+            f"No candidate keeps the limits; {' and '.join(least)}. Relax the limits or search further."
         )
     inside = np.flatnonzero(allowed)
     within = _within(axes, max_risk, max_loss)
     if rule == "dohrmann":
         found, reason = by_dohrmann(study, rows[inside], ignore_hd=ignore_hd)
+    elif rule in RECOMMENDED:
+        shares = reductions(points, study.unswapped_at(axes)[0], turned=_is_turned(axes[0]))
+        found = _recommend(rule, study, axes, points[inside], None if shares is None else shares[inside])
+        reason = _reason(rule, axes, trade, weights)
     else:
         found, reason = _apply(rule, points[inside], trade, weights), _reason(rule, axes, trade, weights)
     return described(study, axes, points, rows, int(inside[found]), rule, reason + within)
@@ -222,7 +329,7 @@ def _implied(
         return "ideal"
     if max_risk is not None:
         return "least loss"
-    return "least risk" if max_loss is not None else "knee"
+    return "least risk" if max_loss is not None else "balanced"
 
 
 def _apply(rule: str, points: Floats, trade: float | None, weights: tuple[float, float] | None) -> int:
@@ -234,7 +341,7 @@ def _apply(rule: str, points: Floats, trade: float | None, weights: tuple[float,
             raise ParameterError("The 'weights' parameter of pick must be two numbers of 0 or more, not both 0.")
         return nearest_ideal(points, given)
     if rule == "linear":
-        if trade is None or trade < 0:
+        if trade is None or not (np.isfinite(trade) and trade >= 0):
             raise ParameterError("The rule 'linear' needs 'trade', a number of 0 or more: risk + trade * loss.")
         order = np.lexsort((points[:, 1], points[:, 0] + trade * points[:, 1]))
         return int(order[0])
@@ -244,21 +351,34 @@ def _apply(rule: str, points: Floats, trade: float | None, weights: tuple[float,
 
 def _within(axes: tuple[str, str], max_risk: float | None, max_loss: float | None) -> str:
     given = zip(axes, (max_risk, max_loss), strict=True)
-    limits = [f"{axis} at most {limit:g}" for axis, limit in given if limit is not None]
+    limits = [
+        f"{axis} {'at least' if _is_turned(axis) else 'at most'} {limit:g}"
+        for axis, limit in given
+        if limit is not None
+    ]
     return f" with {' and '.join(limits)}" if limits else ""
 
 
 def _reason(rule: str, axes: tuple[str, str], trade: float | None, weights: tuple[float, float] | None) -> str:
     risk, loss = axes
+    better = "improves" if _is_turned(risk) else "lowers"
     reasons = {
+        "gentle": f"least {loss} of those that clearly protect: it {better} {risk} by {_percent(CLEARLY)} or more",
+        "balanced": f"most risk taken away per {loss}, of those that {better[:-1]} {risk} by {_percent(HALF)} or more",
+        "safe": f"least {loss} of those that {better[:-1]} {risk} by {_percent(MOSTLY)} or more; if there is none, "
+        + _least(risk),
         "knee": "the knee of the frontier, farthest from the line between its two ends after scaling both to 0-1",
         "ideal": f"closest to the ideal point, weights {weights or (1.0, 1.0)}, after scaling the frontier to 0-1",
         "linear": f"least {risk} + {trade} * {loss}",
-        "least loss": f"least {loss}",
-        "least risk": f"least {risk}",
-        "lexicographic": f"least {risk}, and among equals least {loss}",
+        "least loss": _least(loss),
+        "least risk": _least(risk),
+        "lexicographic": f"{_least(risk)}, and among equals {_least(loss)}",
     }
     return reasons[rule]
+
+
+def _least(address: str) -> str:
+    return f"{'largest' if _is_turned(address) else 'least'} {address}"
 
 
 def _exposed(study: Study, row: int) -> dict[str, float]:
@@ -279,6 +399,8 @@ def described(
     worse = (points >= here).all(axis=1) & (points > here).any(axis=1)
     wins = [w for w in linear_winners(points[:, 0], points[:, 1]) if (points[w.point] == here).all()]
     ids = study.ids[rows]
+    unswapped = study.unswapped_at(axes)[0]
+    shares = reductions(points, unswapped, turned=_is_turned(axes[0]))
     ahead = [i for i in front if (points[i] <= here).all() and (points[i] < here).any()]
 
     def option(found: list[int], last: bool) -> Option | None:
@@ -304,4 +426,6 @@ def described(
         trades=(wins[0].low, wins[0].high) if wins else None,
         beside=_exposed(study, int(rows[place])),
         better=option(ahead, last=False),
+        unswapped=unswapped,
+        reduction=None if shares is None else float(shares[place]),
     )

@@ -21,7 +21,7 @@ from quadrille.score.evaluator import Evaluator
 from quadrille.study.candidates import Candidates, Recipes, check_candidates, without_contradictions
 from quadrille.study.grid import Grid
 from quadrille.study.store import DONE, Header, Pending, Result, Store, discard, intact, locked
-from quadrille.study.study import Study
+from quadrille.study.study import Study, unswapped_scores
 from quadrille.study.workers import IN_PROCESS_SECONDS, Chunk, Scorer, begin, cores, own_methods, process_pool
 from quadrille.study.workers import run as run_chunk
 
@@ -138,6 +138,7 @@ def search(
     header = Header(data.fingerprint, data.n, candidates.measures, candidates.then)
     with locked(path), _opened(path, header) as (store, new):
         total = _register(store, candidates, new=new)
+        _score_unswapped(store, candidates)
         done = store.count("results")
         with reporting(progress, candidates.measures, done, total) as tell:
             _Search(store, candidates, workers, tell, done, total).run()
@@ -287,6 +288,13 @@ def _chunked(pending: Iterator[Pending], designs: dict[int, str]) -> Iterator[Ch
     while batch := list(islice(pending, size)):
         yield batch, {candidate.design: designs[candidate.design] for candidate in batch}
         size = min(4 * size, _CHUNK)
+
+
+def _score_unswapped(store: Store, candidates: Candidates) -> None:
+    """Score the file as it is, which every candidate is to be compared with."""
+    if store.unswapped() is None:
+        evaluators = [candidates.evaluator, *([] if candidates.later is None else [candidates.later])]
+        store.keep_unswapped(unswapped_scores(candidates.data, (*candidates.measures, *candidates.then), evaluators))
 
 
 def _score_later(store: Store, data: Data, evaluator: Evaluator) -> None:

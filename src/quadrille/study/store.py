@@ -237,6 +237,24 @@ class Store:
         """Keep the names of data file, codebook and weight."""
         self._insert("INSERT OR REPLACE INTO meta", [("source", json.dumps(source))])
 
+    def unswapped(self) -> dict[str, float | None] | None:
+        """Return the scores of the file as it is, or None where an earlier version made the study."""
+        row = self._db.execute("SELECT value FROM meta WHERE key = 'unswapped'").fetchone()
+        return json.loads(row[0]) if row else None
+
+    def keep_unswapped(self, scores: dict[str, float | None]) -> None:
+        """Keep the scores of the file as it is."""
+        self._insert("INSERT OR REPLACE INTO meta", [("unswapped", json.dumps(scores))])
+
+    def picked(self) -> dict[str, Any] | None:
+        """Return what somebody picked: candidate, rule, reason and axes; None before."""
+        row = self._db.execute("SELECT value FROM meta WHERE key = 'picked'").fetchone()
+        return json.loads(row[0]) if row else None
+
+    def keep_pick(self, pick: dict[str, Any]) -> None:
+        """Keep what somebody picked, instead of what was picked before."""
+        self._insert("INSERT OR REPLACE INTO meta", [("picked", json.dumps(pick))])
+
     def note(self, candidate: int, text: str) -> None:
         """Pin a note to a candidate."""
         self._insert("INSERT OR REPLACE INTO notes", [(candidate, text)])

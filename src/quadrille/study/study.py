@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -14,11 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quadrille.data import Data, tidy
-from quadrille.errors import InputError, MismatchError, unknown_name
+from quadrille.errors import InputError, MismatchError, QuadrilleError, unknown_name
 from quadrille.measure import measure_of, orient
 from quadrille.measure.base import Address, Side
+from quadrille.plan import Plan
 from quadrille.recipe import Recipe, find_method
-from quadrille.study.choose import Choice, choose, described
+from quadrille.score.evaluator import Evaluator
+from quadrille.study.choose import RECOMMENDED, Choice, Pick, choose, described
 from quadrille.study.designed import Gains, gains_of
 from quadrille.study.frontier import Cloud, clouds, dominated_by, linear_winners, non_dominated
 from quadrille.study.store import STATUS, Header, Store, intact
@@ -211,6 +213,79 @@ class Study:
             oriented.append(orient(address, scores))
         return np.stack(oriented, axis=1), finite
 
+    @cached_property
+    def unswapped(self) -> dict[str, float | None] | None:
+        """The scores of the file as it is, by measure; None in a study of an earlier version.
+
+        >>> import quadrille as qd
+        >>> recipes = qd.grid(qd.RandomSwap, swap=[["Edu"], ["MS"]], pairs=[244, 488], seed=range(2))
+        >>> study = qd.search(qd.datasets.cps8d(), recipes, ["exposed", "hellinger"], out="example", progress=False)
+        >>> study.unswapped
+        {'exposed': 0.0150..., 'hellinger': 0.0}
+        """
+        with closing(Store.open(self.path)) as store, intact(self.path):
+            return store.unswapped()
+
+    def compare_with(self, data: Data) -> None:
+        """Score the file as it is where the study does not know it; nothing is written."""
+        self.require(data)
+        if self.unswapped is None:
+            self.__dict__["unswapped"] = unswapped_scores(data, self.measures, [Evaluator(data, self.measures)])
+
+    def unswapped_at(self, addresses: Sequence[str]) -> tuple[float | None, ...]:
+        """Return the scores of the file as it is, oriented like those of candidates; None where they are not known."""
+        known = self.unswapped or {}
+        scores = [known.get(address) for address in addresses]
+        return tuple(
+            None if score is None else orient(address, score) for address, score in zip(addresses, scores, strict=True)
+        )
+
+    @property
+    def picked(self) -> Pick | None:
+        """What somebody picked and kept with `keep_pick`; None as long as nobody has."""
+        with closing(Store.open(self.path)) as store, intact(self.path):
+            found = store.picked()
+            if found is None:
+                return None
+            risk, loss = map(str, found["axes"])
+            return Pick(int(found["candidate"]), str(found["rule"]), str(found["reason"]), (risk, loss))
+
+    def keep_pick(self, choice: Choice) -> None:
+        """Keep a choice as the one that was picked: reports propose it, and charts put a ring around it.
+
+        >>> import quadrille as qd
+        >>> recipes = qd.grid(qd.RandomSwap, swap=[["Edu"], ["MS"]], pairs=[244, 488], seed=range(2))
+        >>> study = qd.search(qd.datasets.cps8d(), recipes, ["exposed", "hellinger"], out="example", progress=False)
+        >>> study.keep_pick(study.pick(max_risk=0.0142))
+        >>> study.picked.candidate, study.picked.reason
+        (8, 'least hellinger with exposed at most 0.0142')
+        """
+        kept = {"candidate": choice.candidate, "rule": choice.rule, "reason": choice.reason, "axes": choice.axes}
+        with closing(Store.open(self.path)) as store:
+            store.keep_pick(kept)
+
+    def recommended(self, risk: str | None = None, loss: str | None = None) -> dict[str, Choice]:
+        """Return the candidates to show to those who set the limit: "gentle", "balanced" and "safe".
+
+        Each lowers the risk of the file as it is by a quarter at least; one that does not exist is left out.
+
+        >>> import quadrille as qd
+        >>> recipes = qd.grid(qd.RandomSwap, swap=[["Edu", "MS", "Age"]], pairs=[2442, 12210], seed=range(2))
+        >>> study = qd.search(qd.datasets.cps8d(), recipes, ["exposed", "hellinger"], out="three", progress=False)
+        >>> {word: choice.candidate for word, choice in study.recommended().items()}
+        {'gentle': 3, 'safe': 3}
+
+        No candidate here halves the risk, so none is balanced.
+        """
+        axes, points, rows = self._plane(risk, loss)
+        if not len(points):
+            return {}
+        found: dict[str, Choice] = {}
+        for word in RECOMMENDED:
+            with suppress(QuadrilleError):
+                found[word] = choose(self, axes, points, rows, word, None, None, None, None)
+        return found
+
     def _plane(self, risk: str | None, loss: str | None) -> tuple[tuple[str, str], Floats, NDArray[np.int64]]:
         """Return two axes, and the objectives on them."""
         axes = (self.axis("risk", risk), self.axis("loss", loss))
@@ -281,20 +356,31 @@ class Study:
 
         Parameters
         ----------
-        rule : "knee" (default), "least loss" (with `max_risk`), "least risk" (with `max_loss`), "linear" (least risk +
-            trade * loss), "ideal" (least weighted distance to the ideal point), "lexicographic" (risk first, then
-            loss), "dohrmann" (of the three runs with the smallest pairwise and regression measures the smallest
+        rule : "balanced" (default: of the candidates that at least halve the risk of the file as it is, the largest
+            reduction of risk per loss), "gentle" (least loss with the risk lowered by a quarter or more), "safe" (least
+            loss with the risk lowered by nine tenths or more; where none reaches that, the least risk),
+            "knee" (farthest below the line between the two ends of the frontier; on some frontiers that is a risky
+            end, and the explanation says so), "least loss" (with `max_risk`), "least risk" (with `max_loss`), "linear"
+            (least risk + trade * loss), "ideal" (least weighted distance to the ideal point), "lexicographic" (risk
+            first, then loss), "dohrmann" (of the three runs with the smallest pairwise and regression measures the smallest
             Hellinger distance; `ignore_hd` leaves the distance out, as advised when many cells are small). That rule
             alone does without a measure of risk: then the two first measures of loss are the axes.
         risk, loss : the measures that are the axes; by default the first of either side.
+        max_risk, max_loss : limits, in the units of the measure; of a measure of which more is better, such as
+            `conditional_entropy`, the least value that is allowed.
+
+        The limit is the agency's to set. Where none is given and no rule is named, a candidate that does not clearly
+        protect is never chosen: `pick` refuses and says so.
 
         >>> import quadrille as qd
         >>> recipes = qd.grid(qd.RandomSwap, swap=[["Edu"], ["MS"]], pairs=[244, 488], seed=range(2))
         >>> study = qd.search(qd.datasets.cps8d(), recipes, ["exposed", "hellinger"], out="example", progress=False)
         >>> print(study.pick("knee", risk="exposed", loss="hellinger").explain())
+        The file as it is: exposed 0.0150076, hellinger 0. Candidate 6 lowers exposed by 4.37 %.
         Candidate 6: exposed 0.0143524, hellinger 0.0191276.
         Why: the knee of the frontier, farthest from the line between its two ends after scaling both to 0-1.
         It dominates 2 of the other 7 candidates; the frontier has 5.
+        It is not recommended: it does not lower exposed of the file as it is by 25 % or more.
         The next safer one, 8, lowers exposed by 0.000573 and costs 0.00852 in hellinger.
         The next gentler one, 5, saves 7.44e-05 in hellinger and raises exposed by 0.000123.
         It minimises exposed + t * hellinger for every t from 0.0673 to 0.111.
@@ -464,6 +550,12 @@ class Study:
             better = measure_of(address).direction
             rows.append({"family": family(address), "measure": address, "better": better, **scores})
         return tidy(rows)
+
+
+def unswapped_scores(data: Data, measures: Sequence[str], evaluators: Sequence[Evaluator]) -> dict[str, float | None]:
+    """Score a plan that changes nothing."""
+    values = [value for evaluator in evaluators for value in evaluator.values(Plan([], data=data))[0]]
+    return dict(zip(measures, values, strict=True))
 
 
 def _is_score(value: object) -> bool:

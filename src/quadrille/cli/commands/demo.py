@@ -70,8 +70,9 @@ def _walk(out: Path, seed: int | None, *, as_json: bool) -> None:
     with show.working("Preparing: the first run compiles what must be fast, once, in about half a minute"):
         qd.DesignedSwap(effort=0.01, seed=0).plan(data)
     study = _search(data, out, seed)
-    seen = overview(study, *AXES)
     choice = study.pick(risk=AXES[0], loss=AXES[1], max_risk=MOST_EXPOSED)
+    study.keep_pick(choice)
+    seen = overview(study, *AXES)
     with verdict_shown(as_json=as_json), warnings_told(), show.working("Writing the report and the release"):
         pictures, report = _pictures(study, choice, data, out)
         made = qd.release(

@@ -45,7 +45,7 @@ def frontier(
 ) -> None:
     """Show the candidates that no other one dominates."""
     from quadrille.cli import study_show
-    from quadrille.cli.study_show import choice_document, designs_in_words, overview
+    from quadrille.cli.study_show import choice_document, compared_document, designs_in_words, overview
 
     if chart is None and (file or codebook or weight):
         raise ParameterError("--data, --codebook and --weight serve the prediction in a chart: add --chart FILE.")
@@ -75,6 +75,7 @@ def frontier(
             "frontier": rows,
             "designs": [{"design": number, "words": words} for number, words in designs_in_words(known).items()],
             "knee": None if seen.knee is None else choice_document(seen.knee),
+            **compared_document(seen),
             "warnings": list(seen.warnings),
             "chart": chart and str(chart),
             "predicted": None if ahead is None else ahead.as_dict(),
@@ -93,14 +94,13 @@ def _draw(seen: Overview, given: tuple[str | None, Path | None, str | None], pat
     found = scored(study, seen.axes, rows_of(study))
     try:
         data = load(*source_of(study, *given, command="frontier STUDY --chart FILE --data FILE"))
-        study.require(data)
+        study.compare_with(data)
         ahead = predictions_of(study, data, seen.axes, found)
     except QuadrilleError as error:
         if given[0] is not None:
             raise
         ahead = FrontierPredictions(why_none=str(error).rstrip("."))
-    knee = None if seen.knee is None else seen.knee.candidate
-    chart.save(draw_frontier(study, seen.axes, found, knee, ahead), path)
+    chart.save(draw_frontier(study, seen.axes, found, seen.picked, ahead), path)
     return ahead
 
 

@@ -4,21 +4,37 @@ from __future__ import annotations
 
 from math import isfinite
 from shlex import quote
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from quadrille.cli import options as opt
 from quadrille.cli import show
+from quadrille.cli.guard import tell
 from quadrille.cli.inputs import check_new, open_study, refuse_sources
-from quadrille.errors import ParameterError
+from quadrille.errors import InputError, OutputError, ParameterError
 
-CRITERIA = ("knee", "least-loss", "least-risk", "linear", "ideal", "lexicographic", "dohrmann")
+if TYPE_CHECKING:
+    from quadrille.study.choose import Choice
+    from quadrille.study.study import Study
+
+CRITERIA = (
+    "gentle",
+    "balanced",
+    "safe",
+    "knee",
+    "least-loss",
+    "least-risk",
+    "linear",
+    "ideal",
+    "lexicographic",
+    "dohrmann",
+)
 
 
 def pick(
     study: opt.StudyFile,
     criterion: Annotated[
         str | None,
-        opt.value("WORD", f"{', '.join(CRITERIA)}. [default: knee, or what a limit implies]"),
+        opt.value("WORD", f"{', '.join(CRITERIA)}. [default: what a limit implies; without one, show three]"),
     ] = None,
     max_risk: Annotated[float | None, opt.value("NUMBER", "Least loss with at most this risk.")] = None,
     max_loss: Annotated[float | None, opt.value("NUMBER", "Least risk with at most this loss.")] = None,
@@ -35,7 +51,7 @@ def pick(
     overwrite: opt.Overwrite = False,
     as_json: opt.Json = False,
 ) -> None:
-    """Choose a candidate and say why."""
+    """Choose a candidate and say why; without a limit show three to choose from."""
     from quadrille.cli import study_show
     from quadrille.cli.study_show import candidate_row, choice_document, overview
     from quadrille.io.atomic import new_file
@@ -46,6 +62,9 @@ def pick(
     refuse_sources(known, save_recipe)
     if ignore_hd and rule != "dohrmann":
         raise ParameterError("--ignore-hd goes with --criterion dohrmann.")
+    if (criterion, max_risk, max_loss, trade, weights) == (None,) * 5:
+        _show_three(known, risk, loss, {"--note": note, "--save-recipe": save_recipe}, as_json=as_json)
+        return
     limits = {"max_risk": max_risk, "max_loss": max_loss}
     chosen = known.pick(rule, risk=risk, loss=loss, **limits, trade=trade, weights=pair, ignore_hd=ignore_hd)
     if save_recipe is not None:
@@ -53,13 +72,44 @@ def pick(
             pass
     if note is not None:
         known.note(chosen.candidate, note)
+    _keep(known, chosen)
     row, warnings = candidate_row(known, chosen.candidate), overview(known, *chosen.axes).warnings
     if as_json:
         saved = save_recipe and str(save_recipe)
         written = {"note": row["note"], "save_recipe": saved, "warnings": list(warnings)}
         show.emit({"study": str(study), **choice_document(chosen), "scores": row["scores"], **written})
     else:
-        study_show.show_choice(chosen, row, warnings, f"quadrille release FILE --study {quote(str(study))}")
+        study_show.show_choice(
+            chosen, row, warnings, f"quadrille release FILE --study {quote(str(study))}", known.unswapped
+        )
+
+
+def _show_three(study: Study, risk: str | None, loss: str | None, needs: dict[str, object], *, as_json: bool) -> None:
+    """Show a gentle, a balanced and a safe candidate: which one is right is not the software's to say."""
+    from quadrille.cli.study_show import compared_document, overview, show_recommended
+
+    for option, value in needs.items():
+        if value is not None:
+            raise ParameterError(
+                f"{option} needs a choice: set a limit (--max-risk, --max-loss) or name a --criterion."
+            )
+    seen = overview(study, risk, loss)
+    if not len(seen.points):
+        raise InputError(f"No candidate of the study {str(study.path)!r} has both {seen.axes[0]} and {seen.axes[1]}.")
+    if as_json:
+        told = "Nothing was picked: the limit is the agency's to set."
+        document = {"study": str(study.path), "axes": seen.axes, **compared_document(seen), "told": told}
+        show.emit({**document, "warnings": list(seen.warnings)})
+    else:
+        show_recommended(seen)
+
+
+def _keep(study: Study, chosen: Choice) -> None:
+    """Keep the choice with the study; one that cannot be written to still has its choice shown."""
+    try:
+        study.keep_pick(chosen)
+    except OutputError as error:
+        tell(f"the choice is not kept with the study: {error}")
 
 
 def _checked(

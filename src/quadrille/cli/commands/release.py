@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 import typer
@@ -15,6 +16,7 @@ from quadrille.cli.designs import design_words, recipe_of
 from quadrille.cli.guard import BAD_INPUT, tell, warnings_told
 from quadrille.cli.inputs import check_readers, load, names, open_study, roles_of
 from quadrille.cli.show import measured
+from quadrille.cli.study_show import AS_IT_IS
 from quadrille.errors import InputError, ParameterError
 from quadrille.io.formats import RELEASED
 
@@ -43,7 +45,7 @@ def release(
         opt.value("STUDY", "Release --candidate ID of this study, or --pick."),
     ] = None,
     candidate: opt.Candidate = None,
-    pick: Annotated[bool, opt.flag("--pick", "The candidate at the knee of the frontier.")] = False,
+    pick: Annotated[bool, opt.flag("--pick", "The candidate that `quadrille pick` chose.")] = False,
     method: opt.Method = None,
     recipe: opt.RecipeFile = None,
     measures: opt.Measures = None,
@@ -157,9 +159,14 @@ def _candidate(study: Study, candidate: int | None, *, pick: bool) -> Recipe:
     if candidate is not None and pick:
         raise ParameterError("Give --candidate or --pick, not both.")
     if candidate is None and not pick:
-        raise ParameterError("Say which candidate of the study to release: --candidate ID, or --pick for the knee.")
+        raise ParameterError("Say which candidate of the study to release: --candidate ID, or --pick.")
     if candidate is None:
-        return study.pick("knee").recipe
+        if (picked := study.picked) is None:
+            raise ParameterError(
+                f"Nobody has picked a candidate of the study {str(study.path)!r} yet. Look at `quadrille pick "
+                f"{quote(str(study.path))}`, pick by a limit or a criterion, and release then; or name --candidate ID."
+            )
+        return study.recipe(picked.candidate)
     if not (study.ids == candidate).any():
         raise InputError(
             f"The study {str(study.path)!r} has no candidate {candidate}. Its candidates are 1 to {len(study):,}."
@@ -229,7 +236,7 @@ def _check_frontier(study: Study, data: Data, policy: Path | None, public: Publi
         listed = [{"candidate": row["id"], **verdict.as_dict()} for row, verdict in zip(rows, verdicts, strict=True)]
         show.emit({"study": str(study.path), "axes": seen.axes, "frontier": listed})
     else:
-        _show_frontier(seen.axes, rows, verdicts)
+        _show_frontier(seen.axes, rows, verdicts, study.unswapped)
     if all(verdict.outcome == "fail" for verdict in verdicts):
         policies = [judged.policy for judged in verdicts[0].policies]
         what = "policy" if len(policies) == 1 else "policies"
@@ -237,12 +244,19 @@ def _check_frontier(study: Study, data: Data, policy: Path | None, public: Publi
         raise typer.Exit(BAD_INPUT)
 
 
-def _show_frontier(axes: tuple[str, str], rows: Sequence[Mapping[str, Any]], verdicts: Sequence[Verdict]) -> None:
+def _show_frontier(
+    axes: tuple[str, str],
+    rows: Sequence[Mapping[str, Any]],
+    verdicts: Sequence[Verdict],
+    unswapped: Mapping[str, float | None] | None,
+) -> None:
     show.title("The frontier, judged by the policy")
     lines = [
         (str(row["id"]), verdict.outcome, *(show.number(row["scores"][axis]) for axis in axes), _trouble(verdict))
         for row, verdict in zip(rows, verdicts, strict=True)
     ]
+    if unswapped is not None:
+        lines.insert(0, ("", "", *(show.number(unswapped.get(axis)) for axis in axes), AS_IT_IS))
     show.grid(("candidate", "verdict", *axes, "why"), lines, numbers=(0, 2, 3), whole=(0, 1))
 
 

@@ -33,6 +33,7 @@ def report(
     """Write the report for the review board, as one HTML file."""
     from quadrille.report import write_readers, write_report
     from quadrille.report.build import check_suffix
+    from quadrille.report.input import reported
 
     check_readers(readers, var_stratum, var_unit)
     known, folder = open_study(study), out.with_name(f"{out.stem}-readers") if readers else None
@@ -43,11 +44,16 @@ def report(
     with show.working("Reading and writing the report"):
         data = load(*source)
         if folder is not None:  # first, because a folder can fail in more ways than a file whose place was checked
-            chosen = known.pick("knee", risk=risk, loss=loss).recipe if candidate is None else known.recipe(candidate)
-            write_readers(data, chosen, folder, stratum=names(var_stratum), psu=var_unit, overwrite=overwrite)
+            known.compare_with(data)
+            about = reported(known, candidate, (known.axis("risk", risk), known.axis("loss", loss)))
+            write_readers(
+                data, about.choice.recipe, folder, stratum=names(var_stratum), psu=var_unit, overwrite=overwrite
+            )
         path = write_report(known, data, out, candidate=candidate, risk=risk, loss=loss, overwrite=overwrite)
     if as_json:
         show.emit({"study": str(study), "report": str(path), "readers": folder and str(folder)})
     else:
         also = "" if folder is None else f" and {folder}/"
+        if candidate is None and known.picked is None:
+            show.note("Nobody has picked a candidate yet: the report shows one as an example, and says so.")
         show.note(f"Wrote {path}{also}. It is confidential; open it in a browser, no network is needed.")

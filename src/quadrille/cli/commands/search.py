@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from quadrille.cli import options as opt
@@ -59,20 +58,21 @@ def search(
         return
     study = _run(asked, data, grids, path, workers)
     document = search_document(study)
-    document["warnings"] = [*cast("list[str]", document["warnings"]), *_traces(study, data, document["knee"])]
+    document["warnings"] = [*cast("list[str]", document["warnings"]), *_traces(study, data, document["recommended"])]
     if as_json:
         show.emit(document)
     else:
-        study_show.show_search(document, _release_command(asked))
+        study_show.show_search(study, document)
 
 
-def _traces(study: Study, data: Data, knee: object) -> list[str]:
-    """Say which traces the candidate at the knee leaves."""
+def _traces(study: Study, data: Data, recommended: object) -> list[str]:
+    """Say which traces the balanced candidate leaves, or the first that is recommended."""
     from quadrille.delta import traces
 
-    if not isinstance(knee, dict):
+    three = cast("dict[str, Any]", recommended)
+    if not three:
         return []
-    candidate = int(cast("dict[str, Any]", knee)["candidate"])
+    candidate = int(three.get("balanced", next(iter(three.values())))["candidate"])
     found = traces(data, study.recipe(candidate).plan(data))
     return [f"Candidate {candidate} leaves a trace. {text}" for text in found]
 
@@ -244,16 +244,3 @@ def _predicted_table(front: Sequence[PredictedDesign], measures: Sequence[str]) 
         for own, each in zip(parts, front, strict=True)
     ]
     show.grid(("design", *known), rows, numbers=range(1, len(known) + 1))
-
-
-def _release_command(job: Job) -> str:
-    """Return the command that releases a candidate of a job's study, without the study and the candidate."""
-    words = ["quadrille release", quote(job.file)]
-    words += [] if job.codebook is None else ["--codebook", quote(str(job.codebook))]
-    words += [] if job.weight is None else ["--weight", quote(job.weight)]
-    words += [part for name in written_names(job.geography) for part in ("--geography", quote(name))]
-    for role, columns in job.roles.items():
-        listed = [columns] if isinstance(columns, str) else columns
-        words += [f"--{role}", quote(",".join(listed if role == "unit" else written_names(listed)))]
-    words += [] if job.layout is None else ["--layout", quote(job.layout)]
-    return " ".join(words)
