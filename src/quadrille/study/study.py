@@ -362,9 +362,9 @@ class Study:
             "knee" (farthest below the line between the two ends of the frontier; on some frontiers that is a risky
             end, and the explanation says so), "least loss" (with `max_risk`), "least risk" (with `max_loss`), "linear"
             (least risk + trade * loss), "ideal" (least weighted distance to the ideal point), "lexicographic" (risk
-            first, then loss), "dohrmann" (of the three runs with the smallest pairwise and regression measures the smallest
-            Hellinger distance; `ignore_hd` leaves the distance out, as advised when many cells are small). That rule
-            alone does without a measure of risk: then the two first measures of loss are the axes.
+            first, then loss), "dohrmann" (of the three runs with the smallest pairwise and regression measures the
+            smallest Hellinger distance; `ignore_hd` leaves the distance out, as advised when many cells are small).
+            That rule alone does without a measure of risk: then the two first measures of loss are the axes.
         risk, loss : the measures that are the axes; by default the first of either side.
         max_risk, max_loss : limits, in the units of the measure; of a measure of which more is better, such as
             `conditional_entropy`, the least value that is allowed.
