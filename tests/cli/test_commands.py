@@ -287,7 +287,7 @@ def test_demo_searches_chooses_reports_and_releases_and_a_second_one_replaces_it
     published = sorted((folder / "new" / "release" / "public" / "data.csv").read_bytes().splitlines())
     monkeypatch.setattr("quadrille.cli.commands.demo._pictures", lambda *_: ([], None))
     second = document(run("demo --out new --seed 5 --json"))
-    assert second["choice"]["explanation"].splitlines()[0] in text, "a number as seed repeats itself"  # type: ignore[index]
+    assert second["choice"]["explanation"].splitlines()[1] in text, "a number as seed repeats itself"  # type: ignore[index]
     assert sorted((folder / "new" / "release" / "public" / "data.csv").read_bytes().splitlines()) == published
 
 

@@ -71,7 +71,8 @@ def test_levels_are_named_where_a_file_is_swapped_released_or_searched(run: Run,
     done = run(f"release {words} --insecure --out released --measures hellinger --json")
     assert done.exit_code == 0, done.output
     Path("job.toml").write_text(JOB.format(levels='geography = ["county", "tract"]'), encoding="utf-8")
-    found = run("search job.toml")
+    assert run("search job.toml").exit_code == 0
+    found = run("pick study --criterion knee")
     assert found.exit_code == 0, found.output
     assert "--geography county --geography tract" in " ".join(found.stdout.split())
     study = qd.Study("study")

@@ -171,7 +171,7 @@ def test_a_job_file_names_it_by_its_module(outside: Path, run: Run, folder: Path
     found = json.loads(done.stdout)
     assert found["counts"]["done"] == 8 and found["knee"]["design"]["method"] == "NeighbourSwap"
     assert run("frontier new.study --json").exit_code == 0
-    picked = run("pick new.study --save-recipe new.json")
+    picked = run("pick new.study --criterion knee --save-recipe new.json")
     assert picked.exit_code == 0, picked.output
     words = "release good.csv --codebook book.toml --study new.study --pick --out new --json"
     assert json.loads(run(words).stdout)["account"]["variables"]

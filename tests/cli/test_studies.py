@@ -57,7 +57,11 @@ def test_search_scores_every_candidate_of_the_job(run: Run, folder: Path) -> Non
     assert all("21 pairs cannot be drawn" in each["reason"] for each in found["reasons"])
     assert found["axes"] == ["small_cells", "hellinger"]
     assert found["frontier"] == len(study.frontier())
-    assert found["knee"]["candidate"] == study.pick().candidate
+    assert found["knee"]["candidate"] == study.pick("knee").candidate
+    assert found["unswapped"] == study.unswapped
+    three = {word: choice.candidate for word, choice in study.recommended().items()}
+    assert {word: choice["candidate"] for word, choice in found["recommended"].items()} == three
+    assert found["picked"] is None, "nobody has picked yet"
     assert stat.S_IMODE((folder / "new.study").stat().st_mode) == 0o600
 
 
@@ -65,15 +69,16 @@ def test_search_says_what_it_found_and_what_to_do_next(run: Run) -> None:
     text = shown(run("search job.toml"))
     assert "48: 42 done, 6 infeasible" in text
     assert "3 candidates 21 pairs cannot be drawn" in text
-    assert "The knee of the frontier Candidate " in text
-    assert "Next quadrille frontier new.study quadrille pick new.study --max-risk" in text
-    assert "quadrille release good.csv --codebook book.toml --study new.study --candidate" in text
+    assert "Three candidates to look at; the limit is the agency's to set" in text
+    assert "the file as it is" in text
+    assert "quadrille pick new.study --max-risk" in text
+    assert "quadrille release" not in text, "what nobody picked is not released"
 
 
 def test_what_search_suggests_works(run: Run) -> None:
     lines = [line.strip() for line in run("search job.toml").stdout.splitlines()]
     suggested = [line.removeprefix("quadrille ") for line in lines if line.startswith("quadrille ")]
-    assert len(suggested) == 3
+    assert suggested[0].startswith("pick new.study --max-risk") and suggested[-1] == "frontier new.study"
     for words in suggested:
         assert run(words).exit_code == 0, words
 
@@ -265,7 +270,7 @@ def test_a_long_frontier_is_thinned_but_keeps_its_ends_and_the_knee() -> None:
 @pytest.mark.parametrize(
     ("words", "asked"),
     [
-        ("", {}),
+        ("--criterion gentle", {"rule": "gentle"}),
         ("--criterion knee", {"rule": "knee"}),
         ("--criterion least-loss --max-risk 0.9", {"rule": "least loss", "max_risk": 0.9}),
         ("--criterion least-risk --max-loss 0.3", {"rule": "least risk", "max_loss": 0.3}),
@@ -275,7 +280,10 @@ def test_a_long_frontier_is_thinned_but_keeps_its_ends_and_the_knee() -> None:
         ("--criterion linear --trade 0.5", {"rule": "linear", "trade": 0.5}),
         ("--criterion ideal --weights 3,1", {"rule": "ideal", "weights": (3.0, 1.0)}),
         ("--criterion lexicographic", {"rule": "lexicographic"}),
-        ("--risk exposed --loss hellinger", {"risk": "exposed", "loss": "hellinger"}),
+        (
+            "--risk exposed --loss hellinger --criterion safe",
+            {"rule": "safe", "risk": "exposed", "loss": "hellinger"},
+        ),
     ],
 )
 def test_pick_is_the_pick_of_the_library(words: str, asked: dict[str, Any], run: Run, folder: Path) -> None:
@@ -291,7 +299,7 @@ def test_pick_is_the_pick_of_the_library(words: str, asked: dict[str, Any], run:
 
 
 def test_pick_pins_a_note_that_the_frontier_shows(run: Run, folder: Path) -> None:
-    found = document(run(["pick", "small.study", "--note", "for the board", "--json"]))
+    found = document(run(["pick", "small.study", "--criterion", "knee", "--note", "for the board", "--json"]))
     assert found["note"] == "for the board"
     frame = qd.Study(folder / "small.study").frame()
     assert dict(zip(frame["id"], frame["note"], strict=True))[found["candidate"]] == "for the board"
@@ -299,12 +307,12 @@ def test_pick_pins_a_note_that_the_frontier_shows(run: Run, folder: Path) -> Non
 
 
 def test_pick_saves_the_recipe_for_its_owner_alone(run: Run, folder: Path) -> None:
-    found = document(run("pick small.study --save-recipe new.json --json"))
+    found = document(run("pick small.study --criterion knee --save-recipe new.json --json"))
     recipe = qd.Recipe.from_json((folder / "new.json").read_text())
     assert recipe == qd.Study(folder / "small.study").recipe(found["candidate"])
     assert stat.S_IMODE((folder / "new.json").stat().st_mode) == 0o600
-    assert run("pick small.study --save-recipe new.json").exit_code == 2
-    assert run("pick small.study --save-recipe new.json --overwrite").exit_code == 0
+    assert run("pick small.study --criterion knee --save-recipe new.json").exit_code == 2
+    assert run("pick small.study --criterion knee --save-recipe new.json --overwrite").exit_code == 0
 
 
 def test_the_criteria_are_those_of_the_library() -> None:
@@ -362,7 +370,7 @@ COMMANDS = (
     "search job.toml --out small.study --dry-run",
     "frontier small.study",
     "pick small.study",
-    "pick small.study --save-recipe new.json --note x --overwrite",
+    "pick small.study --criterion knee --save-recipe new.json --note x --overwrite",
     f"{RELEASE} --pick --out new --overwrite",
 )
 
@@ -370,6 +378,7 @@ COMMANDS = (
 @pytest.mark.parametrize("words", COMMANDS)
 def test_no_command_prints_a_seed(words: str, run: Run, folder: Path) -> None:
     assert run("search job.toml --out small.study").exit_code == 0
+    assert run("pick small.study --criterion knee").exit_code == 0
     seeds = seeds_in(folder / "small.study")
     assert len(seeds) == 3 and all(len(seed) == 64 for seed in seeds), "the grids share secrets, also when resumed"
     for result in (run(words), run(words + " --json")):

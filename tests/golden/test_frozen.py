@@ -191,13 +191,13 @@ def listed_measures() -> list[dict[str, str]]:
 # Studies
 
 RULES: dict[str, dict[str, Any]] = {
-    "knee": {},
+    "knee": {"rule": "knee"},
     "risk": {"max_risk": 0.0142},
     "loss": {"max_loss": 0.02},
     "trade": {"trade": 0.1},
     "ideal": {"rule": "ideal", "weights": (2.0, 1.0)},
     "lexicographic": {"rule": "lexicographic"},
-    "other axes": {"risk": "small_cells", "loss": "cramers_v_change(Edu*MS)"},
+    "other axes": {"rule": "knee", "risk": "small_cells", "loss": "cramers_v_change(Edu*MS)"},
 }
 MEASURES = ["exposed", "hellinger", "small_cells", "cramers_v_change(Edu*MS)"]
 THEN = ["v_ard(Age*Edu*MS)", "entropy_change(2-way)"]
@@ -217,6 +217,12 @@ def searched(path: Path) -> qd.Study:
     return qd.search(dataset("cps8d"), recipes, MEASURES, then=THEN, out=path, workers=1, progress=False)
 
 
+def why(choice: qd.Choice) -> str:
+    """Explain a choice without the lines that compare it with the file as it is: studies did not know that."""
+    added = ("The file as it is: ", "It is not recommended: ")
+    return "\n".join(line for line in choice.explain().splitlines() if not line.startswith(added))
+
+
 def seen(study: qd.Study) -> dict[str, Any]:
     """Return what a study shows: candidates, recipes, frontier and choices."""
     chosen = {name: study.pick(**how) for name, how in RULES.items()}
@@ -229,7 +235,7 @@ def seen(study: qd.Study) -> dict[str, Any]:
         "frontier of others": study.frontier("small_cells", "hellinger", "cramers_v_change(Edu*MS)")["id"].to_list(),
         "dominated by": study.dominated_by()["dominated_by"].to_list(),
         "trade-offs": [[plain(value) for value in row] for row in study.trade_offs().rows()],
-        "picks": {name: [each.candidate, each.rule, each.explain()] for name, each in chosen.items()},
+        "picks": {name: [each.candidate, each.rule, why(each)] for name, each in chosen.items()},
     }
 
 

@@ -281,7 +281,7 @@ def test_a_search_scores_them_with_and_without_plans_alike(
         assert {name: mine[name] for name in quick} == pytest.approx({name: scores[name] for name in quick}, abs=1e-12)
         assert {name: theirs[name] for name in plain} == dict(scores)
     assert len(one.frontier(risk="attributed_unique", loss="hellinger")) > 0
-    assert one.pick(risk="linked_small", loss="hellinger").candidate in range(1, 9)
+    assert one.pick("knee", risk="linked_small", loss="hellinger").candidate in range(1, 9)
 
 
 def test_a_policy_limits_them(cps8d: qd.Data, tmp_path: Path) -> None:

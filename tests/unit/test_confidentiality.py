@@ -159,7 +159,7 @@ COMMANDS = (
     "score survey.csv swapped.csv --codebook book.toml --recipe swapped.json",
     "attack survey.csv --codebook book.toml --recipe swapped.json --target Edu",
     "frontier all.study",
-    "pick all.study --save-recipe picked.json --note fine",
+    "pick all.study --criterion knee --save-recipe picked.json --note fine",
     "frontier all.study --runs --design 1",
     "score survey.csv --codebook book.toml --recipe swapped.json --vary pairs=7,9 --draws 2 --measures hd1 --out d.csv",
     "swap survey.csv --codebook book.toml --swap Edu --pairs 11 --rule Age=young&Edu=1 --save-recipe ruled.json",

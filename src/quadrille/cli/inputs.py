@@ -8,6 +8,7 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from quadrille.cli.guard import refuse
@@ -183,6 +184,22 @@ def source_of(
     book = known["codebook"]
     weight = weight or known["weight"]
     return str(known["file"]), codebook or (Path(book) if book else None), weight, levels, roles, layout
+
+
+def release_command(study: Study) -> str:
+    """Return the command that releases a candidate of a study, with the file and the roles that its job named."""
+    if not study.source:
+        return f"quadrille release FILE --study {quote(str(study.path))}"
+    file, codebook, weight, levels, roles, layout = source_of(study, None, None, None)
+    words = ["quadrille release", quote(file)]
+    words += [] if codebook is None else ["--codebook", quote(str(codebook))]
+    words += [] if weight is None else ["--weight", quote(weight)]
+    words += [part for name in levels for part in ("--geography", quote(name))]
+    for role, columns in roles.items():
+        listed = [columns] if isinstance(columns, str) else columns
+        words += [f"--{role}", quote(",".join(listed if role == "unit" else written_names(listed)))]
+    words += [] if layout is None else ["--layout", quote(layout)]
+    return " ".join([*words, "--study", quote(str(study.path))])
 
 
 def refuse_sources(study: Study, *outputs: Path | None, replaces: bool = False) -> None:

@@ -274,7 +274,7 @@ def show_search(study: Study, document: Mapping[str, Any]) -> None:
         lines.append(("frontier", f"{document['frontier']:,} candidates on {axes[0]} and {axes[1]}"))
     show.facts(lines)
     show_reasons([(each["reason"], each["candidates"]) for each in document["reasons"]], "candidate")
-    _show_warnings(document["warnings"])
+    show_warnings(document["warnings"])
     if document["knee"] is None:
         show.note("\nNo candidate has a score on both axes, so there is nothing to choose from.")
         return
@@ -292,8 +292,8 @@ def show_recommended(seen: Overview) -> None:
     else:
         rows = [_compared_line(AS_IT_IS, None, seen)] if seen.unswapped is not None else []
         rows += [_compared_line(word, choice, seen) for word, choice in seen.recommended.items()]
-        head = ("", "candidate", *short_names(seen.axes), "risk taken away")
-        show.grid(head, rows, numbers=range(1, 5), whole=(0,))
+        head = ("", "candidate", *short_names(seen.shown), "risk taken away")
+        show.grid(head, rows, numbers=range(1, len(head)), whole=(0,))
         show.note("")
         show.facts([(word, choice.reason) for word, choice in seen.recommended.items()])
         for word in (word for word in ("gentle", "balanced", "safe") if word not in seen.recommended):
@@ -322,16 +322,12 @@ def _none_recommended(seen: Overview) -> str:
 
 
 def _compared_line(word: str, choice: Choice | None, seen: Overview) -> tuple[str, ...]:
-    from quadrille.measure import orient
-
     if choice is None:
-        assert seen.unswapped is not None
-        values, number, share = seen.unswapped, "", ""
+        scores, number, share = seen.study.unswapped or {}, "", ""
     else:
-        values, number = (choice.risk, choice.loss), str(choice.candidate)
-        share = "" if choice.reduction is None else f"{100 * choice.reduction:.0f} %"
-    own = (show.number(orient(axis, value)) for axis, value in zip(seen.axes, values, strict=True))
-    return (word, number, *own, share)
+        scores, number = candidate_row(seen.study, choice.candidate)["scores"], str(choice.candidate)
+        share = "" if choice.reduction is None else show.percent(choice.reduction)
+    return (word, number, *(show.number(scores[address]) for address in seen.shown), share)
 
 
 def indented(text: str) -> str:
@@ -342,7 +338,8 @@ def indented(text: str) -> str:
     return "\n".join(fill(line, width, initial_indent="  ", subsequent_indent="    ") for line in text.splitlines())
 
 
-def _show_warnings(warnings: Sequence[str]) -> None:
+def show_warnings(warnings: Sequence[str]) -> None:
+    """Print what is to be known about a study before it is relied on."""
     for warning in warnings:
         show.note(f"\nWarning: {warning}")
 
@@ -369,7 +366,7 @@ def show_frontier(seen: Overview, rows: list[dict[str, Any]]) -> None:
     if notes:
         show.title("Notes")
         show.facts(notes)
-    _show_warnings(seen.warnings)
+    show_warnings(seen.warnings)
 
 
 def _table(
@@ -438,6 +435,6 @@ def show_choice(
     show.facts([(name, text) for name, text in lines if text])
     before = {} if unswapped is None else {AS_IT_IS: unswapped}
     show.render([Title("Scores"), score_table({**before, "value": row["scores"]})])
-    _show_warnings(warnings)
+    show_warnings(warnings)
     show.title("Release it, with the file, codebook and weight of the search")
     show.shell(f"  {release} --candidate {chosen.candidate}")

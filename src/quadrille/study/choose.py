@@ -276,6 +276,11 @@ def _no_reference(study: Study, risk: str) -> str:
     )
 
 
+def nothing_scored(axes: tuple[str, str]) -> str:
+    """Say that a study has nothing to choose from."""
+    return f"No candidate of the study has both {axes[0]} and {axes[1]}: none is done yet, or none can be done."
+
+
 def choose(
     study: Study,
     axes: tuple[str, str],
@@ -292,9 +297,7 @@ def choose(
     rule = rule or _implied(max_risk, max_loss, trade, weights)
     one_of("pick", "rule", rule, RULES)
     if not len(points):
-        raise QuadrilleError(
-            f"No candidate of the study has both {axes[0]} and {axes[1]}: none is done yet, or none can be done."
-        )
+        raise QuadrilleError(nothing_scored(axes))
     allowed = np.ones(len(points), dtype=bool)
     for column, (name, limit) in enumerate({"max_risk": max_risk, "max_loss": max_loss}.items()):
         if limit is not None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from math import isfinite
-from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 from quadrille.cli import options as opt
 from quadrille.cli import show
 from quadrille.cli.guard import tell
-from quadrille.cli.inputs import check_new, open_study, refuse_sources
-from quadrille.errors import InputError, OutputError, ParameterError
+from quadrille.cli.inputs import check_new, open_study, refuse_sources, release_command
+from quadrille.errors import OutputError, ParameterError, QuadrilleError
 
 if TYPE_CHECKING:
     from quadrille.study.choose import Choice
@@ -79,14 +78,13 @@ def pick(
         written = {"note": row["note"], "save_recipe": saved, "warnings": list(warnings)}
         show.emit({"study": str(study), **choice_document(chosen), "scores": row["scores"], **written})
     else:
-        study_show.show_choice(
-            chosen, row, warnings, f"quadrille release FILE --study {quote(str(study))}", known.unswapped
-        )
+        study_show.show_choice(chosen, row, warnings, release_command(known), known.unswapped)
 
 
 def _show_three(study: Study, risk: str | None, loss: str | None, needs: dict[str, object], *, as_json: bool) -> None:
     """Show a gentle, a balanced and a safe candidate: which one is right is not the software's to say."""
-    from quadrille.cli.study_show import compared_document, overview, show_recommended
+    from quadrille.cli.study_show import compared_document, overview, show_recommended, show_warnings
+    from quadrille.study.choose import nothing_scored
 
     for option, value in needs.items():
         if value is not None:
@@ -95,13 +93,14 @@ def _show_three(study: Study, risk: str | None, loss: str | None, needs: dict[st
             )
     seen = overview(study, risk, loss)
     if not len(seen.points):
-        raise InputError(f"No candidate of the study {str(study.path)!r} has both {seen.axes[0]} and {seen.axes[1]}.")
+        raise QuadrilleError(nothing_scored(seen.axes))
     if as_json:
         told = "Nothing was picked: the limit is the agency's to set."
         document = {"study": str(study.path), "axes": seen.axes, **compared_document(seen), "told": told}
         show.emit({**document, "warnings": list(seen.warnings)})
     else:
         show_recommended(seen)
+        show_warnings(seen.warnings)
 
 
 def _keep(study: Study, chosen: Choice) -> None:
