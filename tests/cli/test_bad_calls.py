@@ -224,7 +224,10 @@ BAD_CALLS: dict[str, tuple[str, str]] = {
     "loss as the risk of a pick": ("pick small.study --risk hellinger", "has for risk: small_cells, exposed"),
     "risk as the loss of a pick": ("pick small.study --loss exposed", "has for loss: hellinger"),
     "pick from nothing": ("pick nowhere", "There is no study 'nowhere'"),
-    "unknown criterion": ("pick small.study --criterion best", "--criterion must be one of gentle, balanced, safe, knee, least-loss"),
+    "unknown criterion": (
+        "pick small.study --criterion best",
+        "--criterion must be one of gentle, balanced, safe, knee, least-loss",
+    ),
     "limit that nothing keeps": ("pick small.study --max-loss 0", "No candidate keeps the limits"),
     "limit of risk below 0": ("pick small.study --max-risk=-1", "--max-risk must be a number of 0 or more. Got -1.0."),
     "limit that is no number": (

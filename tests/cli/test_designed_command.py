@@ -211,7 +211,8 @@ def test_designed_and_random_candidates_stand_in_one_study(run: Run, folder: Pat
     for row in designed:
         least = [point["least_loss"] for point in bound if point["exposed"] >= row["scores"]["exposed"]]
         assert row["scores"]["hellinger"] > max(least)
-    assert shown(run("pick mixed.study --max-risk 0.001")).startswith("Chosen The file as it is: exposed 0.0150076, hellinger 0. Candidate")
+    choice = shown(run("pick mixed.study --max-risk 0.001"))
+    assert choice.startswith("Chosen The file as it is: exposed 0.0150076, hellinger 0. Candidate")
     safe = json.loads(run("pick mixed.study --max-risk 0.001 --json").stdout)["candidate"]
     release = f"release dataset:cps8d --study mixed.study --candidate {safe} --out new --readers --json"
     done = json.loads(run(release).stdout)
