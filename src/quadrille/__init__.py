@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from quadrille.recipe import Recipe
     from quadrille.release.policy import Policy
     from quadrille.release.release import check_policy, release
+    from quadrille.score.by_area import area_flows
     from quadrille.score.contradictions import contradictions
     from quadrille.score.dependencies import dependencies
     from quadrille.score.estimates import before_after
     from quadrille.score.evaluator import Scores, measures, score
-    from quadrille.score.flows import area_flows
     from quadrille.simulation.simulate import simulate
     from quadrille.study.forecast import forecast
     from quadrille.study.grid import grid
@@ -58,7 +58,7 @@ _HOME = {
     "Scores": "score.evaluator",
     "Study": "study.study",
     "Variable": "codebook",
-    "area_flows": "score.flows",
+    "area_flows": "score.by_area",
     "attack": "attack.attack",
     "before_after": "score.estimates",
     "check_policy": "release.release",

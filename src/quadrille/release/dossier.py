@@ -13,15 +13,23 @@ from quadrille.delta import PlanReport
 from quadrille.inspect import inspect
 from quadrille.io.atomic import NOTE
 from quadrille.plan import Details, Plan
-from quadrille.present import markdown, numbers, words
-from quadrille.present.account import account, alternatives_table, recipe_table, strata_table
-from quadrille.present.attack import exposure
+from quadrille.present import numbers, words
+from quadrille.present.account import (
+    EXACT,
+    NOT_EXACT,
+    account,
+    alternatives_table,
+    diagnosis_of,
+    exact_for_users,
+    limits,
+    price_of_keeping,
+    recipe_table,
+    strata_table,
+)
 from quadrille.present.blocks import Block, Items, Text, Title, facts, table
-from quadrille.present.contradictions import contradicted
-from quadrille.present.designed import EXACT, NOT_EXACT, diagnosis_of, exact_for_users, limits, price_of_keeping
-from quadrille.present.profile import column_table, profile_facts
-from quadrille.present.scores import definitions, score_table, scores
-from quadrille.present.verdict import verdict
+from quadrille.present.profile import column_table, contradicted, profile_facts
+from quadrille.present.render import as_markdown
+from quadrille.present.scores import definitions, exposure, score_table, scores, verdict
 from quadrille.randomness import is_secret
 from quadrille.recipe import Recipe
 from quadrille.release.earlier import NUMBERS, ON_CPS8D, Again
@@ -228,7 +236,7 @@ def dossier(record: Record) -> str:
         "# Release dossier: confidential\n\n"
         f"Written by Quadrille {__version__} on {record.written:%Y-%m-%d at %H:%M:%S} UTC.\n"
         "Whoever has the seed or the plan in this folder can undo the release. Never publish any part of it.\n\n"
-        f"{markdown.render(blocks)}\n"
+        f"{as_markdown(blocks)}\n"
     )
 
 

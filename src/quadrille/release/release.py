@@ -19,9 +19,8 @@ from quadrille.data import Column, Data, Rows, Units, code_dtype
 from quadrille.delta import PlanReport
 from quadrille.errors import InputError, ParameterError
 from quadrille.io import file_bytes
-from quadrille.io.atomic import INSECURE_NOTE, NOTE, check_free, new_folder, private_folder, write_file
+from quadrille.io.atomic import INSECURE_NOTE, NOTE, as_json, check_free, new_folder, private_folder, write_file
 from quadrille.io.formats import RELEASED
-from quadrille.io.results import as_json
 from quadrille.measure import beside_the_n_rule
 from quadrille.params import one_of
 from quadrille.plan import Details, Plan

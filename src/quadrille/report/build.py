@@ -13,8 +13,9 @@ from quadrille import __version__, chart
 from quadrille.data import Data
 from quadrille.errors import OutputError
 from quadrille.io.atomic import new_file
-from quadrille.present import html, words
+from quadrille.present import words
 from quadrille.present.blocks import Block, Items, facts
+from quadrille.present.render import as_html
 from quadrille.report import sections, tables
 from quadrille.report.input import ReportInput, Row, look
 from quadrille.report.intruder import intruder
@@ -35,7 +36,7 @@ def templates() -> Environment:
 
 
 def _show(*blocks: Block) -> Markup:
-    return Markup(html.render(blocks))
+    return Markup(as_html(blocks))
 
 
 def _tame(value: object) -> object:

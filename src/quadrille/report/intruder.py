@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from quadrille import chart
 from quadrille.attack.attack import attack
-from quadrille.attack.finding import Section
-from quadrille.present.attack import exposure, section_blocks
+from quadrille.attack.input import Section
 from quadrille.present.blocks import table
 from quadrille.present.numbers import count
+from quadrille.present.scores import exposure, section_blocks
 from quadrille.report.input import ReportInput, Row
 
 _IN_SHORT = (": attributed", ": right among claims")

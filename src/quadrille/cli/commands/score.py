@@ -211,7 +211,7 @@ def _score_recipes(
 ) -> None:
     """Draw recipes several times each, and compare the means of the measures."""
     import quadrille as qd
-    from quadrille.io.results import check_table, write_table
+    from quadrille.io.atomic import check_table, write_table
 
     out, chart, _ = files.values()
     if out is not None:
@@ -305,7 +305,7 @@ def _chosen(scores: Scores, rank: str | None) -> str:
 
 def _write(scores: Scores, compared: Compared, ranked: pl.DataFrame, files: Mapping[str, Path | None]) -> None:
     """Write the table of all areas and draw the charts that were asked for."""
-    from quadrille.io.results import check_table, write_table
+    from quadrille.io.atomic import check_table, write_table
 
     out, ranking, flows = files.values()
     if out is not None:
