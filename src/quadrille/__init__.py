@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from quadrille.simulation.simulate import simulate
     from quadrille.study.forecast import forecast
     from quadrille.study.grid import grid
-    from quadrille.study.run import search
-    from quadrille.study.score_recipes import score_recipes
+    from quadrille.study.run import score_recipes, search
     from quadrille.study.study import Study
     from quadrille.swap.controlled import ControlledSwap
     from quadrille.swap.designed import DesignedSwap
@@ -73,7 +72,7 @@ _HOME = {
     "release": "release.release",
     "schema": "measure",
     "score": "score.evaluator",
-    "score_recipes": "study.score_recipes",
+    "score_recipes": "study.run",
     "search": "study.run",
     "simulate": "simulation.simulate",
     "write": "io",

@@ -1,4 +1,4 @@
-"""What all attacks look at, prepared once; what they find; and log-linear fits of tables, which several of them make."""
+"""What all attacks look at, prepared once; what they find; and log-linear fits of tables, which several make."""
 
 from __future__ import annotations
 

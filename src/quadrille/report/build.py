@@ -18,7 +18,6 @@ from quadrille.present.blocks import Block, Items, facts
 from quadrille.present.render import as_html
 from quadrille.report import sections, tables
 from quadrille.report.input import ReportInput, Row, look
-from quadrille.report.intruder import intruder
 from quadrille.study.study import Study
 from quadrille.text import shown
 
@@ -52,7 +51,7 @@ _SECTIONS: dict[str, tuple[str, Callable[[ReportInput], Row]]] = {
     "rivals": ("The chosen candidate and its rivals", sections.rivals),
     "tables": ("Its tables before and after", tables.tables),
     "designed": ("Designed swap", sections.designed),
-    "intruder": ("The intruder's view", intruder),
+    "intruder": ("The intruder's view", tables.intruder),
     "seeds": ("How much the seed matters", sections.seeds),
     "measures": ("The measures", sections.measures),
     "limits": (words.NOT_PROTECTED, lambda _: {"blocks": [Items(words.LIMITS)]}),
