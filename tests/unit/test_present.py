@@ -53,7 +53,7 @@ def everything(data: Data, recipe: qd.Recipe, policy: Path) -> list[Block]:
         *account(plan.report(data), ["two", "tables"]),
         recipe_table(recipe),
         *scores(found),
-        score_table({"one": found, "other": qd.score(data, Plan([], data=data), MEASURES)}, best=True),
+        score_table({"one": found, "other": qd.score(data, Plan([], data=data), MEASURES)}, rivals=("one", "other")),
         definitions(kind for kind, _ in found.results.values()),
         *verdict(qd.check_policy(data, recipe, policy)),
         profile_facts(profile),

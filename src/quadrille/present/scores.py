@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from quadrille import __version__
@@ -58,14 +58,18 @@ def inferred(detail: Mapping[str, float]) -> str:
 
 
 def score_table(
-    columns: Mapping[str, Values], *, addresses: Iterable[str] | None = None, caption: str = "", best: bool = False
+    columns: Mapping[str, Values],
+    *,
+    addresses: Iterable[str] | None = None,
+    caption: str = "",
+    rivals: Collection[str] = (),
 ) -> Table:
-    """Return a row per measure and a column per swap; `best` marks the best of a row, unless all are alike."""
+    """Return a row per measure and a column per swap; the best of the rivals is marked, unless they are alike."""
     listed = list(next(iter(columns.values())) if addresses is None else addresses)
     rows: list[tuple[str, ...]] = []
     for address in listed:
         kind, values = measure_of(address), [column[address] for column in columns.values()]
-        signs = _best(address, values) if best else [""] * len(values)
+        signs = _best(address, [value if name in rivals else None for name, value in zip(columns, values, strict=True)])
         texts = [sign + numbers.score(value) for sign, value in zip(signs, values, strict=True)]
         rows.append((address, kind.side, kind.direction, *texts))
     head = ("measure", "side", "better", *columns)

@@ -133,7 +133,7 @@ def rivals(scope: ReportInput) -> Row:
             for head, candidate in zip(heads, scope.candidates, strict=True)
         ],
         "blocks": [
-            score_table(scores, addresses=scope.measures, caption="All measures", best=True),
+            score_table(scores, addresses=scope.measures, caption="All measures", rivals=heads),
             *([Items(tuple(notes))] if notes else []),
             _accounts(heads, scope.candidates),
             _variables(heads, scope.candidates),
