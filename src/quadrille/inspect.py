@@ -23,7 +23,7 @@ from quadrille.io.frames.identifiers import (
     tally,
     words,
 )
-from quadrille.io.stat.dates import counted_in
+from quadrille.io.frames.values import counted_in
 from quadrille.io.stat.read import was_moment
 from quadrille.score.dependencies import Dependency, dependencies
 
