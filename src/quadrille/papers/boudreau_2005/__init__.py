@@ -115,7 +115,7 @@ def reproduce(
             *tables(places, every),
         ),
         errata=ERRATA,
-        figures=_figures(small, every, both),
+        figures=_figures(every, both),
         listings=tuple(shown),
         points=tuple(map(point, both)),
     )
@@ -145,23 +145,21 @@ def write_figures(reproduction: Reproduction, folder: str | Path) -> list[Path]:
     return save_figures({name: draw(frame) for draw, (name, frame) in zip(charts, frames, strict=True)}, folder)
 
 
-def _figures(small: Sequence[Enumerated], every: Sequence[Sequence[Cell]], drawn: Sequence[Drawn]) -> dict[str, float]:
+def _figures(every: Sequence[Sequence[Cell]], drawn: Sequence[Drawn]) -> dict[str, float]:
     z = [abs(value) for one in drawn for value in (one.z_mean, one.z_variance)]
-    numbers = {f"small file, RMSE, {one.kind}": one.rmse for one in small}
-    for cell in map(worked, every):
-        where = f"worked cell, Region {cell.region}"
-        numbers[f"{where}, RMSE of swapping / count"] = cell.swap.rmse / cell.count
-        numbers[f"{where}, RMSE of rounding / count"] = cell.rounding.rmse / cell.count
-        if cell.equivalent is not None:
-            numbers[f"{where}, records to move for the error of rounding"] = float(cell.equivalent)
     children = [cell for cell in every[0] if cell.age == "0-15"]
     married = sum(cell.swap.expected for cell in children if not cell.count)
-    numbers["Region I, share of the children under 16 expected to be or have been married"] = married / sum(
-        cell.count for cell in children
-    )
-    numbers["biases and variances compared with draws"] = float(len(z))
-    numbers["their largest difference in standard errors"] = max(z)
-    return numbers
+    return {
+        **{
+            f"worked cell, Region {cell.region}, RMSE of {word} / count": error.rmse / cell.count
+            for cell in map(worked, every)
+            for word, error in (("swapping", cell.swap), ("rounding", cell.rounding))
+        },
+        "Region I, share of the children under 16 expected to be or have been married": married
+        / sum(cell.count for cell in children),
+        "biases and variances compared with draws": float(len(z)),
+        "their largest difference in standard errors": max(z),
+    }
 
 
 def small_file(found: Sequence[Enumerated]) -> list[Listing]:

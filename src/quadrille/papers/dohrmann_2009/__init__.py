@@ -346,19 +346,14 @@ def _rate(runs: Runs) -> Claim:
     low, high = runs.means[:, :, 0], runs.means[:, :, 1]
     variance = runs.values.var(axis=4, ddof=1) / runs.seeds
     error = np.sqrt(variance[:, :, 0] + variance[:, :, 1])
-    words: list[str] = []
-    failing: list[str] = []
-    for m, name in enumerate(NAMES):
-        agree, total = _count(high[..., m], low[..., m])
-        against = int((low[..., m] - high[..., m] > MOST_ERRORS * error[..., m]).sum())
-        words.append(f"{name} {agree:,} of {total:,}" + (f", {against:,} against it beyond chance" if against else ""))
-        if not total or agree / total <= USUALLY or against:
-            failing.append(name)
+    counts = {name: _count(high[..., m], low[..., m]) for m, name in enumerate(NAMES)}
+    beyond = (low - high > MOST_ERRORS * error).sum(axis=(0, 1, 2))
+    against = {name: int(number) for name, number in zip(NAMES, beyond, strict=True)}
     text = (
         f"{runs.source}: utility falls as the rate rises (larger loss at 15 % than at 3 %; no setting the other way by "
         f"more than {MOST_ERRORS:g} standard errors)"
     )
-    return Claim(text, not failing, "; ".join(words) + _but(failing))
+    return _claim(text, counts, against)
 
 
 def _method(source: str, means: Floats) -> Claim:
@@ -441,10 +436,15 @@ def _count(larger: Floats, smaller: Floats) -> tuple[int, int]:
     return int((larger > smaller)[comparable].sum()), int(comparable.sum())
 
 
-def _claim(text: str, counts: dict[str, tuple[int, int]]) -> Claim:
-    """Judge by the share of comparisons: more than half, for each measure."""
-    failing = [name for name, (agree, total) in counts.items() if not total or agree / total <= USUALLY]
-    words = [f"{name} {agree:,} of {total:,}" for name, (agree, total) in counts.items()]
+def _claim(text: str, counts: dict[str, tuple[int, int]], against: Mapping[str, int] | None = None) -> Claim:
+    """Judge by the share of comparisons: more than half for each measure, and none `against` it beyond chance."""
+    words: list[str] = []
+    failing: list[str] = []
+    for name, (agree, total) in counts.items():
+        beyond = (against or {}).get(name, 0)
+        words.append(f"{name} {agree:,} of {total:,}" + (f", {beyond:,} against it beyond chance" if beyond else ""))
+        if not total or agree / total <= USUALLY or beyond:
+            failing.append(name)
     return Claim(text, not failing, "; ".join(words) + _but(failing))
 
 

@@ -178,7 +178,9 @@ def all_claims(found: Found) -> list[Claim]:
     judged: list[Claim] = []
     for mechanism, (plan, values, checks) in sorted(found.items()):
         if mechanism == "cells":
-            judged += [*_numbers(checks), _gini(plan, values, checks)]
+            expectation = expectations(plan, values, {check.key: check for check in checks})
+            text = "cells: the published means of gini_difference are those expected"
+            judged += [*_numbers(checks), Claim.of(text, expectation)]
         else:
             judged.append(_described(checks))
         judged += [*_conclusions(mechanism, values, checks), *selections(mechanism, selected(plan, values))]
@@ -237,26 +239,14 @@ def selections(mechanism: str, chosen: Sequence[Chosen]) -> list[Claim]:
     return judged
 
 
-def expectations(design: SimulationDesign, values: Floats, by: By) -> dict[str, tuple[Check, float, float, float]]:
-    """Return the published mean gini_difference, the expected one, the standard error of the paper's, and our z."""
-    found: dict[str, tuple[Check, float, float, float]] = {}
+def expectations(design: SimulationDesign, values: Floats, by: By) -> list[Check]:
+    """Set the published means of gini_difference beside those expected, which need no draw."""
+    m, found = METRICS.index("gini_difference"), list[Check]()
     for word in ("two", "five"):
-        check, value = by["Table 2", f"gini_difference, {word}", "mean"], expected(design, word)[1]
-        error = _means(design, values, word)[1][METRICS.index("gini_difference")]
-        found[word] = check, value, error * sqrt(values.shape[1] / REPLICATES), (check.ours - value) / error
+        error = _means(design, values, word)[1][m] * sqrt(values.shape[1] / REPLICATES)
+        printed = by["Table 2", f"gini_difference, {word}", "mean"].printed
+        found.append(Check("closed form", f"{word} levels", "", printed, expected(design, word)[1], error))
     return found
-
-
-def _gini(design: SimulationDesign, values: Floats, checks: Sequence[Check]) -> Claim:
-    """Set the expectation, which needs no draw, beside the published means; the error is that of one study."""
-    found = expectations(design, values, {check.key: check for check in checks})
-    return Claim.of(
-        "cells: the published means of gini_difference are those expected",
-        [
-            Check("closed form", f"{word} levels", "", theirs.printed, value, error)
-            for word, (theirs, value, error, _) in found.items()
-        ],
-    )
 
 
 def _described(checks: Sequence[Check]) -> Claim:
@@ -333,7 +323,7 @@ def errata(found: Found) -> list[str]:
         design, values, checks = found["cells"]
         by = {check.key: check for check in checks}
         said += [_followed(by), *_misprints(by), _pooled(by, values)]
-        said.append(_noise(by, expectations(design, values, by)))
+        said.append(_noise(by, expectations(design, values, by)[0]))
     return [*said, *PRINT]
 
 
@@ -386,18 +376,13 @@ def _pooled(by: By, values: Floats) -> str:
     )
 
 
-def _noise(by: By, expected: Mapping[str, tuple[Check, float, float, float]]) -> str:
-    theirs, value, error, ours = expected["two"]
+def _noise(by: By, expectation: Check) -> str:
     low = by["Table 2", "gini_difference, two", "p05"]
     b = [check for check in by.values() if set(check.key) & set(METRICS[3:]) or check.row.split(",")[0] in METRICS[3:]]
     differ = sum(not check.agrees for check in b)
     return (
         "Means of the three differences of diversity are small against their spread over replicates. With two levels "
-        f"the published mean of gini_difference lies {_away((theirs.published - value) / error)} its expectation and "
-        f"ours {_away(ours)} it. Its published 5th percentile with two levels is {low.published:.5f}, ours "
-        f"{low.ours:.5f} (z {low.shown[2]}). Of the {len(b)} numbers about these three metrics {differ} differ."
+        f"the published mean of gini_difference is {expectation.shown[2]} standard errors from its expectation. Its "
+        f"published 5th percentile with two levels is {low.published:.5f}, ours {low.ours:.5f} (z {low.shown[2]}). Of "
+        f"the {len(b)} numbers about these three metrics {differ} differ."
     )
-
-
-def _away(z: float) -> str:
-    return f"{abs(z):.1f} standard errors {'above' if z > 0 else 'below'}"
