@@ -24,7 +24,7 @@ from quadrille.io.frames.identifiers import (
     words,
 )
 from quadrille.io.frames.values import counted_in
-from quadrille.io.stat.read import was_moment
+from quadrille.io.stat_read import was_moment
 from quadrille.score.dependencies import Dependency, dependencies
 
 _PLACE = re.compile(

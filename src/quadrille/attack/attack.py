@@ -10,9 +10,8 @@ from quadrille import __version__
 from quadrille.attack.attribute import attribute
 from quadrille.attack.genuine import genuine
 from quadrille.attack.input import AttackInput, Finding, Release, Section, attack_input
-from quadrille.attack.linkage import linkage
+from quadrille.attack.linkage import linkage, rank
 from quadrille.attack.population import population as match_to_population
-from quadrille.attack.rank import rank
 from quadrille.attack.releases import releases
 from quadrille.attack.suda import special
 from quadrille.attack.undo import rows, undo

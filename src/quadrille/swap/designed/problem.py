@@ -46,7 +46,7 @@ from quadrille.measure.base import Address
 from quadrille.recipe import carried, refuse_fixed
 from quadrille.swap.controlled.frame import flags_of
 from quadrille.swap.groups import Ints, group_ids
-from quadrille.swap.rules import Candidates, Forbidden, RuleCounts, count_pairs, rules_facts
+from quadrille.swap.pairing import Candidates, Forbidden, RuleCounts, count_pairs, rules_facts
 
 if TYPE_CHECKING:
     from quadrille.swap.designed.pairs import DesignedPairs
