@@ -59,17 +59,19 @@ class Product(NamedTuple):
 
 
 def whole_numbers(coded: Coded) -> tuple[dict[str, Ints], dict[str, Flags], float]:
-    """Return the columns of numbers as whole numbers of one unit, where each is present, and units in one."""
-    numbers = {name: values for name in coded.names if (values := coded.numbers(name)) is not None}
+    """Return what each code of a column stands for as a whole number of one unit, who has one, and units in one."""
+    numbers = {name: values for name, values in coded.numbers_of_codes.items() if values is not None}
     decimals = {name: places for name, values in numbers.items() if (places := decimals_of(values)) is not None}
     scale = 10.0 ** max(decimals.values(), default=0)
     made: dict[str, Ints] = {}
     present: dict[str, Flags] = {}
+    everywhere = np.ones(coded.n, dtype=np.bool_)
     for name in decimals:
         here = np.isfinite(numbers[name])
         values = np.where(here, numbers[name], 0.0)
         if np.abs(values).max() * scale <= _LARGEST:
-            made[name], present[name] = np.rint(values * scale).astype(np.int64), here
+            made[name] = np.rint(values * scale).astype(np.int64)
+            present[name] = everywhere if here.all() else here[coded.codes[name]]
     return made, present, scale
 
 
@@ -89,7 +91,7 @@ def sums(coded: Coded) -> Iterator[Sum]:
     for names in _complete(coded, present):
         rows = coded.order[np.logical_and.reduce([present[name] for name in names])[coded.order]]
         for sample in _samples(rows, len(names)):
-            values = np.stack([numbers[name][sample] for name in names], axis=1)
+            values = np.stack([numbers[name][coded.codes[name][sample]] for name in names], axis=1)
             for terms in _relations(values, scale):
                 columns = tuple(name for name, term in zip(names, terms, strict=True) if term)
                 given = tuple(term for term in terms if term)
@@ -167,7 +169,7 @@ def _checked(
 ) -> Sum | None:
     """Check a sum on all records that have its numbers, and against numbers in random order."""
     here = np.flatnonzero(np.logical_and.reduce([present[name] for name in columns]))
-    parts = [term * numbers[name][here] for name, term in zip(columns, terms, strict=True)]
+    parts = [term * numbers[name][coded.codes[name][here]] for name, term in zip(columns, terms, strict=True)]
     total = np.sum(parts, axis=0)
     values, counts = np.unique(total, return_counts=True)
     constant = int(values[np.argmax(counts)])
