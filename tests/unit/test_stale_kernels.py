@@ -127,11 +127,13 @@ import json, sys
 import numba, numpy as np
 from quadrille.kernels.ascending import ascending
 from quadrille.kernels.ranked import ranked
-values = np.array([30, 10, 20, 10, 0])
+values = np.random.default_rng(1).permutation(60)
 for _ in range(int(sys.argv[1])):  # move on the numbers that numba gives to what it compiles
     numba.njit(lambda a: a)(1)
-found = {f.__name__: f(values).tolist() for f in (ascending, ranked) if f.__name__ in sys.argv[2]}
-print(json.dumps(found))
+kernels = {"ascending": (ascending, np.sort), "ranked": (ranked, np.argsort)}
+for name in sys.argv[2:]:
+    ours, numpys = kernels[name]
+    assert (ours(values) == numpys(values)).all(), name
 """
 
 
@@ -150,16 +152,14 @@ def test_kernels_that_two_processes_compiled_work_together(folder: Path, tmp_pat
         text = "import numpy as np\nfrom quadrille.kernels.compile import kernel\n\n@kernel\n"
         (folder / f"{name}.py").write_text(f"{text}def {name}(values):\n    return {call}\n")
 
-    def run(moved_on: int, *names: str) -> dict[str, list[int]]:
-        command = [sys.executable, "-c", SORTING, str(moved_on), ",".join(names)]
-        done = subprocess.run(command, cwd=tmp_path / "here", env={}, capture_output=True, text=True, check=True)
-        return json.loads(done.stdout)
+    def run(moved_on: int, *names: str) -> None:
+        command = [sys.executable, "-c", SORTING, str(moved_on), *names]
+        subprocess.run(command, cwd=tmp_path / "here", env={}, capture_output=True, check=True)
 
-    right = {"ascending": [0, 10, 10, 20, 30], "ranked": [4, 1, 3, 2, 0]}
-    for moved_on in range(7):
+    for moved_on in (2, 3, 4):  # with numba 0.68 it is 3
         for path in (folder / "__pycache__").glob("*.nb?"):
             path.unlink()
         run(moved_on, "ascending")
         run(0, "ranked")
-        assert run(0, "ascending", "ranked") == right
-        assert run(0, "ranked") == {"ranked": right["ranked"]}
+        run(0, "ascending", "ranked")
+        run(0, "ranked", "ascending")

@@ -98,7 +98,7 @@ def _r_ased(before: Sums, change: SumsChange, *, moved: frozenset[str], max_leve
             return Score(0.0, detail, "no correlation changed", explain=explain)
         why = "no pair of columns varies without being perfectly correlated"
         if left_out["infinite"]:
-            why += f"; {left_out['infinite']} pairs have an infinite value"
+            why += f"; of {len(first)} pairs {left_out['infinite']} with an infinite value"
         return Score(None, detail, why, explain=explain)
     scale = float((growth[changed] / standard_error(was.r, was.n)[changed]).max())
     return Score(float(values[changed].mean()), detail, _note(detail), explain=explain, scale=scale)

@@ -212,7 +212,8 @@ class Sums:
                 self.reader.block(lambda name, s=span, i=i: delta.values(name)[i][s], weights[i][span], self.centre)
                 for i in (0, 1)
             )
-            new = new.plus((now[0] - was[0], now[1] - was[1], now[2] - was[2], now[3] - was[3]))
+            with np.errstate(over="ignore", invalid="ignore"):
+                new = new.plus((now[0] - was[0], now[1] - was[1], now[2] - was[2], now[3] - was[3]))
         return SumsChange(self, self._anew(delta) if self._lost_digits(new) else new)
 
     def _lost_digits(self, new: Sums) -> bool:
