@@ -19,8 +19,13 @@ if TYPE_CHECKING:
     import polars as pl
 
 
+Codes = NDArray[Any]
+Rows = NDArray[np.int64]
+
 MOST_DECIMALS = 15
-_TOTAL = 2.0**62
+MOST_TICKS = 1 << 62
+"""Sums of ticks stay below this, so that adding and subtracting two of them stays within 64 bits."""
+_TOTAL = float(MOST_TICKS)
 _LEAST = 2.0**-960
 
 
@@ -31,6 +36,21 @@ class Ticks:
     values: NDArray[np.int64]
     per_unit: float
     exact: bool
+
+    def __post_init__(self) -> None:
+        if not _fits(self.values):
+            raise InputError("The weights add up to more ticks than whole numbers hold. Read the file anew.")
+
+    def take(self, rows: Rows) -> Ticks | None:
+        """Return the ticks of some records; None where they add up to too much, as with records taken repeatedly."""
+        values = self.values[rows]
+        values.setflags(write=False)
+        return replace(self, values=values) if _fits(values) else None
+
+
+def _fits(values: NDArray[np.int64]) -> bool:
+    """Tell whether the sum stays below 2^62, up to rounding: far from 2^63, where whole numbers wrap."""
+    return bool(values.sum(dtype=np.float64) < _TOTAL)
 
 
 def to_ticks(weights: NDArray[np.float64], column: str) -> Ticks:
@@ -76,9 +96,6 @@ def _refuse_bad(weights: NDArray[np.float64], column: str) -> None:
     if not weights.any():
         raise InputError(f"Weight column {column!r} is 0 in every row. Choose another weight column.")
 
-
-Codes = NDArray[Any]
-Rows = NDArray[np.int64]
 
 MOST_ROWS = 2**31 - 1
 _CHUNK = 1 << 16
@@ -353,7 +370,9 @@ class Data:
         return frames.to_frame(self)
 
     def take(self, rows: Rows) -> Data:
-        """Return some of the records, in this order; categories and ticks stay the same.
+        """Return some of the records, in this order; a row may occur repeatedly.
+
+        Categories stay the same, and ticks too, unless repeated records add up beyond what these ticks can count.
 
         >>> import quadrille as qd
         >>> data = qd.datasets.cps8d()
@@ -361,7 +380,7 @@ class Data:
         [('>55', 'Female'), ('<25', 'Male')]
         """
         columns = [replace(column, values=column.values[rows]) for column in self._columns]
-        ticks = None if self._ticks is None else replace(self._ticks, values=self._ticks.values[rows])
+        ticks = None if self._ticks is None else self._ticks.take(rows)
         return Data(columns, weight=self.weight, ticks=ticks, nested=True, remarks=self.remarks)
 
     def with_roles(
