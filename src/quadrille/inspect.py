@@ -24,6 +24,7 @@ from quadrille.io.frames.identifiers import (
 )
 from quadrille.io.stat.dates import counted_in
 from quadrille.io.stat.read import was_moment
+from quadrille.measure.population import Sample, sample_of
 from quadrille.score.dependencies import Dependency, dependencies
 
 _PLACE = re.compile(
@@ -426,6 +427,8 @@ class Profile:
     """What the columns say about one another: see `dependencies`."""
     read_as: tuple[str, ...] = ()
     recoded: tuple[str, ...] = ()
+    sample: Sample | None = None
+    """What is known of the population, where the file has a weight or is said to be a sample."""
 
     @property
     def roles(self) -> dict[str, tuple[str, ...]]:
@@ -456,7 +459,17 @@ def inspect(data: Data, *, labels: bool = False, declared: Collection[str] = ())
     levels = tuple(_level(data[name]) for name in data.codebook.geography)
     hints = (*checks(data, declared), *_empty(levels))
     return Profile(
-        data.n, columns, weight, data.keys, _cells(data), hints, levels, dependencies(data), data.read_as, data.recoded
+        data.n,
+        columns,
+        weight,
+        data.keys,
+        _cells(data),
+        hints,
+        levels,
+        dependencies(data),
+        data.read_as,
+        data.recoded,
+        sample_of(data),
     )
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from quadrille.data import Data, require_columns, require_data
 from quadrille.errors import InputError, ParameterError, bad_parameter
+from quadrille.measure.population import sample_of
 from quadrille.params import one_of
 from quadrille.plan import Plan
 from quadrille.recipe import Recipe
@@ -118,7 +119,7 @@ class AttackInput:
 
     `recipe` is the design, None where it is not known; `moved` are the columns that were swapped, None where that
     cannot be told. `aligned` says that row i of the release is that of record i. `population` is everybody of whom the
-    file has a share, `fraction` that share, `earlier` other releases of the same data.
+    file has a share, `sampling` that share, `earlier` other releases of the same data.
     """
 
     data: Data
@@ -132,7 +133,7 @@ class AttackInput:
     moved: tuple[str, ...] | None
     aligned: bool
     population: Data | None = None
-    fraction: float | None = None
+    sampling: float | None = None
     earlier: tuple[Release, ...] = ()
 
     @cached_property
@@ -177,7 +178,7 @@ def attack_input(
     columns: Sequence[str] | None,
     recipe: Recipe | None,
     population: Data | None = None,
-    fraction: float | None = None,
+    sampling: float | None = None,
     earlier: Sequence[Release] = (),
 ) -> AttackInput:
     """Check what an attack is given, and make the release where only its recipe or plan is."""
@@ -187,8 +188,8 @@ def attack_input(
         raise bad_parameter(OWNER, "n", "a whole number of 2 or more", n)
     if population is not None:
         require_data(population, "the population of attack")
-    if fraction is not None and not 0 < fraction <= 1:
-        raise bad_parameter(OWNER, "fraction", "a number in (0, 1]", fraction)
+    if sampling is not None and not 0 < sampling <= 1:
+        raise bad_parameter(OWNER, "sampling", "a number in (0, 1]", sampling)
     if isinstance(release, Recipe):
         if recipe is not None:
             raise ParameterError("attack got two recipes. Give it as the release, or with recipe= of a plan or a file.")
@@ -216,6 +217,7 @@ def attack_input(
         data, released = matched(data, release, names)
     for name in names:
         data.coded(name, purpose="an attack")
+    sample = sample_of(data, sampling)
     return AttackInput(
         data,
         released,
@@ -228,17 +230,9 @@ def attack_input(
         moved,
         aligned,
         population,
-        fraction if fraction is not None or population is not None else _share_by_weights(data),
+        sampling if population is not None or sample is None else sample.share,
         (earlier,) if isinstance(earlier, Release) else tuple(earlier),
     )
-
-
-def _share_by_weights(data: Data) -> float | None:
-    """Return the share of the population that is in the file, if weights count more persons than it has."""
-    if data.ticks is None:
-        return None
-    persons = float(data.ticks.values.sum()) / data.ticks.per_unit
-    return data.n / persons if persons > data.n else None
 
 
 def _is_size(n: object) -> bool:

@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING
 
 from quadrille import __version__
 from quadrille.data import Data
+from quadrille.measure.base import Score
+from quadrille.measure.population import sample_of
 from quadrille.plan import Plan
 from quadrille.present.blocks import Alert, Block, Facts, Items, Table, Text, Title, table
 from quadrille.present.numbers import NONE, count, score, statistic
+from quadrille.present.scores import matched_to_population
 from quadrille.score.evaluator import Evaluator
 
 if TYPE_CHECKING:
@@ -84,17 +87,19 @@ def exposure(data: Data, plan: Plan, n: int = 3) -> list[Block]:
     """
     if not 1 < len(data.keys) <= _MOST_KEYS:
         return []
-    wanted = {name: name if n == 3 or name == "attributed_unique" else f"{name}(n={n})" for name in _EXPOSURE}
+    sampled = sample_of(data) is not None
+    names = [name for name in _EXPOSURE if sampled or name != _OF_SAMPLE]
+    wanted = {name: name if n == 3 or name in _WITHOUT_N else f"{name}(n={n})" for name in names}
     judge = Evaluator(data, list(wanted.values()))
     after, before = judge.score(plan), judge.score(Plan([], data=data))
     rows = [
         (address, _EXPOSURE[name], score(before[address]), score(after[address])) for name, address in wanted.items()
     ]
-    persons = dict(after.results["attributed_unique"][1].detail)
+    persons, place = dict(after.results["attributed_unique"][1].detail), names.index("attributed_unique") + 1
     if cases := int(persons.get("persons", 0)):
         there, gone = cases - int(persons["gone"]), int(persons["gone"])
         right = f"{count(there)}, {count(int(persons['right']))} surely right" if there else "0"
-        rows[2:2] = [
+        rows[place:place] = [
             ("", f"of these {count(cases)} cases: still in the release", count(cases), right),
             ("", "gone from the release", "0", count(gone)),
         ]
@@ -104,11 +109,22 @@ def exposure(data: Data, plan: Plan, n: int = 3) -> list[Block]:
         caption="Who is exposed, inferred and linked",
         numbers=(2, 3),
     )
-    return [listed, Text(_MIXTURE)]
+    told = [Text(_said(after.results[_OF_SAMPLE][1]))] if sampled else []
+    return [listed, Text(_MIXTURE), *told]
 
+
+def _said(found: Score) -> str:
+    """Say what is known of the population of a sample."""
+    said = "; ".join(filter(None, (matched_to_population(found.detail), found.note)))
+    return f"The file is a sample. {said[0].upper()}{said[1:]}."
+
+
+_OF_SAMPLE = "population_risk"
+_WITHOUT_N = (_OF_SAMPLE, "attributed_unique")
 
 _EXPOSURE = {
     "exposed": "persons who stand in small cells of the release as before, as a share of all",
+    "population_risk": "expected right matches to the population of the sample, as a share of all records",
     "attributed_unique": "a value inferred right, of those who are alone with the other keys",
     "linked_small": "rows found by the keys, of those who are in small cells",
 }

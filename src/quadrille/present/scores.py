@@ -21,7 +21,7 @@ def scores(found: Scores) -> list[Block]:
     notes = [
         (address, text)
         for address, (kind, result) in found.results.items()
-        if (text := result.note or (inferred(result.detail) if kind.name == "attributed_unique" else ""))
+        if (text := "; ".join(filter(None, (_OF_DETAIL.get(kind.name, lambda _: "")(result.detail), result.note))))
     ]
     if notes:
         blocks.append(facts(notes))
@@ -45,6 +45,30 @@ def inferred(detail: Mapping[str, float]) -> str:
         "of {persons} cases {right} still there and inferred right, {wrong} wrong, {undecided} undecided, {gone} gone"
     ).format(**parts)
     return text if claims is None else f"{text}; {numbers.share(claims)} right among claims"
+
+
+def matched_to_population(detail: Mapping[str, float]) -> str:
+    """Say how many of those who are alone in a sample are expected to be found in its population, before and after.
+
+    >>> from quadrille.present.scores import matched_to_population
+    >>> known = {"uniques": 347, "expected": 63.7, "uniques_before": 361, "expected_before": 86.7, "population": 488420}
+    >>> matched_to_population(known).partition("; ")[0]
+    '361 records alone in the file, 86.7 expected right matches to the population of 488,420'
+    """
+    if "population" not in detail:
+        return ""
+    counts = [numbers.count(round(detail[name])) for name in ("uniques_before", "population", "uniques")]
+    before, after = (f"{detail[name]:,.1f}" for name in ("expected_before", "expected"))
+    return (
+        f"{counts[0]} records alone in the file, {before} expected right matches to the population of {counts[1]}; "
+        f"after the swap {counts[2]} and {after}. {CAUTIOUS}"
+    )
+
+
+CAUTIOUS = (
+    "exposed takes the file for everybody: it is the cautious number, for an intruder who knows who is in the sample"
+)
+_OF_DETAIL = {"attributed_unique": inferred, "population_risk": matched_to_population}
 
 
 def score_table(

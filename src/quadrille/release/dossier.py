@@ -159,6 +159,10 @@ category can differ a little from the original.
 """
 _COLUMNS = {
     "stratum": ("{} is the stratum of the sample.", "{} are the strata of the sample."),
+    "cluster": (
+        "{} is the cluster (primary sampling unit) of the sample.",
+        "{} are the clusters (primary sampling units) of the sample.",
+    ),
     "unit": (
         "{} numbers the households or other units that records belong to.",
         "{} number the households or other units that records belong to.",

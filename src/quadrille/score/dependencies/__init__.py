@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, cast
 
 import numpy as np
 
-from quadrille.data import Data, Rows, require_columns, require_data, unequal
-from quadrille.score.dependencies.coded import CLEARLY, Coded, Flags
-from quadrille.score.dependencies.functions import breaks_function, breaks_range, paired, ranges, single
+from quadrille.data import Data, Rows, Units, require_columns, require_data, unequal
+from quadrille.score.dependencies.coded import CLEARLY, ENOUGH, Coded, Flags
+from quadrille.score.dependencies.functions import Groups, breaks_function, breaks_range, paired, ranges, single
 from quadrille.score.dependencies.never import breaks_never, never_together
 from quadrille.score.dependencies.sums import breaks_product, breaks_sum, products, sums
 
@@ -116,8 +116,8 @@ def dependencies(data: Data, columns: Iterable[str] | None = None) -> tuple[Depe
     if _KEPT not in data.prepared:
         names = released_columns(data) if data.n >= CLEARLY else []  # fewer records tell nothing from chance
         few = sorted(names, key=lambda name: data[name].size if data.codebook[name].coded else data.n)[:_MOST_COLUMNS]
-        found = _search(Coded(data, [name for name in names if name in few]))
-        data.prepared[_KEPT] = tuple(_once([*_within_units(data), *found]))
+        ordered = [name for name in names if name in few]
+        data.prepared[_KEPT] = tuple(_once([*_within_units(data), *_found(data, ordered)]))
     found = cast("tuple[Dependency, ...]", data.prepared[_KEPT])
     if columns is None:
         return found
@@ -151,6 +151,44 @@ def _within_units(data: Data) -> list[Dependency]:
             ):
                 found.append(Dependency("constant within", (unit,), name, 1.0))
     return found
+
+
+def _found(data: Data, names: list[str]) -> Iterator[Dependency]:
+    """Search the units for what belongs to them, where there are any, and the records for all else.
+
+    The members of a unit repeat what belongs to it: values that hardly two units share would seem to determine the
+    others. So each unit counts once, for every combination of values that its members have.
+    """
+    of, shared = _units(data, names)
+    if of is None:
+        yield from _search(Coded(data, names))
+        return
+    if of.count >= CLEARLY:
+        yield from _search(Coded(data.take(of.first), shared))
+    coded = Coded(data, names)
+    for each in _search(coded):
+        if set(each.columns) <= {*shared}:
+            continue
+        if each.kind not in ("determines", "constant within"):
+            yield each
+            continue
+        codes = (of.of, *(coded.codes[name] for name in each.columns))
+        _, once = np.unique(np.stack(codes), axis=1, return_index=True)
+        groups = Groups.of(coded, each.given, np.sort(once))
+        share = groups.share(each.column, each.given if len(each.given) > 1 else ())
+        if share is not None and len(groups.rows) >= ENOUGH * len(once):
+            yield replace(each, share=share)
+
+
+def _units(data: Data, names: list[str]) -> tuple[Units | None, list[str]]:
+    """Return the units of two members or more, the largest of nested ones, and the columns that belong to them."""
+    roles = [data.units(name) for name in names if data.codebook[name].role == "unit"]
+    units = min((each for each in roles if each.several.any()), key=lambda each: each.count, default=None)
+    if units is None:
+        return None, []
+    return units, [
+        name for name in names if data.codebook[name].role != "unit" and not units.mixed(data[name].values).any()
+    ]
 
 
 def _search(coded: Coded) -> tuple[Dependency, ...]:
