@@ -19,7 +19,7 @@ from quadrille.cli.app import app
 from quadrille.data import Data
 from quadrille.errors import InputError, MismatchError, ParameterError
 from quadrille.measure import beside_exposed
-from quadrille.measure.population import mean_one_in, sample_of
+from quadrille.measure.population import _tree, mean_one_in, sample_of  # pyright: ignore[reportPrivateUsage]
 from quadrille.present import html
 from quadrille.report.input import look
 from quadrille.report.sections import summary
@@ -252,3 +252,29 @@ def test_a_sample_of_weights_is_known_by_their_sum() -> None:
     assert sample_of(file_of([2.0] * 6, **SIX)) is not None
     assert sample_of(file_of([2.0] * 6, **SIX)).share == 0.5  # pyright: ignore[reportOptionalMemberAccess]
     assert sample_of(file_of(**SIX)) is None
+
+
+def test_a_table_that_is_too_large_is_expected_by_the_tree_with_the_most_information() -> None:
+    """Four variables in a chain: each depends on the one before it, so the tree is the model itself."""
+    random = np.random.default_rng(4)
+    a, n = random.integers(0, 3, 4_000), 4_000
+    b = np.where(random.random(n) < 0.8, a, random.integers(0, 3, n))
+    c = np.where(random.random(n) < 0.7, b, random.integers(0, 3, n))
+    d = np.where(random.random(n) < 0.9, a, random.integers(0, 3, n))
+    cells, count = np.unique(np.stack([d, c, a, b]), axis=1, return_counts=True)
+    found = _tree(list(cells), [3, 3, 3, 3], count.astype(float))
+    d, c, a, b = cells
+
+    def margin(*of: np.ndarray) -> np.ndarray:
+        _, place = np.unique(np.stack(of), axis=1, return_inverse=True)
+        return np.bincount(place.ravel(), weights=count)[place.ravel()]
+
+    assert found == pytest.approx(margin(d, a) * margin(a, b) * margin(b, c) / margin(a) / margin(b))
+
+
+def test_a_tree_of_two_variables_is_their_table_and_of_independent_ones_their_margins() -> None:
+    codes, count = [np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])], np.array([8.0, 2, 2, 8])
+    assert _tree(codes, [2, 2], count) == pytest.approx(count)
+    every = list(np.indices((2, 3, 2)).reshape(3, -1))
+    independent = np.outer(np.outer([1.0, 3], [1, 2, 5]).ravel(), [2.0, 4]).ravel()
+    assert _tree(every, [2, 3, 2], independent) == pytest.approx(independent)

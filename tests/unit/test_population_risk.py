@@ -233,10 +233,10 @@ def test_a_fit_ends_when_no_count_changes_any_more() -> None:
     assert fit(table, [range(8)], 100, tolerance=0) == pytest.approx(table)
 
 
-def test_more_combinations_than_a_table_holds_are_fitted_as_independent() -> None:
+def test_more_combinations_than_a_table_holds_are_fitted_by_a_tree() -> None:
     file = DATA.frame().with_columns(pl.Series(f"x{i}", [str(i)] + ["0"] * (DATA.n - 1)) for i in range(1, 12))
     data = qd.from_frame(file)
     recipe = qd.RandomSwap(["Edu"], rate=0.1, seed=1)
     risk = population_risk(data, data, recipe, [*DATA.columns, *(f"x{i}" for i in range(1, 12))], sampling=0.1)
-    assert risk.basis == "independence model"
+    assert risk.basis == "tree of 2-way margins"
     assert 0 < risk.expected < len(risk.chances)

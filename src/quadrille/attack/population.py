@@ -22,7 +22,7 @@ from quadrille.swap.groups import Ints, group_ids
 
 ATTACK, TITLE = "population", "Matching to the population"
 _NOT_MADE = "How many others there are outside the file with the keys of a person is not looked at."
-Basis = Literal["population counts", "the file is the population", "2-way log-linear model", "independence model"]
+Basis = Literal["population counts", "the file is the population", "2-way log-linear model", "tree of 2-way margins"]
 
 _PAIRS = 1 << 22
 """Pairs of a released unique and a cell of the population that are worked on at a time."""
@@ -215,7 +215,7 @@ def _estimated(table: _Table, transition: Transition | None, share: float) -> tu
     if transition is not None:
         uniques = table.alone()
         chances = chances * transition.of(uniques, uniques)
-    return chances, "2-way log-linear model" if fitted else "independence model"
+    return chances, "2-way log-linear model" if fitted else "tree of 2-way margins"
 
 
 _ADVICE = (
@@ -226,7 +226,7 @@ _NOTES: dict[Basis, str] = {
     "population counts": "by the counts of the population",
     "the file is the population": "the file is the population",
     "2-way log-linear model": "an estimate by all 2-way margins, 6 to 14 % too high on the bundled file",
-    "independence model": "a rough estimate: the keys have too many combinations for a model with their 2-way margins",
+    "tree of 2-way margins": "a rough estimate: the keys have too many combinations for a model with all 2-way margins",
 }
 
 

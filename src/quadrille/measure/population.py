@@ -121,18 +121,43 @@ def expected_counts(
 ) -> tuple[Floats, bool]:
     """Return the count to be expected in each occupied cell of a table, and whether all its 2-way margins were fitted.
 
-    `codes[v][c]` is what cell c holds of variable v, `count[c]` its records. A table that is too large for its 2-way
-    margins gets the margins of single variables.
+    `codes[v][c]` is what cell c holds of variable v, `count[c]` its records. A table that is too large for all of them
+    gets those of a tree: each variable with the one that says most about it (Chow & Liu 1968).
     """
-    total = float(count.sum())
     if is_feasible(prod(sizes), len(sizes), 2, _SWEEPS, _QUICK if quick else MOST_STEPS):
         table, cells = np.zeros(tuple(sizes)), tuple(codes)
         table[cells] = count
         return fit(table, all_margins(len(sizes), 2), _SWEEPS, tolerance=_TOLERANCE)[cells], True
-    expected = np.full(len(count), total)
-    for of_variable in codes:
-        expected *= np.bincount(of_variable, weights=count)[of_variable] / total
-    return expected, False
+    return _tree(codes, sizes, np.asarray(count, dtype=np.float64)), False
+
+
+def _tree(codes: Sequence[Ints], sizes: Sequence[int], count: Floats) -> Floats:
+    """Return the counts expected by the tree of two-way margins that has the most information, from the root outwards.
+
+    Of a tree the log-linear model has a closed form: n times the share of the root, times the share of each variable
+    among the records with the value of its neighbour.
+    """
+    total = float(count.sum())
+    own = [np.bincount(values, weights=count, minlength=size) for values, size in zip(codes, sizes, strict=True)]
+
+    def joint(a: int, b: int) -> Floats:
+        pair = codes[a].astype(np.int64) * sizes[b] + codes[b]
+        _, place = np.unique(pair, return_inverse=True)
+        return np.bincount(place, weights=count)[place]
+
+    expected, free = own[0][codes[0]].astype(np.float64), dict.fromkeys(range(1, len(codes)), (-1.0, 0))
+
+    def information(a: int, b: int) -> float:
+        return float((count * np.log(joint(a, b) * total / (own[a][codes[a]] * own[b][codes[b]]))).sum())
+
+    latest = 0
+    while free:
+        for other in free:
+            free[other] = max(free[other], (information(latest, other), latest))
+        latest = max(free, key=lambda each: free[each][0])
+        _, neighbour = free.pop(latest)
+        expected *= joint(neighbour, latest) / own[neighbour][codes[neighbour]]
+    return expected
 
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(48)

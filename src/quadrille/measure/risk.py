@@ -177,7 +177,7 @@ class _Persons:
 
 
 NO_POPULATION = f"the file has no weight, so the size of the population is not known; {ASK}"
-ROUGH = "a rough estimate: the table has too many combinations for a model with all its 2-way margins"
+ROUGH = "a rough estimate, and rather too high: too many combinations for a model with all 2-way margins"
 
 _N = option("n", 3, "cells of fewer than n records are small")
 _risk = partial(Measure, side="risk", declares=(_N,), weight_linear=False)
