@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 from quadrille import __version__
 from quadrille.attack.attribute import attribute
-from quadrille.attack.finding import Finding, Section
 from quadrille.attack.genuine import genuine
-from quadrille.attack.input import AttackInput, Release, attack_input
+from quadrille.attack.input import AttackInput, Finding, Release, Section, attack_input
 from quadrille.attack.linkage import linkage
 from quadrille.attack.population import population as match_to_population
 from quadrille.attack.rank import rank

@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 
 from quadrille.codebook import Kind, Role, Variable
 from quadrille.data import Codes, Column, Data, code_dtype
-from quadrille.datasets.state import apportion, draw, uniform
 from quadrille.randomness import Stream
 
 Floats = NDArray[np.float64]
@@ -258,3 +257,27 @@ def _poor(equivalised: Ints) -> Ints:
     """Return who lives on less than 60 % of the median."""
     middle = np.sort(equivalised)[len(equivalised) // 2]
     return (5 * equivalised < 3 * middle).astype(np.int64)
+
+
+def uniform(stream: Stream, name: str, *shape: int) -> Floats:
+    """Return uniform numbers in [0, 1) of 32 bits."""
+    return stream.sub(name).words(int(np.prod(shape))).reshape(shape) / 2.0**32
+
+
+def apportion(share: Floats, total: int) -> Ints:
+    """Split a total in these proportions, by largest remainder."""
+    exact = share * (total / np.cumsum(share)[-1])
+    whole = np.floor(exact).astype(np.int64)
+    order = np.argsort(whole - exact, kind="stable")
+    whole[order[: total - int(whole.sum())]] += 1
+    return whole
+
+
+def draw(stream: Stream, name: str, weights: Floats, of: Ints) -> Ints:
+    """Draw a category for every record from the weights of its group; compared as whole numbers."""
+    top = np.floor(weights * (2.0**20 / weights.max(axis=1, keepdims=True))).astype(np.int64).cumsum(axis=1)
+    drawn = (stream.sub("draw " + name).words(len(of)).astype(np.int64) * top[of, -1]) >> 32
+    code = np.zeros(len(of), dtype=np.int64)
+    for category in range(top.shape[1] - 1):
+        code += drawn >= top[of, category]
+    return code
