@@ -20,7 +20,7 @@ from quadrille.data import Data
 from quadrille.errors import InputError, MismatchError, ParameterError
 from quadrille.measure import beside_exposed
 from quadrille.measure.population import _tree, mean_one_in, sample_of  # pyright: ignore[reportPrivateUsage]
-from quadrille.present import html
+from quadrille.present.render import as_html
 from quadrille.report.input import look
 from quadrille.report.sections import summary
 from quadrille.score.evaluator import Scores
@@ -243,7 +243,7 @@ def test_the_report_to_the_board_says_it(tmp_path: Path) -> None:
     recipes = qd.grid(qd.RandomSwap, swap=[["Edu"]], pairs=[10, 20], seed=[1])
     study = qd.search(data, recipes, ["exposed", "hellinger"], out=tmp_path / "s", workers=1, progress=False)
     seen = summary(look(study, data, None, None, None))
-    text = " ".join(html.render([seen["meaning"], seen["table"]]).split())
+    text = " ".join(as_html([seen["meaning"], seen["table"]]).split())
     assert "The file is a sample." in text and "an intruder who knows who is in the sample" in text
     assert text.count("population_risk") >= 2
 

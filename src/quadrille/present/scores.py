@@ -76,7 +76,7 @@ def of_population(found: Score) -> str:
 
 
 def _expected(value: float) -> str:
-    return "fewer than 0.1" if 0 < value < 0.05 else f"{value:,.1f}"
+    return "fewer than 0.1" if 0 < value < 0.05 else numbers.fixed(value, 1)
 
 
 CAUTIOUS = (
