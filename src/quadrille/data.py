@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
@@ -234,9 +235,10 @@ class Data:
         ticks: Ticks | None = None,
         nested: bool = False,
         remarks: Sequence[str] = (),
+        sampling: float | None = None,
     ) -> None:
         self._columns = tuple(columns)
-        self.codebook = Codebook(tuple(column.variable for column in self._columns))
+        self.codebook = Codebook(tuple(column.variable for column in self._columns), sampling)
         self._by_name = {column.variable.name: column for column in self._columns}
         if not self._columns:
             raise InputError("The file has no columns.")
@@ -299,6 +301,25 @@ class Data:
         ('workclass', 'education', 'marital-status')
         """
         return self.codebook.keys
+
+    @property
+    def sampling(self) -> float | None:
+        """The share of the population that is in the file, where it was said; weights may tell it, too.
+
+        >>> import quadrille as qd
+        >>> qd.datasets.cps8d().with_sampling(0.02).sampling
+        0.02
+        """
+        return self.codebook.sampling
+
+    def with_sampling(self, sampling: float | None) -> Data:
+        """Return the same records as a sample that holds this share of a population; 1 is all of it.
+
+        The share is no part of the fingerprint: what is swapped does not depend on it.
+        """
+        data = copy(self)
+        data.codebook = replace(self.codebook, sampling=sampling)
+        return data
 
     @property
     def ticks(self) -> Ticks | None:
@@ -381,7 +402,7 @@ class Data:
         """
         columns = [replace(column, values=column.values[rows]) for column in self._columns]
         ticks = None if self._ticks is None else self._ticks.take(rows)
-        return Data(columns, weight=self.weight, ticks=ticks, nested=True, remarks=self.remarks)
+        return Data(columns, weight=self.weight, ticks=ticks, nested=True, remarks=self.remarks, sampling=self.sampling)
 
     def with_roles(
         self,
@@ -414,7 +435,7 @@ class Data:
             _with_role(column, named.get(column.variable.name), levels.get(column.variable.name), replaced)
             for column in self._columns
         ]
-        data = Data(columns, weight=weight or self.weight, remarks=self.remarks)
+        data = Data(columns, weight=weight or self.weight, remarks=self.remarks, sampling=self.sampling)
         data.read_as, data.recoded = self.read_as, self.recoded
         return data
 
@@ -453,7 +474,9 @@ class Data:
                 columns.append(column)
         nested = not set(changed) & set(self.codebook.geography)
         ticks = self._ticks_after(changed)
-        data = Data(columns, weight=self.weight, ticks=ticks, nested=nested, remarks=self.remarks)
+        data = Data(
+            columns, weight=self.weight, ticks=ticks, nested=nested, remarks=self.remarks, sampling=self.sampling
+        )
         data._body = body & _MASK
         return data
 
