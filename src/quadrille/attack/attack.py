@@ -21,6 +21,7 @@ from quadrille.data import Data, tidy
 from quadrille.errors import unknown_name
 from quadrille.present.numbers import counted, statistic
 from quadrille.recipe import Recipe
+from quadrille.text import Shown
 
 if TYPE_CHECKING:
     import polars as pl
@@ -29,8 +30,8 @@ NOT_MADE = "not made"
 _KNOWS = {"design": "the file and the design, but not the seed", "file": "the file only"}
 
 
-@dataclass(frozen=True)
-class Attack:
+@dataclass(frozen=True, repr=False)
+class Attack(Shown):
     """What attacks on a release found: a `Section` per attack. Confidential, because it needs the original.
 
     Example
@@ -83,6 +84,10 @@ class Attack:
         return {**known, "version": __version__, "sections": sections}
 
     def __repr__(self) -> str:
+        made = [section.attack for section in self.sections if section.findings]
+        return f"Attack({counted(self.records, 'person')}, {counted(len(self.keys), 'key')}: {', '.join(made)})"
+
+    def __str__(self) -> str:
         head = f"Attack on {counted(self.records, 'person')} by {counted(len(self.keys), 'key')}"
         width = max(len(section.attack) for section in self.sections)
         return "\n".join(

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from quadrille.text import Shown
 
-@dataclass(frozen=True)
-class Finding:
+
+@dataclass(frozen=True, repr=False)
+class Finding(Shown):
     """One quantity of an attack.
 
     `value` is what the intruder gets from the release, `before` what the original file would have given, `chance` what
@@ -23,8 +25,8 @@ class Finding:
     note: str = ""
 
 
-@dataclass(frozen=True)
-class Section:
+@dataclass(frozen=True, repr=False)
+class Section(Shown):
     """An attack: its name, the story of a person in the file, what was found, and what to do about it.
 
     `story` says what the findings mean for one person; `advice` what helps against the attack. An attack that could

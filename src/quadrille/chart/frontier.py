@@ -13,13 +13,12 @@ from quadrille.chart.n_rule import COMPANION, with_companion
 from quadrille.chart.theme import GREY, HEIGHT, HUES, INK, SHAPES, WIDTH, Figure, Plane, Range, left_out
 from quadrille.chart.tidy import Kind, defined, inline, prepared, thinned
 from quadrille.errors import ParameterError
-from quadrille.present.numbers import counted
+from quadrille.present.numbers import AS_IT_IS, counted
 
 _OTHER = "other swaps"
 _TEXT = 13
 _CROWD = 1_000
 _UNRATED = 70
-_AS_IT_IS = "the file as it is"
 _DRAWN, _PREDICTED, _BOUND = "of the draws", "predicted (white diamonds)", "no swap beyond"
 _DASHES = {_DRAWN: [1, 0], _PREDICTED: [5, 3], _BOUND: [1.5, 2.5]}
 
@@ -260,7 +259,7 @@ def _panel(
     layers += _dots(best, field, plane, looks, opacity=1, outline=0.9)
     if not ahead.is_empty():
         layers.append(_diamonds(ahead, field, plane))
-    origin = pl.DataFrame({"loss": [0.0], field: [unswapped], "label": [_AS_IT_IS]}).drop_nulls()
+    origin = pl.DataFrame({"loss": [0.0], field: [unswapped], "label": [AS_IT_IS]}).drop_nulls()
     if not chosen.is_empty():
         layers += _marked(pl.concat([chosen.select("loss", field, "label"), origin]), shown, ahead, field, plane)
     elif not origin.is_empty():
@@ -364,7 +363,7 @@ def _marked(
     base = alt.Chart(inline(pl.DataFrame(rows)))
     ring = base.mark_point(shape="circle", filled=False, size=480, color=INK, strokeWidth=2.2, opacity=1)
     cross = base.mark_point(shape="cross", filled=True, size=170, color=INK, opacity=1)
-    of_file = alt.datum.label == _AS_IT_IS
+    of_file = alt.datum.label == AS_IT_IS
     lead = base.mark_rule(color=INK, strokeWidth=1)
     halo = base.mark_text(fontSize=_TEXT, fontWeight="bold", align="right", stroke="white", strokeWidth=4)
     text = base.mark_text(fontSize=_TEXT, fontWeight="bold", align="right", color=INK)
@@ -374,7 +373,7 @@ def _marked(
         *(
             mark.transform_filter(which).encode(x=plane.x("loss"), y=plane.y(field))
             for mark, which in ((ring, ~of_file), (cross, of_file))
-            if any((row["label"] == _AS_IT_IS) == (mark is cross) for row in rows)
+            if any((row["label"] == AS_IT_IS) == (mark is cross) for row in rows)
         ),
         *(mark.encode(x=across, y=up, text="label:N") for mark in (halo, text)),
     ]

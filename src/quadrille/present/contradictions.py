@@ -17,7 +17,7 @@ _WHAT_TO_DO = (
 )
 
 
-def dependency_blocks(found: Sequence[Dependency]) -> list[Block]:
+def dependency_blocks(found: Sequence[Dependency], all_in: str = "--json") -> list[Block]:
     """Return what the columns say about one another, the most telling first; nothing where they say nothing."""
     if not found:
         return []
@@ -29,7 +29,7 @@ def dependency_blocks(found: Sequence[Dependency]) -> list[Block]:
     return [
         Title(caption),
         table(("columns", "holds in"), rows, caption=caption),
-        *([Text(f"And {count(more)} more; --json lists all.")] if more else []),
+        *([Text(f"And {count(more)} more; {all_in} lists all.")] if more else []),
         Text(_WHAT_TO_DO),
     ]
 

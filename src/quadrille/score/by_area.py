@@ -17,6 +17,7 @@ from quadrille.measure.areas import Areas, Floats, Ints
 from quadrille.measure.base import NOTHING_CHANGED, Address, Measure, Part, Parts, Score, combine
 from quadrille.measure.difference import DIVERSITIES, zero_note
 from quadrille.summary import Change, Counted, Table, Tally
+from quadrille.text import Shown
 
 Level = tuple[str, ...]
 Count = Callable[[Counted], tuple[Tally, Change]]
@@ -31,8 +32,8 @@ AS_ONE = frozenset({"table", "participation", "arrival", "target", "moved"})
 """Those of them that are computed from one table of any number of variables."""
 
 
-@dataclass(frozen=True, eq=False)
-class AreaScores:
+@dataclass(frozen=True, eq=False, repr=False)
+class AreaScores(Shown):
     """One measure by the areas of one level. `value` is NaN where it is undefined; `whole` is over all records.
 
     The records whose area is missing are listed as well; `known` tells the areas from them. `unlisted` counts the areas
@@ -54,8 +55,8 @@ class AreaScores:
     whole: float | None = None
 
 
-@dataclass(frozen=True)
-class Split:
+@dataclass(frozen=True, repr=False)
+class Split(Shown):
     """Scores by area, for each level and address."""
 
     scores: tuple[AreaScores, ...] = field(default=(), repr=False)

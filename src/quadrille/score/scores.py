@@ -10,13 +10,14 @@ from quadrille.data import tidy
 from quadrille.errors import InputError
 from quadrille.measure.base import Measure, Score
 from quadrille.score.by_area import AREA, RANKED, AreaScores, Split, area_rows, ranking_rows, spread_rows
+from quadrille.text import Shown
 
 if TYPE_CHECKING:
     import polars as pl
 
 
-@dataclass(frozen=True)
-class Scores(Mapping[str, float | None]):
+@dataclass(frozen=True, repr=False)
+class Scores(Shown, Mapping[str, float | None]):
     """Scores by the measure's address as given: `scores["hellinger"]`, `scores.detail(...)`, `scores.frame()`.
 
     Example

@@ -15,6 +15,7 @@ from quadrille.params import whole
 from quadrille.recipe import Recipe
 from quadrille.score.evaluator import Evaluator
 from quadrille.study.candidates import Recipes, expanded
+from quadrille.text import Shown
 
 if TYPE_CHECKING:
     import polars as pl
@@ -26,8 +27,8 @@ _OWNER = "score_recipes"
 Named = Recipe | Mapping[str, Recipe] | Recipes
 
 
-@dataclass(frozen=True)
-class RecipeScores:
+@dataclass(frozen=True, repr=False)
+class RecipeScores(Shown):
     """The scores of some designs, several draws each."""
 
     runs: pl.DataFrame

@@ -25,6 +25,7 @@ from quadrille.study.designed import Gains, gains_of
 from quadrille.study.frontier import Cloud, clouds, dominated_by, linear_winners, non_dominated
 from quadrille.study.store import STATUS, Header, Store, intact
 from quadrille.swap.designed import DesignedSwap
+from quadrille.text import Shown
 
 if TYPE_CHECKING:
     import polars as pl
@@ -47,7 +48,7 @@ class Reason(NamedTuple):
     candidates: int
 
 
-class Study:
+class Study(Shown):
     """The results of a search. Reads its file; never holds the data.
 
     Example
