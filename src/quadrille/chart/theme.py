@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import altair as alt
+import vl_convert
 
 from quadrille.measure.difference import DIVERSITIES
 from quadrille.present.numbers import counted
@@ -37,7 +38,45 @@ def finish(figure: AnyFigure, title: str, reading: str, notes: Iterable[str] = (
     lines = [line for text in (reading, " ".join(filter(None, notes))) for line in textwrap.wrap(text, _LINE)]
     head = alt.TitleParams(text=title, subtitle=lines, anchor="start", frame="bounds", offset=14)
     text = " ".join([title, *lines])
-    return figure.properties(title=head, description=text, padding=12, config=_look())
+    made = figure.properties(title=head, description=text, padding=12, config=_look())
+    object.__setattr__(made, "__class__", _PICTURES[type(made)])  # a plain assignment would be a property of the chart
+    return made
+
+
+PIXELS = 2.0
+"""A picture has so many pixels for each one of the chart, for sharp print."""
+
+
+class Picture:
+    """A chart that a notebook shows as a PNG: no network, no script, and no data in the notebook but what is seen.
+
+    What Altair would show instead loads its scripts from the internet and stores the whole table with the output.
+    """
+
+    def _repr_mimebundle_(self, *_: object, **__: object) -> tuple[dict[str, bytes], dict[str, dict[str, int]]]:
+        png = as_png(cast("Figure", self))
+        width, height = (int(int.from_bytes(png[at : at + 4]) / PIXELS) for at in (16, 20))
+        return {"image/png": png}, {"image/png": {"width": width, "height": height}}
+
+
+def as_png(figure: Figure) -> bytes:
+    """Draw a chart as a picture."""
+    return vl_convert.vegalite_to_png(figure.to_dict(), scale=PIXELS)
+
+
+class _Single(Picture, alt.Chart): ...
+
+
+class _Layers(Picture, alt.LayerChart): ...
+
+
+class _Across(Picture, alt.HConcatChart): ...
+
+
+class _Down(Picture, alt.VConcatChart): ...
+
+
+_PICTURES: Mapping[type, type] = {kind.__mro__[2]: kind for kind in (_Single, _Layers, _Across, _Down)}
 
 
 def _look() -> alt.Config:
