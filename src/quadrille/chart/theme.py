@@ -105,6 +105,16 @@ def _look() -> alt.Config:
     )
 
 
+_LEGEND = 40
+WRAPPED = f"split(trim(replace(datum.label, regexp('(.{{1,{_LEGEND}}})(?: |$)', 'g'), '$1' + '\\n')), '\\n')"
+"""How Vega breaks the names of a legend into lines. Cut off they would be short, and alike where they begin alike."""
+
+
+def legend(title: str | list[str] | None = None, **style: Any) -> alt.Legend:
+    """Return a legend of names, which may be long: they are broken into lines between words, and never cut."""
+    return alt.Legend(title=title, labelExpr=WRAPPED, labelLimit=0, **style)
+
+
 def layered(
     layers: Iterable[alt.Chart], width: int, height: int, title: alt.TitleParams | None = None
 ) -> alt.LayerChart:
@@ -115,7 +125,7 @@ def layered(
 
 def heading(text: str, **style: Any) -> alt.TitleParams:
     """Return the title of one panel among several."""
-    style = {"fontSize": 14, "offset": 4, **style}
+    style = {"fontSize": 14, "offset": 4, "frame": "group", **style}
     return alt.TitleParams(text=text, anchor="start", **style)
 
 
