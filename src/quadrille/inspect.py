@@ -15,6 +15,7 @@ from quadrille.data import Column, Cross, Data
 from quadrille.io.frames.identifiers import (
     MOST_ORDINAL,
     can_be_rounded,
+    different,
     has_decimals,
     name_kind,
     nearly_all,
@@ -22,7 +23,7 @@ from quadrille.io.frames.identifiers import (
     tally,
     words,
 )
-from quadrille.io.stat.dates import counted_in
+from quadrille.io.frames.values import counted_in
 from quadrille.io.stat.read import was_moment
 from quadrille.score.dependencies import Dependency, dependencies
 from quadrille.text import Shown
@@ -139,7 +140,7 @@ def weight_remarks(data: Data) -> list[str]:
             f"The weight {name!r} is called like an identifier and would be published. "
             "If it is one, name another weight."
         )
-    elif data.n > MOST_ORDINAL and nearly_all(len(np.unique(data.ticks.values)), data.n):
+    elif data.n > MOST_ORDINAL and nearly_all(different(data.ticks.values), data.n):
         found.append(
             f"The weight {name!r} is different in nearly every record, so records can be matched with other files. "
             "Round it before a release."
@@ -500,5 +501,7 @@ def _cells(data: Data) -> CellProfile | None:
     if not data.keys:
         return None
     cross = Cross.of(data, data.keys)
-    _, counts = np.unique(cross.cells(data), return_counts=True)
-    return CellProfile(cross.possible, len(counts), int((counts == 1).sum()), int((counts == 2).sum()))
+    cells = cross.cells(data)
+    counts = np.bincount(cells) if cross.dense else np.unique(cells, return_counts=True)[1]
+    empty, ones, twos = (int(np.count_nonzero(counts == size)) for size in range(3))
+    return CellProfile(cross.possible, len(counts) - empty, ones, twos)

@@ -440,7 +440,7 @@ def test_a_name_does_not_break_a_line_of_the_dossier(run: Run, folder: Path) -> 
 
 
 def test_a_count_of_any_length_can_be_printed_as_json() -> None:
-    from quadrille.io.results import as_json
+    from quadrille.io.atomic import as_json
 
     assert as_json({"possible": 2**15_000}).split()[2] == '"about'
     assert as_json([2**14_000 - 1]).split()[1] == str(2**14_000 - 1)

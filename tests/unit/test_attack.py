@@ -14,15 +14,13 @@ import quadrille as qd
 from quadrille.attack.attack import Attack
 from quadrille.attack.attribute import IN_ALL
 from quadrille.attack.channel import channel_of, simulated_channel
-from quadrille.attack.finding import Finding
-from quadrille.attack.fit import all_margins, auc, fit, hellinger, released_fit, surest
 from quadrille.attack.genuine import chance_genuine, chance_left
-from quadrille.attack.input import attack_input
+from quadrille.attack.input import Finding, all_margins, attack_input, auc, fit, hellinger, released_fit, surest
 from quadrille.attack.transition import moves_of
 from quadrille.attack.undo import kept_places, undo_simulated, undo_table
 from quadrille.errors import InputError, ParameterError, QuadrilleError
-from quadrille.present.attack import attack as blocks
 from quadrille.present.blocks import Alert, Text
+from quadrille.present.scores import attack as blocks
 from strategies import column, file_of, rows_of
 
 DESIGNED = qd.Recipe.from_json('{"method":"DesignedSwap","seed":7,"version":1}')

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import quadrille as qd
 from effort import examples, tries
-from quadrille.attack.fit import all_margins, fit
+from quadrille.attack.input import all_margins, fit
 from quadrille.attack.population import population_risk, population_section
 from quadrille.attack.transition import NoClosedForm, transition_of
 from quadrille.errors import InputError, ParameterError

@@ -15,8 +15,8 @@ from quadrille.codebook import Stored, Variable
 from quadrille.errors import InputError
 from quadrille.io import file_bytes
 from quadrille.io.frames import from_frame
+from quadrille.io.frames.values import counted_in
 from quadrille.io.stat import read
-from quadrille.io.stat.dates import counted_in
 from quadrille.release.release import release
 from stat_cases import READERS, write_case
 

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 from quadrille import __version__
 from quadrille.attack.attribute import attribute
-from quadrille.attack.finding import Finding, Section
 from quadrille.attack.genuine import genuine
-from quadrille.attack.input import AttackInput, Release, attack_input
+from quadrille.attack.input import AttackInput, Finding, Release, Section, attack_input
 from quadrille.attack.linkage import linkage
 from quadrille.attack.population import population as match_to_population
 from quadrille.attack.rank import rank
@@ -146,7 +145,7 @@ def attack(
     -------
     >>> import quadrille as qd
     >>> data = qd.datasets.cps8d()
-    >>> qd.attack(data, qd.RandomSwap(["Edu", "MS"], rate=0.1, seed=1), knows="file")
+    >>> print(qd.attack(data, qd.RandomSwap(["Edu", "MS"], rate=0.1, seed=1), knows="file"))
     Attack on 48,842 persons by 8 keys; the intruder knows the file only
       linkage     expected right links: 1,435.6 (before 1,695.0, chance 1)
       genuine     cells of 1: records that fit the size before: 0.7464 (before 1, chance 0.3549)

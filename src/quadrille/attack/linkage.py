@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from quadrille.attack.finding import Finding, Section
-from quadrille.attack.input import NOT_ALIGNED, AttackInput, Floats, KeyTable
+from quadrille.attack.input import NOT_ALIGNED, AttackInput, Finding, Floats, KeyTable, Section
 from quadrille.attack.transition import CellMoves, moves_of
 from quadrille.present.numbers import count, counted, share
 from quadrille.swap.groups import Ints

@@ -10,9 +10,17 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from quadrille.attack.finding import Finding, Section
-from quadrille.attack.fit import all_margins, fit, is_feasible
-from quadrille.attack.input import NEEDS_DESIGN, NO_RECIPE, AttackInput, Floats
+from quadrille.attack.input import (
+    NEEDS_DESIGN,
+    NO_RECIPE,
+    AttackInput,
+    Finding,
+    Floats,
+    Section,
+    all_margins,
+    fit,
+    is_feasible,
+)
 from quadrille.attack.transition import Codes, NoClosedForm, Transition, transition_of
 from quadrille.data import Data
 from quadrille.errors import InputError, bad_parameter

@@ -9,8 +9,7 @@ from math import floor
 import numpy as np
 from numpy.typing import NDArray
 
-from quadrille.attack.finding import Finding, Section
-from quadrille.attack.input import NEEDS_DESIGN, NOT_ALIGNED, AttackInput, Floats
+from quadrille.attack.input import NEEDS_DESIGN, NOT_ALIGNED, AttackInput, Finding, Floats, Section
 from quadrille.data import Data, require_columns
 from quadrille.errors import InputError, bad_parameter
 from quadrille.present import numbers

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quadrille import kernels
-from quadrille.attack.finding import Finding, Section
-from quadrille.attack.input import AttackInput, Floats
+from quadrille.attack.input import AttackInput, Finding, Floats, Section
 from quadrille.data import Data, Rows
 from quadrille.errors import InputError, bad_parameter
 from quadrille.present import numbers

@@ -86,9 +86,9 @@ def read_as(file: Path, *, codebook: Codebook | None, weight: str | None, **more
 def _check_layout(layout: Layout, form: Format) -> None:
     """Refuse settings that a format does not have."""
     text_only = replace(layout, sheet=None)
-    if text_only and form.reader not in ("csv", "zipped"):
+    if text_only and form.reader not in ("csv", "raw"):
         raise InputError("Separator, decimal, encoding, quote and dates are for delimited text. Leave them out.")
-    if layout.sheet is not None and form.reader not in ("excel", "zipped"):
+    if layout.sheet is not None and form.reader not in ("excel", "raw"):
         raise InputError("A sheet is part of an Excel workbook (.xlsx). Leave the sheet out.")
 
 
@@ -122,7 +122,7 @@ def left_to_codebook(data: Data, name: str) -> tuple[str, ...]:
 
 def file_bytes(data: Data, name: str) -> tuple[bytes | memoryview, tuple[str, ...]]:
     """Return the file of that name, and line by line what its format cannot hold."""
-    from quadrille.io.not_held import remarked
+    from quadrille.io.frames import remarked
 
     writer, ending = _writer(name)
     contents, not_held = writer.file_bytes(data, ending)

@@ -44,7 +44,7 @@ _ALL = (
     Format(".dta", "Stata", "stat.read", "stat.write", released=True, program="stata"),
     Format(".sas7bdat", "SAS", "stat.read", program="sas"),
     Format(".xpt", "SAS transport", "stat.read", "stat.write", released=True, program="sas", also=(".xport",)),
-    Format(".zip", "zip archive", "zipped"),
+    Format(".zip", "zip archive", "raw"),
 )
 FORMATS = {form.ending: form for form in _ALL}
 """By ending, in the order in which they are listed to users."""

@@ -1,4 +1,4 @@
-"""How kernels are compiled: cached on disk where a folder can be written, in memory otherwise.
+"""How kernels are compiled, and what they call their numbers: cached on disk where possible, in memory otherwise.
 
 A compiled kernel holds the constants and the code of the kernels that it calls, in whatever file they are. So what is
 on disk is valid for one text of the kernel's own file and of all that this imports from here, and for no other: a
@@ -18,9 +18,15 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
+import numpy as np
 from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numpy.typing import NDArray
 
 F = TypeVar("F", bound=Callable[..., Any])
+Whole = Any
+"""A whole number in a kernel: plain or numpy's, the compiler decides."""
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
 _IMPORT = re.compile(rb"^(?:from|import) quadrille\.kernels\b([\w.]*)", re.MULTILINE)
 

@@ -7,14 +7,14 @@ from functools import cache
 from typing import Any, overload
 
 from quadrille.errors import unknown_name
-from quadrille.measure import association, attack, correlation, difference, records, regression, risk, tables
+from quadrille.measure import association, attack, correlation, difference, regression, risk, tables
 from quadrille.measure.areas import Floats
 from quadrille.measure.base import Address, Measure
 from quadrille.recipe import find_method
 
 MEASURES: dict[str, Measure] = {
     measure.name: measure
-    for family in (tables, association, difference, records, risk, attack, correlation, regression)
+    for family in (tables, association, difference, risk, attack, correlation, regression)
     for measure in family.MEASURES
 }
 

@@ -7,15 +7,13 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from quadrille.present import html, numbers
+from quadrille.present import numbers
 from quadrille.present.account import account, plan_facts, recipe_table, released
-from quadrille.present.attack import attack, section_blocks
 from quadrille.present.blocks import Block, Items, Text, Title, facts, table
-from quadrille.present.contradictions import dependency_blocks
 from quadrille.present.numbers import count, counted
-from quadrille.present.profile import data_facts, profile, variable_table
-from quadrille.present.scores import Values, definitions, scores, study
-from quadrille.present.verdict import verdict
+from quadrille.present.profile import data_facts, dependency_blocks, profile, variable_table
+from quadrille.present.render import as_html
+from quadrille.present.scores import Values, attack, definitions, scores, section_blocks, study, verdict
 from quadrille.present.words import forecast_facts
 
 if TYPE_CHECKING:
@@ -64,7 +62,7 @@ def page(seen: object) -> str:
     >>> "<dt>records</dt><dd>48,842</dd>" in page(qd.datasets.cps8d())
     True
     """
-    return f'<div class="quadrille">{_STYLE}\n{html.render(blocks(seen))}\n</div>'
+    return f'<div class="quadrille">{_STYLE}\n{as_html(blocks(seen))}\n</div>'
 
 
 def blocks(seen: object) -> list[Block]:
@@ -100,7 +98,8 @@ def _fields(seen: object) -> Iterator[tuple[str, Any]]:
     """Yield the fields of an object that may be seen, but for those that say nothing."""
     for field in fields(seen) if is_dataclass(seen) else ():
         value = getattr(seen, field.name)
-        silent = value is None or value is False or (isinstance(value, Collection) and not len(value))
+        usual = isinstance(value, bool) and value is (field.default is True)
+        silent = value is None or usual or (isinstance(value, Collection) and not len(value))
         if (
             field.name not in _UNSEEN
             and not field.name.startswith("_")
@@ -123,7 +122,7 @@ def _parts(seen: object) -> Iterator[str]:
         elif isinstance(value, type):
             yield value.__name__
         elif (length := _length(value)) is not None:
-            yield counted(length, _one(name), name) if name.endswith("s") else f"{name} of {count(length)}"
+            yield counted(length, _one(name), name) if name.endswith("s") else f"{name} ({count(length)})"
         else:
             yield f"{name}={type(value).__name__}(...)"
     if isinstance(seen, tuple):
@@ -259,7 +258,7 @@ def _grid(grid: Grid) -> list[Block]:
 
 PAGES: Mapping[str, Callable[[Any], Iterable[Block]]] = {
     "quadrille.attack.attack.Attack": attack,
-    "quadrille.attack.finding.Section": section_blocks,
+    "quadrille.attack.input.Section": section_blocks,
     "quadrille.codebook.Codebook": _codebook,
     "quadrille.codebook.Variable": _variable,
     "quadrille.data.Data": _data,
@@ -272,7 +271,7 @@ PAGES: Mapping[str, Callable[[Any], Iterable[Block]]] = {
     "quadrille.release.release.Release": released,
     "quadrille.score.contradictions.Contradictions": _contradictions,
     "quadrille.score.dependencies.Dependencies": _dependencies,
-    "quadrille.score.scores.Scores": scores,
+    "quadrille.score.evaluator.Scores": scores,
     "quadrille.study.choose.Choice": _choice,
     "quadrille.study.forecast.Forecast": _forecast,
     "quadrille.study.grid.Grid": _grid,

@@ -1,20 +1,26 @@
-"""Scores as tables: of one swap, of a swap next to others, of a file before and after."""
+"""Findings: scores as tables, what attacks on a release found, and what policies say to a release."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from quadrille import __version__
+from quadrille.data import Data
 from quadrille.errors import QuadrilleError
 from quadrille.measure import measure_of, orient
 from quadrille.measure.base import Measure
 from quadrille.measure.difference import DIVERSITIES, NOT_MONOTONE
+from quadrille.plan import Plan
 from quadrille.present import numbers
-from quadrille.present.blocks import Block, Items, Pairs, Table, Text, Title, facts, table
-from quadrille.present.numbers import AS_IT_IS, count
-from quadrille.score.evaluator import Scores
+from quadrille.present.blocks import Alert, Block, Facts, Items, Pairs, Table, Text, Title, facts, table
+from quadrille.present.numbers import AS_IT_IS, NONE, count, score, statistic
+from quadrille.score.evaluator import Evaluator, Scores
 
 if TYPE_CHECKING:
+    from quadrille.attack.attack import Attack
+    from quadrille.attack.input import Finding, Section
+    from quadrille.release.judge import Judged, Verdict
     from quadrille.study.choose import Choice
     from quadrille.study.study import Study
 
@@ -58,14 +64,18 @@ def inferred(detail: Mapping[str, float]) -> str:
 
 
 def score_table(
-    columns: Mapping[str, Values], *, addresses: Iterable[str] | None = None, caption: str = "", best: bool = False
+    columns: Mapping[str, Values],
+    *,
+    addresses: Iterable[str] | None = None,
+    caption: str = "",
+    rivals: Collection[str] = (),
 ) -> Table:
-    """Return a row per measure and a column per swap; `best` marks the best of a row, unless all are alike."""
+    """Return a row per measure and a column per swap; the best of the rivals is marked, unless they are alike."""
     listed = list(next(iter(columns.values())) if addresses is None else addresses)
     rows: list[tuple[str, ...]] = []
     for address in listed:
         kind, values = measure_of(address), [column[address] for column in columns.values()]
-        signs = _best(address, values) if best else [""] * len(values)
+        signs = _best(address, [value if name in rivals else None for name, value in zip(columns, values, strict=True)])
         texts = [sign + numbers.score(value) for sign, value in zip(signs, values, strict=True)]
         rows.append((address, kind.side, kind.direction, *texts))
     head = ("measure", "side", "better", *columns)
@@ -141,3 +151,123 @@ def short_names(measures: Sequence[str]) -> list[str]:
 def definitions(kinds: Iterable[Measure]) -> Items:
     """Return what measures measure, and where that is from."""
     return Items(tuple(f"{kind.name}: {kind.definition}. Source: {kind.reference}." for kind in dict.fromkeys(kinds)))
+
+
+_CAPTION = "What was found, the same before the swap, and by chance"
+CONFIDENTIAL = "It compares the release with the original: keep it with the confidential files."
+_KNOWS = {
+    "design": "the released file and the design of the swap, but not the seed",
+    "file": "the released file, and nothing of how it was made",
+}
+
+
+def attack(found: Attack) -> list[Block]:
+    """Return all sections of an attack."""
+    known = (
+        ("persons", count(found.records)),
+        ("keys", ", ".join(found.keys)),
+        ("the intruder knows", _KNOWS[found.knows]),
+        ("attacked by", f"Quadrille {__version__}"),
+    )
+    blocks: list[Block] = [Title("The intruder's view"), Alert("Confidential.", CONFIDENTIAL), Facts(known)]
+    return [*blocks, *(block for section in found.sections for block in section_blocks(section))]
+
+
+def section_blocks(section: Section) -> Iterator[Block]:
+    """Yield one section: its story, its findings, what must be said about some, and advice."""
+    yield Title(section.title)
+    if not section.findings:
+        yield Text(f"Not made: {section.reason}.")
+        return
+    yield Text(section.story)
+    yield findings_table(section)
+    if notes := _notes(section):
+        yield Items(notes)
+    if section.advice:
+        yield Text(f"Advice: {section.advice}")
+
+
+def _notes(section: Section) -> tuple[str, ...]:
+    """Say once what must be said of one finding, of several or of all."""
+    about: dict[str, list[str]] = {}
+    for finding in section.findings:
+        if finding.note:
+            about.setdefault(finding.note, []).append(finding.quantity)
+    return tuple(
+        f"{note[0].upper()}{note[1:]}." if 1 < len(names) == len(section.findings) else f"{'; '.join(names)}: {note}."
+        for note, names in about.items()
+    )
+
+
+def findings_table(section: Section) -> Table:
+    """Return the findings of a section; the same before the swap, and by chance, stand next to each value."""
+    head = ("quantity", "value", "before", "by chance", "of")
+    return table(head, map(_row, section.findings), caption=_CAPTION, numbers=range(1, len(head)))
+
+
+def _row(finding: Finding) -> tuple[str, ...]:
+    numbers = (statistic(value) for value in (finding.value, finding.before, finding.chance))
+    return finding.quantity, *numbers, NONE if finding.count is None else count(finding.count)
+
+
+_MOST_KEYS = 30
+"""With more keys than this each in turn is too many to infer; these measures are then made when they are asked for."""
+
+
+def exposure(data: Data, plan: Plan, n: int = 3) -> list[Block]:
+    """Return who is exposed, next to what is inferred of whom and which small cells are linked, before and after.
+
+    The three belong together: a swap that hides small cells and makes no new one leaves every inference as it was.
+    """
+    if not 1 < len(data.keys) <= _MOST_KEYS:
+        return []
+    wanted = {name: name if n == 3 or name == "attributed_unique" else f"{name}(n={n})" for name in _EXPOSURE}
+    judge = Evaluator(data, list(wanted.values()))
+    after, before = judge.score(plan), judge.score(Plan([], data=data))
+    rows = [
+        (address, _EXPOSURE[name], score(before[address]), score(after[address])) for name, address in wanted.items()
+    ]
+    persons = dict(after.results["attributed_unique"][1].detail)
+    if cases := int(persons.get("persons", 0)):
+        there, gone = cases - int(persons["gone"]), int(persons["gone"])
+        right = f"{count(there)}, {count(int(persons['right']))} surely right" if there else "0"
+        rows[2:2] = [
+            ("", f"of these {count(cases)} cases: still in the release", count(cases), right),
+            ("", "gone from the release", "0", count(gone)),
+        ]
+    listed = table(
+        ("measure", "what it says", "before", "after"),
+        rows,
+        caption="Who is exposed, inferred and linked",
+        numbers=(2, 3),
+    )
+    return [listed, Text(_MIXTURE)]
+
+
+_EXPOSURE = {
+    "exposed": "persons who stand in small cells of the release as before, as a share of all",
+    "attributed_unique": "a value inferred right, of those who are alone with the other keys",
+    "linked_small": "rows found by the keys, of those who are in small cells",
+}
+_MIXTURE = (
+    "exposed and attributed_unique are read together: small cells that are filled up expose nobody, and still tell "
+    "what follows from their keys. attributed_unique mixes persons who are still there with those who are gone: it is "
+    "no chance that everybody shares."
+)
+
+
+def verdict(found: Verdict) -> list[Block]:
+    """Return what each policy says, and, of several, the verdict of all."""
+    blocks = [block for judged in found.policies for block in _judged(judged)]
+    return [*blocks, facts([("both policies", found.outcome)])] if len(found.policies) > 1 else blocks
+
+
+def _judged(found: Judged) -> list[Block]:
+    rows = [(line.verdict, line.rule, line.asked, line.found) for line in found.lines]
+    blocks: list[Block] = [
+        Title(f"Policy: {found.policy}"),
+        table(("verdict", "rule", "asked", "found"), rows, caption="The rules of the policy", whole=(0,)),
+    ]
+    why = [(line.verdict, f"{line.rule}: {line.why}") for line in found.lines if line.why]
+    summary = facts([("verdict", found.summary()), ("policy file", found.source())])
+    return [*blocks, *([facts(why)] if why else []), summary]

@@ -23,6 +23,7 @@ from quadrille.present.account import (
     WORDED,
     account_facts,
     alternatives_table,
+    diagnosis,
     recipe_table,
     rule_facts,
     strata_table,
@@ -31,7 +32,6 @@ from quadrille.present.account import (
     variable_table,
 )
 from quadrille.present.blocks import Block, Table, Text, Title, facts, table
-from quadrille.present.designed import diagnosis
 from quadrille.present.numbers import count, counted, finite, fixed, ratio, share
 from quadrille.present.scores import definitions, score_table
 from quadrille.recipe import Recipe

@@ -13,12 +13,18 @@ from quadrille.data import tidy
 from quadrille.inspect import inspect
 from quadrille.measure import measure_of
 from quadrille.present import words
-from quadrille.present.account import account_facts, traces, variable_table
+from quadrille.present.account import (
+    Diagnosis,
+    account_facts,
+    diagnosis_of,
+    limits,
+    sizes_of_small,
+    traces,
+    variable_table,
+)
 from quadrille.present.blocks import Block, Items, Table, Text, table
-from quadrille.present.contradictions import contradiction_alerts, dependency_blocks, filled_table
-from quadrille.present.designed import Diagnosis, diagnosis_of, limits, sizes_of_small
 from quadrille.present.numbers import NONE, count, counted, finite, ratio, score, share
-from quadrille.present.profile import column_table, profile_facts
+from quadrille.present.profile import column_table, contradiction_alerts, dependency_blocks, filled_table, profile_facts
 from quadrille.present.scores import score_table
 from quadrille.report.frontier_chart import draw_frontier, shown_beside
 from quadrille.report.input import TOGETHER, TWO_WAY, Candidate, ReportInput, Row, reasons
@@ -127,7 +133,7 @@ def rivals(scope: ReportInput) -> Row:
             for head, candidate in zip(heads, scope.candidates, strict=True)
         ],
         "blocks": [
-            score_table(scores, addresses=scope.measures, caption="All measures", best=True),
+            score_table(scores, addresses=scope.measures, caption="All measures", rivals=heads),
             *([Items(tuple(notes))] if notes else []),
             _accounts(heads, scope.candidates),
             _variables(heads, scope.candidates),

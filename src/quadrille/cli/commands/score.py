@@ -1,4 +1,4 @@
-"""`quadrille score`: a second file, or what recipes would make of the original, against the original."""
+"""`quadrille score` and `quadrille measures`: what a swap did to a file, and every measure with its definition."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ def _score_recipes(
 ) -> None:
     """Draw recipes several times each, and compare the means of the measures."""
     import quadrille as qd
-    from quadrille.io.results import check_table, write_table
+    from quadrille.io.atomic import check_table, write_table
 
     out, chart, _ = files.values()
     if out is not None:
@@ -305,7 +305,7 @@ def _chosen(scores: Scores, rank: str | None) -> str:
 
 def _write(scores: Scores, compared: Compared, ranked: pl.DataFrame, files: Mapping[str, Path | None]) -> None:
     """Write the table of all areas and draw the charts that were asked for."""
-    from quadrille.io.results import check_table, write_table
+    from quadrille.io.atomic import check_table, write_table
 
     out, ranking, flows = files.values()
     if out is not None:
@@ -381,3 +381,17 @@ def show_recipes(
         show.note("\nA difference within two of its standard errors (s.e.) may be chance: more --draws tell.")
     if any(name.split("(")[0] in DIVERSITIES for name in measures):
         show.note("\n" + NOT_MONOTONE)
+
+
+def measures(as_json: opt.Json = False) -> None:
+    """List the measures and their definitions."""
+    import quadrille as qd
+
+    rows = qd.measures().to_dicts()
+    if as_json:
+        show.emit(rows)
+        return
+    for row in rows:
+        show.title(str(row["name"]))
+        shown = ("definition", "options", "side", "better", "range", "reference")
+        show.facts([(name, str(row[name])) for name in shown if row[name]])

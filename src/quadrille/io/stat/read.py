@@ -19,14 +19,12 @@ from quadrille.codebook import Codebook, Kind, Stored, Value, Variable
 from quadrille.data import Data
 from quadrille.errors import InputError
 from quadrille.io.formats import FORMATS
-from quadrille.io.frames import build
+from quadrille.io.frames import build, lines_of
 from quadrille.io.frames.columns import guess, is_running
 from quadrille.io.frames.identifiers import MOST_ORDINAL, identifies, name_kind, tells_apart
-from quadrille.io.frames.values import EXACT, moments_as_text
-from quadrille.io.not_held import lines_of
+from quadrille.io.frames.values import EXACT, Moment, from_moments, from_texts, moment_of, moments_as_text, to_moments
 from quadrille.io.raw import contents
 from quadrille.io.stat import library
-from quadrille.io.stat.dates import Moment, from_moments, from_texts, moment_of, to_moments
 from quadrille.io.stat.library import TAG, Facts
 
 ISOLATED = True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from quadrille.kernels.compile import kernel, no_alloc
+from quadrille.kernels.compile import Ints, Whole, kernel, no_alloc
 from quadrille.kernels.designed.fillers import Route, cheapest, close_all, set_slopes
 from quadrille.kernels.designed.neighbours import BACK, FORTH, NEVER, loss_now, move, return_cost
 from quadrille.kernels.designed.state import NOTHING, Fillers, Floats, Lattice, Real, State
@@ -19,8 +19,7 @@ from quadrille.kernels.designed.treat import (
     undo,
     untreat,
 )
-from quadrille.kernels.draw import below, shuffle
-from quadrille.kernels.pool import Dice, Ints, Whole
+from quadrille.kernels.draw import Dice, below, shuffle
 
 _ENOUGH = 1e-4
 """Improvement stops when a round lowers the loss and the exposed records by less than this share."""

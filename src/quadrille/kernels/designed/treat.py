@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from quadrille.kernels.compile import kernel, no_alloc
+from quadrille.kernels.compile import Whole, kernel, no_alloc
 from quadrille.kernels.designed.fillers import (
     Route,
     add_filler,
@@ -22,8 +22,7 @@ from quadrille.kernels.designed.fillers import (
 )
 from quadrille.kernels.designed.neighbours import BACK, FORTH, NEVER, cell_cost, level_of, move, move_cost, return_cost
 from quadrille.kernels.designed.state import NONE, NOTHING, Fillers, Lattice, Real, State
-from quadrille.kernels.draw import below
-from quadrille.kernels.pool import Dice, Whole
+from quadrille.kernels.draw import Dice, below
 
 NOT_CHOSEN, CAMOUFLAGED, EMPTIED, NO_NEIGHBOUR, NO_PARTNER, TOO_DEAR, BUDGET = range(7)
 """What came of a small cell."""
