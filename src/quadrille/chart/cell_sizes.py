@@ -211,7 +211,7 @@ def treatment_costs(costs: pl.DataFrame, *, loss: str = "hellinger²") -> alt.La
     base = alt.Chart(inline(frame)).encode(x=x, xOffset=offset, y=y("cost"), tooltip=tooltip)
     known = frame.drop_nulls("theory")
     ticks = alt.Chart(inline(known)).mark_tick(thickness=1.6, size=22, color=INK)
-    legend = alt.Legend(title="Treatment", symbolOpacity=1, symbolStrokeWidth=0)
+    legend = theme.legend("Treatment", symbolOpacity=1, symbolStrokeWidth=0)
     color, shape = theme.looks("name", names, hues, shapes, legend)
     layers = [
         *([ticks.encode(x=x, xOffset=offset, y=y("theory"), tooltip=tooltip)] if known.height else []),

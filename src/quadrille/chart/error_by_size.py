@@ -220,7 +220,7 @@ def _ticks(sampling: pl.DataFrame, axes: _Logs) -> alt.Chart:
 
 
 def _dots(cells: pl.DataFrame, groups: list[str], axes: _Logs) -> alt.Chart:
-    legend = alt.Legend(title="Swapping", symbolOpacity=1, offset=44)
+    legend = theme.legend("Swapping", symbolOpacity=1, offset=44)
     color, shape = theme.looks("group", groups, HUES, SHAPES, legend)
     tips = [name for name in ("rmse", "rounding", "sampling") if name in cells.columns]
     return (

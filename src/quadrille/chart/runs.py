@@ -125,7 +125,7 @@ def _average() -> alt.Chart:
 
 def _dots(points: pl.DataFrame, x: alt.X, y: alt.Y, *, dense: bool) -> list[alt.Chart]:
     names = points["name"].unique(maintain_order=True).to_list()
-    color, shape = theme.looks("name", names, HUES, SHAPES, alt.Legend(title=None, symbolOpacity=1, labelLimit=300))
+    color, shape = theme.looks("name", names, HUES, SHAPES, theme.legend(symbolOpacity=1))
     base = alt.Chart(inline(points.select("run", "measure", "name", "value", "relative")))
     dots = base.mark_point(filled=True, size=22 if dense else 60, opacity=0.85)
     tooltip = ["run:N", "measure:N", "value:Q", "relative:Q"]
