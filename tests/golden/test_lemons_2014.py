@@ -16,7 +16,7 @@ from quadrille.papers import lemons_2014 as paper
 from quadrille.papers.lemons_2014 import errata, run, selection, selections
 from quadrille.papers.lemons_2014.run import selected
 from quadrille.papers.reproduction import Reproduction
-from quadrille.simulation.simulate import METRICS
+from quadrille.simulation import METRICS
 
 REPLICATES = 150
 PAGE = Path(__file__).parents[2] / "docs" / "lemons-2014.md"

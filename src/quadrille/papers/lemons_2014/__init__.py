@@ -38,9 +38,9 @@ from quadrille.papers.reproduction import (
     check_arguments,
     save_figures,
 )
+from quadrille.simulation import MECHANISMS, METRICS, Mechanism
 from quadrille.simulation.design import SimulationDesign
 from quadrille.simulation.effects import ENTER, STAY, spearman
-from quadrille.simulation.simulate import MECHANISMS, METRICS, Mechanism
 
 if TYPE_CHECKING:
     import polars as pl

@@ -30,8 +30,8 @@ from quadrille.io.frames.values import (
     moment_of,
     too_large,
 )
-from quadrille.io.stat.library import no_pyreadstat
-from quadrille.io.stat.read import Raw, is_tag, moments_in, number_of, parse, was_moment, within
+from quadrille.io.stat_library import no_pyreadstat
+from quadrille.io.stat_read import Raw, is_tag, moments_in, number_of, parse, was_moment, within
 
 _SPSS_WORDS = frozenset("ALL AND BY EQ GE GT LE LT NE NOT OR TO WITH".split())  # noqa: SIM905
 _STATA_WORDS = frozenset(
