@@ -6,7 +6,8 @@ kernels take the parts of the state that they need.
 
 Base cells are sets of records that are alike in all that matters. Every table is a coarser view of them, and the cells
 of all tables are numbered through. A mover is a set of variables that a pair exchanges together; its levels are the
-combinations of their values. A class is a combination of the values that must be the same in a pair."""
+combinations of their values. A class is a combination of the values that must be the same in a pair.
+"""
 
 from __future__ import annotations
 
