@@ -9,22 +9,15 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from quadrille.attack.input import (
-    NEEDS_DESIGN,
-    NO_RECIPE,
-    AttackInput,
-    Finding,
-    Floats,
-    Section,
-)
+from quadrille.attack.input import NEEDS_DESIGN, NO_RECIPE, AttackInput, Finding, Section
 from quadrille.attack.transition import Codes, NoClosedForm, Transition, transition_of
-from quadrille.data import Data
+from quadrille.data import Data, Floats, Ints
 from quadrille.errors import InputError, bad_parameter
 from quadrille.measure.population import expected_counts, mean_one_in
 from quadrille.present import numbers
 from quadrille.recipe import Recipe
 from quadrille.score.matching import matched
-from quadrille.swap.groups import Ints, group_ids
+from quadrille.swap.groups import group_ids
 
 ATTACK, TITLE = "population", "Matching to the population"
 _NOT_MADE = "How many others there are outside the file with the keys of a person is not looked at."

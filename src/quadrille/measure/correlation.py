@@ -9,9 +9,9 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from quadrille.expressions import Floats
+from quadrille.data import Floats, Ints
 from quadrille.measure.base import DOHRMANN_2009, NOTHING_CHANGED, Measure, Score, option, undefined
-from quadrille.measure.moments import OUT_OF_RANGE, Ints, Sums, SumsChange
+from quadrille.measure.moments import OUT_OF_RANGE, Sums, SumsChange
 
 CHANGED = 1e-9
 """A correlation that moves less has not changed."""

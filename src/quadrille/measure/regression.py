@@ -8,10 +8,10 @@ from math import inf
 
 import numpy as np
 
-from quadrille.expressions import Floats
+from quadrille.data import Floats, Ints
 from quadrille.measure.base import DOHRMANN_2009, NOTHING_CHANGED, Measure, Score, undefined
 from quadrille.measure.correlation import UNKNOWN
-from quadrille.measure.moments import OUT_OF_RANGE, Ints, Sums, SumsChange
+from quadrille.measure.moments import OUT_OF_RANGE, Sums, SumsChange
 
 _CONSTANT = 1e-12
 _DEPENDENT = 1e-10

@@ -17,7 +17,6 @@ from typing import Annotated, Any, NamedTuple, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
 Rows = Any
 """Rows of one kind, made by `rows`: `cells[c].count` in a kernel is `cells["count"][c]` in numpy."""
 Real = Any
