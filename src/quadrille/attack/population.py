@@ -238,25 +238,16 @@ def population(given: AttackInput) -> Section:
         reason = NO_RECIPE if given.recipe is None else NEEDS_DESIGN
     if reason or given.design is None:
         return Section(ATTACK, TITLE, _NOT_MADE, reason=reason)
-    return population_section(
-        given.data, given.released, given.design, given.keys, population=given.population, sampling=given.sampling
-    )
-
-
-def population_section(
-    data: Data,
-    released: Data,
-    recipe: Recipe,
-    keys: Sequence[str] | None = None,
-    *,
-    population: Data | None = None,
-    sampling: float | None = None,
-) -> Section:
-    """Report how well released uniques can be matched to a population."""
+    who, share = given.population, given.sampling
     try:
-        risk = population_risk(data, released, recipe, keys, population=population, sampling=sampling)
+        risk = population_risk(given.data, given.released, given.design, given.keys, population=who, sampling=share)
     except NoClosedForm as why:
         return Section(ATTACK, TITLE, _NOT_MADE, reason=str(why))
+    return population_section(risk)
+
+
+def population_section(risk: PopulationRisk) -> Section:
+    """Report how well released uniques can be matched to a population."""
     found, note = risk.chances, _NOTES[risk.basis]
     count, guess = len(found), 1 / risk.size
 
