@@ -18,7 +18,7 @@ from quadrille.cli.inputs import check_readers, load, names, open_study, roles_o
 from quadrille.cli.show import measured
 from quadrille.cli.study_show import AS_IT_IS
 from quadrille.errors import InputError, ParameterError
-from quadrille.io.formats import RELEASED
+from quadrille.io import RELEASED
 
 if TYPE_CHECKING:
     from quadrille.data import Data
