@@ -12,10 +12,9 @@ from typing import Annotated, Any
 import numpy as np
 import polars as pl
 import pytest
-from quadrille.io.formats import RELEASED, WRITABLE
 
 import quadrille as qd
-from quadrille.io import write
+from quadrille.io import RELEASED, WRITABLE, write
 from quadrille.params import SEED, Columns
 from quadrille.randomness import Seed, Stream
 from quadrille.recipe import Prepared, Recipe
