@@ -1,4 +1,4 @@
-"""What all charts share: one look, in colours that everybody can tell apart; and frames checked, cleaned and thinned."""
+"""What all charts share: one look, in colours that everybody can tell apart; frames checked, cleaned and thinned."""
 
 from __future__ import annotations
 

@@ -267,12 +267,10 @@ def _ased_reg(before: Sums, change: SumsChange, *, name: str) -> Score:
     detail = {"coefficients": len(values), "records": int(before.count[0, 0])}
     largest = float((np.maximum(np.abs(was.b), np.abs(now.b)) / was.se).max())
     scale = max(1.0, largest) * max(was.growth, now.growth)
-    return Score(
-        float(values.mean()), detail, explain=partial(_coefficients, name, before, columns, was, now), scale=scale
-    )
+    return Score(float(values.mean()), detail, explain=partial(_terms, name, before, columns, was, now), scale=scale)
 
 
-def _coefficients(name: str, before: Sums, columns: Ints, was: Fit, now: Fit) -> list[dict[str, object]]:
+def _terms(name: str, before: Sums, columns: Ints, was: Fit, now: Fit) -> list[dict[str, object]]:
     """List the coefficients: model, term, before with its standard error, after, and the change."""
     terms = [INTERCEPT, *(before.summary.scales[int(i)].label for i in columns)]
     centre = np.zeros(len(terms))
