@@ -21,8 +21,11 @@ if TYPE_CHECKING:
     import polars as pl
 
 
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 Codes = NDArray[Any]
-Rows = NDArray[np.int64]
+Rows = Ints
 
 MOST_DECIMALS = 15
 MOST_TICKS = 1 << 62

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import quadrille as qd
-from quadrille.datasets.households import CLUSTERS, HOUSEHOLDS, PERSONS, REGIONS
+from quadrille.datasets import CLUSTERS, HOUSEHOLDS, PERSONS, REGIONS
 from quadrille.measure.population import sample_of
 
 FINGERPRINT = "e04a4fced3b323e8f5945df077bbf309"

@@ -14,8 +14,7 @@ import polars as pl
 import pytest
 
 import quadrille as qd
-from quadrille.io import write
-from quadrille.io.formats import RELEASED, WRITABLE
+from quadrille.io import RELEASED, WRITABLE, write
 from quadrille.params import SEED, Columns
 from quadrille.randomness import Seed, Stream
 from quadrille.recipe import Prepared, Recipe

@@ -9,8 +9,7 @@ from math import comb, prod
 
 import numpy as np
 
-from quadrille.data import Data
-from quadrille.measure.areas import Floats, Ints
+from quadrille.data import Data, Floats, Ints
 
 NEAR_1 = 0.05
 """Weights whose mean is this near to 1 are taken for scaled to the number of records."""

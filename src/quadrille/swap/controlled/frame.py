@@ -12,16 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quadrille import kernels
-from quadrille.data import Codes, Column, Data, to_ticks
+from quadrille.data import Codes, Column, Data, Flags, Floats, Ints, to_ticks
 from quadrille.errors import InputError
 from quadrille.randomness import Chooser, Stream, Words, draw_until_enough
-from quadrille.swap.groups import Ints, codes_of, group_ids, sorted_by
+from quadrille.swap.groups import codes_of, group_ids, sorted_by
 
 if TYPE_CHECKING:
     from quadrille.swap.controlled import ControlledSwap
-
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,9 +121,6 @@ def impute(codes: Codes, valid: int, zone: tuple[Ints, int], stream: Stream, nam
     filled = codes.copy()
     filled[missing] = codes[known[order[places]]]
     return filled
-
-
-Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
