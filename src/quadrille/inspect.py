@@ -11,7 +11,7 @@ from typing import cast
 import numpy as np
 
 from quadrille.codebook import records_in
-from quadrille.data import Column, Cross, Data
+from quadrille.data import Column, Cross, Data, uncounted_weights
 from quadrille.io.frames.identifiers import (
     MOST_ORDINAL,
     can_be_rounded,
@@ -126,7 +126,9 @@ def weight_remarks(data: Data) -> list[str]:
     if data.ticks is None or data.weight is None:
         return []
     name, found = data.weight, list[str]()
-    zero = int((data.ticks.values == 0).sum())
+    if lost := uncounted_weights(data):
+        found.append(f"{lost}. Weighted tables leave these records out: trim the weights.")
+    zero = int((data.ticks.values == 0).sum()) - (0 if data.uncounted is None else int(data.uncounted.sum()))
     if zero:
         who = "1 record has" if zero == 1 else f"{zero:,} records have"
         it = "it" if zero == 1 else "them"
