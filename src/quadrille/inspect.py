@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
@@ -149,6 +150,43 @@ def weight_remarks(data: Data) -> list[str]:
     return found
 
 
+def spelled_twice(column: Column) -> dict[str, tuple[str, ...]]:
+    """Return the texts that are spelled in several ways of Unicode: composed, with the other spellings in the column.
+
+    An accented letter is one character (NFC) or a letter and its accent (NFD); they look alike and are different text.
+    What is returned is the `merge` of a codebook that makes them one.
+
+    >>> import polars as pl
+    >>> import quadrille as qd
+    >>> from quadrille.inspect import spelled_twice
+    >>> frame = pl.DataFrame({"town": ["K\u00f6ln", "Ko\u0308ln", "Bonn"]})
+    >>> merge = spelled_twice(qd.from_frame(frame)["town"])
+    >>> book = qd.Codebook((qd.Variable("town", merge=tuple(merge.items())),))
+    >>> qd.from_frame(frame)["town"].valid, qd.from_frame(frame, codebook=book)["town"].valid
+    (3, 2)
+    """
+    texts = [value for value in column.variable.categories if isinstance(value, str) and not value.isascii()]
+    ways: dict[str, list[str]] = {}
+    for text in texts:
+        ways.setdefault(unicodedata.normalize("NFC", text), []).append(text)
+    return {
+        composed: tuple(text for text in found if text != composed) for composed, found in ways.items() if found[1:]
+    }
+
+
+def _spellings(column: Column) -> list[str]:
+    twice = len(spelled_twice(column))
+    if not twice:
+        return []
+    name = column.variable.name
+    return [
+        f"In {name!r} {'1 category is' if twice == 1 else f'{twice:,} categories are'} spelled in several ways of Unicode "
+        "(composed and decomposed letters, NFC and NFD), which look alike and count as different. Make them one by "
+        'merge in the codebook, such as merge = { "\\u00e9" = ["e\\u0301"] }; in Python, quadrille.inspect.spelled_twice '
+        "lists them."
+    ]
+
+
 def repeated_identifiers(columns: Sequence[Column]) -> list[str]:
     """Name identifiers that nearly every record has for itself, and some share."""
     hints: list[str] = []
@@ -268,7 +306,7 @@ def _why_kind(column: Column) -> str:
 def checks(data: Data, declared: Collection[str] = ()) -> list[str]:
     """Return everything worth looking at before swapping; `declared` are the columns of the user's own codebook."""
     columns = [data[name] for name in data.columns]
-    found = [hint for column in columns for hint in (*_of_column(column, data), *_labels(column))]
+    found = [hint for column in columns for hint in (*_of_column(column, data), *_labels(column), *_spellings(column))]
     about_weight = (*weights(data), *weight_remarks(data))
     return [
         *(*left_out(columns, declared), *repeated_identifiers(columns), *found),
