@@ -178,12 +178,11 @@ def _spellings(column: Column) -> list[str]:
     twice = len(spelled_twice(column))
     if not twice:
         return []
-    name = column.variable.name
+    which = "1 category is" if twice == 1 else f"{twice:,} categories are"
     return [
-        f"In {name!r} {'1 category is' if twice == 1 else f'{twice:,} categories are'} spelled in several ways of Unicode "
-        "(composed and decomposed letters, NFC and NFD), which look alike and count as different. Make them one by "
-        'merge in the codebook, such as merge = { "\\u00e9" = ["e\\u0301"] }; in Python, quadrille.inspect.spelled_twice '
-        "lists them."
+        f"In {column.variable.name!r} {which} spelled in several ways of Unicode (composed and decomposed letters, NFC "
+        "and NFD), which look alike and count as different. Make them one by merge in the codebook, such as merge = "
+        '{ "\\u00e9" = ["e\\u0301"] }; in Python, quadrille.inspect.spelled_twice lists them.'
     ]
 
 

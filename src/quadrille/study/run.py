@@ -188,8 +188,8 @@ def _register(store: Store, candidates: Candidates, *, new: bool) -> int:
 def _designs_and_seeds(store: Store, candidates: Candidates) -> Iterator[tuple[str, int | str]]:
     """Return design and seed of every candidate; a grid of secret seeds goes on with those the study has."""
     versions = _versions(store)
-    for candidate in candidates:
-        method = candidate.method if isinstance(candidate, Grid) else type(candidate)
+    for given in candidates:
+        candidate, method = given, given.method if isinstance(given, Grid) else type(given)
         held = versions.get(method.method_name, set())
         if method.stream_version in held:  # the study goes on with the plans that it began with
             method = method.versions()[method.stream_version]
