@@ -135,7 +135,7 @@ class Recipe(ABC):
 
         >>> import quadrille as qd
         >>> list(qd.RandomSwap.versions()), list(qd.DesignedSwap.versions())
-        ([1], [1, 2])
+        ([1, 2], [1, 2])
         """
         found = {number: made for (name, number), made in Recipe.earlier.items() if name == cls.method_name}
         return dict(sorted((found | {cls.version: cls}).items()))
@@ -271,7 +271,7 @@ class Recipe(ABC):
 
         >>> import quadrille as qd
         >>> print(qd.RandomSwap(["Edu"], rate=0.02, seed=7).to_json())
-        {"method":"RandomSwap","rate":0.02,"seed":7,"swap":["Edu"],"version":1}
+        {"method":"RandomSwap","rate":0.02,"seed":7,"swap":["Edu"],"version":2}
         """
         return self._json(without=(), version=self.version)
 

@@ -463,7 +463,7 @@ def score(
 
 def _remarked(results: dict[str, tuple[Measure, Score]], *files: Data) -> dict[str, tuple[Measure, Score]]:
     """Add to each note how many weights count as 0 in a file, if any does."""
-    remarks = list(filter(None, map(uncounted_weights, files)))
+    remarks = [text for text in map(uncounted_weights, files) if text]
     if not remarks:
         return results
     return {
