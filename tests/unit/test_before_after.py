@@ -109,7 +109,7 @@ def oracle_se(data: Data, name: str, category: str, outcome: str | None) -> floa
 @given(SEEDS)
 def test_standard_errors_are_those_of_the_design_and_grow_with_the_change(seed: int) -> None:
     data = school(seed, 200)
-    found = before_after(data, swap(data, pairs=20), stratum="h", psu="p")
+    found = before_after(data, swap(data, pairs=20), stratum="h", cluster="p")
     for e in found.estimates:
         if e.se_before is None or e.after is None:  # too few records of a rare category have a value
             assert e.reason and e.n < 10 and e.se_ratio is None
@@ -212,7 +212,7 @@ def test_degenerate_designs_give_a_reason_and_not_a_zero() -> None:
     data = with_outcome(data, [1.0, 2.0, 4.0, 8.0])
     plan = Plan.of_pairs(data, ["A"], np.array([[0, 2]]))
     assert {e.reason for e in reasons(data, plan, stratum="H").values()} == {estimates.LONELY}
-    inside = reasons(data, plan, psu="P")
+    inside = reasons(data, plan, cluster="P")
     assert inside["A0", "y"].reason == estimates.NO_VARIATION and inside["A0", "y"].se_before is None
     assert inside["A0", None].se_before is not None
     alone = file_of([1, 2, 3, 4], A=[0, 0, 0, 0], B=[0, 1, 0, 1])
@@ -291,7 +291,7 @@ def replan(plan: Plan, data: Data) -> Plan:
 def test_the_result_says_which_design_it_assumes_and_writes_plain_json() -> None:
     data = school(7)
     found = before_after(data, swap(data))
-    assert "no PSU was given" in found.design
+    assert "no cluster was given" in found.design
     text = json.loads(json.dumps(found.as_dict(), allow_nan=False))
     assert text["rules"] == {"min_cell": 45, "relative": 0.10, "se_ratio": 1.1}
     assert len(text["estimates"]) == len(found.estimates)

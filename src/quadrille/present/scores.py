@@ -2,37 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from quadrille import __version__
 from quadrille.data import Data
+from quadrille.errors import QuadrilleError
 from quadrille.measure import measure_of, orient
-from quadrille.measure.base import Measure
+from quadrille.measure.base import Measure, Score
 from quadrille.measure.difference import DIVERSITIES, NOT_MONOTONE
+from quadrille.measure.population import sample_of
 from quadrille.plan import Plan
 from quadrille.present import numbers
-from quadrille.present.blocks import Alert, Block, Facts, Items, Table, Text, Title, facts, table
-from quadrille.present.numbers import NONE, count, score, statistic
+from quadrille.present.blocks import Alert, Block, Facts, Items, Pairs, Table, Text, Title, facts, table
+from quadrille.present.numbers import AS_IT_IS, NONE, count, score, statistic
 from quadrille.score.evaluator import Evaluator, Scores
 
 if TYPE_CHECKING:
     from quadrille.attack.attack import Attack
     from quadrille.attack.input import Finding, Section
     from quadrille.release.judge import Judged, Verdict
+    from quadrille.study.choose import Choice
+    from quadrille.study.study import Study
 
 Values = Mapping[str, float | None]
 BEST = "▸"
+THREE = "Three candidates to look at; the limit is the agency's to set"
+LONGEST_WHOLE = 12
+"""Names of measures up to this length are not broken in the head of a table."""
 
 
 def scores(found: Scores) -> list[Block]:
     """Return the scores of a swap, and below them what must be said about some."""
     blocks: list[Block] = [Title("Scores"), score_table({"value": found})]
-    notes = [
-        (address, text)
-        for address, (kind, result) in found.results.items()
-        if (text := result.note or (inferred(result.detail) if kind.name == "attributed_unique" else ""))
-    ]
+    notes = [(address, text) for address, (kind, result) in found.results.items() if (text := _said(kind, result))]
     if notes:
         blocks.append(facts(notes))
     if any(kind.name in DIVERSITIES for kind, _ in found.results.values()):
@@ -55,6 +58,43 @@ def inferred(detail: Mapping[str, float]) -> str:
         "of {persons} cases {right} still there and inferred right, {wrong} wrong, {undecided} undecided, {gone} gone"
     ).format(**parts)
     return text if claims is None else f"{text}; {numbers.share(claims)} right among claims"
+
+
+def of_population(found: Score) -> str:
+    """Say how many who are alone in a sample are expected to be found in its population, before and after the swap.
+
+    >>> from quadrille.measure.base import Score
+    >>> from quadrille.present.scores import of_population
+    >>> known = {"uniques": 347, "expected": 63.7, "uniques_before": 361, "expected_before": 86.7, "population": 488420}
+    >>> of_population(Score(0.0013, known)).partition("; ")[0]
+    '361 records alone in the file, 86.7 expected right matches to the population of 488,420'
+    """
+    detail = found.detail
+    if "population" not in detail:
+        return found.note
+    counts = [numbers.count(round(detail[name])) for name in ("uniques_before", "population", "uniques")]
+    before, after = (_expected(detail[name]) for name in ("expected_before", "expected"))
+    rough = f" ({found.note})" if found.note else ""
+    return (
+        f"{counts[0]} records alone in the file, {before} expected right matches to the population of {counts[1]}; "
+        f"after the swap {counts[2]} and {after}{rough}. {CAUTIOUS}"
+    )
+
+
+def _expected(value: float) -> str:
+    return "fewer than 0.1" if 0 < value < 0.05 else numbers.fixed(value, 1)
+
+
+CAUTIOUS = (
+    "exposed takes the file for everybody: it is the cautious number, for an intruder who knows who is in the sample"
+)
+
+
+def _said(kind: Measure, found: Score) -> str:
+    """Return what must be said about a score."""
+    if kind.name == "population_risk":
+        return of_population(found)
+    return found.note or (inferred(found.detail) if kind.name == "attributed_unique" else "")
 
 
 def score_table(
@@ -81,6 +121,65 @@ def _best(address: str, values: list[float | None]) -> list[str]:
     known = {rank for rank in ranks if rank is not None}
     least = min(known) if len(known) > 1 else None
     return [f"{BEST} " if rank is not None and rank == least else "" for rank in ranks]
+
+
+def study(found: Study) -> list[Block]:
+    """Return what a study holds, and the candidates to show to those who set the limit."""
+    pick = found.picked
+    picked = () if pick is None else (("picked", f"candidate {pick.candidate}: {pick.reason}"),)
+    try:
+        axes = found.axis("risk", None), found.axis("loss", None)
+    except QuadrilleError as error:  # a search by risk or by loss alone has no frontier
+        return [Title("Study"), facts((*study_facts(found.path, found.counts()), *picked)), Text(str(error))]
+    known = study_facts(found.path, found.counts(), axes, len(found.frontier(*axes)))
+    choices = found.recommended(*axes)
+    three = [Title(THREE), *recommended(found, choices, judged_by(found, axes))] if choices else []
+    return [Title("Study"), facts((*known, *picked)), *three]
+
+
+def study_facts(
+    path: object, counts: Mapping[str, int], axes: tuple[str, str] | None = None, frontier: int = 0
+) -> Pairs:
+    """Say where a study is, how many candidates it has, and how many of them are on the frontier of two axes."""
+    listed = ", ".join(f"{count(number)} {status}" for status, number in counts.items() if number)
+    known = (
+        ("study", f"{path} (it holds the seeds: keep it confidential)"),
+        ("candidates", f"{count(sum(counts.values()))}: {listed}"),
+    )
+    on = () if axes is None else (("frontier", f"{count(frontier)} candidates on {axes[0]} and {axes[1]}"),)
+    return (*known, *on)
+
+
+def judged_by(found: Study, axes: tuple[str, str]) -> tuple[str, ...]:
+    """Return the measures to show: the two axes, and next to the n-rule always what cannot be fooled."""
+    exposed = [address for address in found.measures if measure_of(address).name == "exposed"]
+    n_rule = any(measure_of(address).name == "small_cells" for address in axes)
+    return tuple(dict.fromkeys((*axes, *(exposed if n_rule else []))))
+
+
+def recommended(found: Study, choices: Mapping[str, Choice], addresses: Sequence[str]) -> list[Block]:
+    """Return recommended candidates next to one another, the file as it is first, and why each of them."""
+    columns = [found.measures.index(address) for address in addresses]
+    rows: list[tuple[str, ...]] = []
+    if found.unswapped is not None:
+        scores_before = (numbers.score(found.unswapped.get(address)) for address in addresses)
+        rows.append((AS_IT_IS, "", *scores_before, ""))
+    for word, choice in choices.items():
+        own = found.scores[int((found.ids == choice.candidate).argmax()), columns].tolist()
+        less = "" if choice.reduction is None else numbers.share(choice.reduction)
+        rows.append((word, str(choice.candidate), *map(numbers.score, own), less))
+    head = ("", "candidate", *short_names(addresses), "risk taken away")
+    reasons = facts((word, choice.reason) for word, choice in choices.items())
+    return [table(head, rows, numbers=range(1, len(head)), whole=(0,)), reasons]
+
+
+def short_names(measures: Sequence[str]) -> list[str]:
+    """Return short headings: the name of a long address, where no other one has it."""
+    names = [address.partition("(")[0] for address in measures]
+    return [
+        name if len(address) > LONGEST_WHOLE and names.count(name) == 1 else address
+        for name, address in zip(names, measures, strict=True)
+    ]
 
 
 def definitions(kinds: Iterable[Measure]) -> Items:
@@ -156,17 +255,19 @@ def exposure(data: Data, plan: Plan, n: int = 3) -> list[Block]:
     """
     if not 1 < len(data.keys) <= _MOST_KEYS:
         return []
-    wanted = {name: name if n == 3 or name == "attributed_unique" else f"{name}(n={n})" for name in _EXPOSURE}
+    sampled = sample_of(data) is not None
+    names = [name for name in _EXPOSURE if sampled or name != _OF_SAMPLE]
+    wanted = {name: name if n == 3 or name in _WITHOUT_N else f"{name}(n={n})" for name in names}
     judge = Evaluator(data, list(wanted.values()))
     after, before = judge.score(plan), judge.score(Plan([], data=data))
     rows = [
         (address, _EXPOSURE[name], score(before[address]), score(after[address])) for name, address in wanted.items()
     ]
-    persons = dict(after.results["attributed_unique"][1].detail)
+    persons, place = dict(after.results["attributed_unique"][1].detail), names.index("attributed_unique") + 1
     if cases := int(persons.get("persons", 0)):
         there, gone = cases - int(persons["gone"]), int(persons["gone"])
         right = f"{count(there)}, {count(int(persons['right']))} surely right" if there else "0"
-        rows[2:2] = [
+        rows[place:place] = [
             ("", f"of these {count(cases)} cases: still in the release", count(cases), right),
             ("", "gone from the release", "0", count(gone)),
         ]
@@ -176,11 +277,16 @@ def exposure(data: Data, plan: Plan, n: int = 3) -> list[Block]:
         caption="Who is exposed, inferred and linked",
         numbers=(2, 3),
     )
-    return [listed, Text(_MIXTURE)]
+    told = [Text(f"The file is a sample. {of_population(after.results[_OF_SAMPLE][1])}.")] if sampled else []
+    return [listed, Text(_MIXTURE), *told]
 
+
+_OF_SAMPLE = "population_risk"
+_WITHOUT_N = (_OF_SAMPLE, "attributed_unique")
 
 _EXPOSURE = {
     "exposed": "persons who stand in small cells of the release as before, as a share of all",
+    "population_risk": "expected right matches to the population of the sample, as a share of all records",
     "attributed_unique": "a value inferred right, of those who are alone with the other keys",
     "linked_small": "rows found by the keys, of those who are in small cells",
 }

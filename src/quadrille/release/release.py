@@ -21,7 +21,7 @@ from quadrille.errors import InputError, ParameterError
 from quadrille.io import file_bytes
 from quadrille.io.atomic import INSECURE_NOTE, NOTE, as_json, check_free, new_folder, private_folder, write_file
 from quadrille.io.formats import RELEASED
-from quadrille.measure import beside_the_n_rule
+from quadrille.measure import beside_exposed, beside_the_n_rule
 from quadrille.params import one_of
 from quadrille.plan import Details, Plan
 from quadrille.randomness import Stream, fresh_seed, is_secret
@@ -46,6 +46,7 @@ from quadrille.score.evaluator import Scores, score
 from quadrille.study.designed import one_way_report
 from quadrille.swap.designed import DesignedSwap
 from quadrille.swap.designed.pairs import DesignedPairs
+from quadrille.text import Shown
 
 __all__ = [
     "DEFAULT",
@@ -82,8 +83,8 @@ _BY_RECORD = frozenset({"ordinal_shift", "conditional_entropy"})
 Files = Mapping[str, bytes | memoryview]
 
 
-@dataclass(frozen=True)
-class Release:
+@dataclass(frozen=True, repr=False)
+class Release(Shown):
     """What was written, and what it did."""
 
     path: Path
@@ -275,7 +276,7 @@ def _draft(
             "The recipe swaps nothing in these data, so the public file would be the original. Ask for more, relax the "
             "boundary or the constraints, or choose other variables."
         )
-    wanted = beside_the_n_rule(default_measures(data) if measures is DEFAULT else measures)
+    wanted = beside_exposed(beside_the_n_rule(default_measures(data) if measures is DEFAULT else measures), data)
     scores, cannot = scored(data, plan, wanted, asked)
     refuse_uncounted(data, plan.rows)
     swapped = plan.apply(data)

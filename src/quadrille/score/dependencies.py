@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from itertools import combinations
 from math import lcm
@@ -11,13 +11,15 @@ from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 
-from quadrille.data import Data, Rows, require_columns, require_data, unequal
+from quadrille.data import Data, Rows, Units, require_columns, require_data, unequal
 from quadrille.score.coded import (
     CLEARLY,
+    ENOUGH,
     NEARLY,
     Coded,
     Flags,
     Floats,
+    Groups,
     Ints,
     beyond_chance,
     breaks_function,
@@ -28,6 +30,7 @@ from quadrille.score.coded import (
     ranges,
     single,
 )
+from quadrille.text import Shown
 
 _PRIME = (1 << 31) - 1
 _MOST_DECIMALS = 6
@@ -59,17 +62,19 @@ class Product(NamedTuple):
 
 
 def whole_numbers(coded: Coded) -> tuple[dict[str, Ints], dict[str, Flags], float]:
-    """Return the columns of numbers as whole numbers of one unit, where each is present, and units in one."""
-    numbers = {name: values for name in coded.names if (values := coded.numbers(name)) is not None}
+    """Return what each code of a column stands for as a whole number of one unit, who has one, and units in one."""
+    numbers = {name: values for name, values in coded.numbers_of_codes.items() if values is not None}
     decimals = {name: places for name, values in numbers.items() if (places := decimals_of(values)) is not None}
     scale = 10.0 ** max(decimals.values(), default=0)
     made: dict[str, Ints] = {}
     present: dict[str, Flags] = {}
+    everywhere = np.ones(coded.n, dtype=np.bool_)
     for name in decimals:
         here = np.isfinite(numbers[name])
         values = np.where(here, numbers[name], 0.0)
         if np.abs(values).max() * scale <= _LARGEST:
-            made[name], present[name] = np.rint(values * scale).astype(np.int64), here
+            made[name] = np.rint(values * scale).astype(np.int64)
+            present[name] = everywhere if here.all() else here[coded.codes[name]]
     return made, present, scale
 
 
@@ -89,7 +94,7 @@ def sums(coded: Coded) -> Iterator[Sum]:
     for names in _complete(coded, present):
         rows = coded.order[np.logical_and.reduce([present[name] for name in names])[coded.order]]
         for sample in _samples(rows, len(names)):
-            values = np.stack([numbers[name][sample] for name in names], axis=1)
+            values = np.stack([numbers[name][coded.codes[name][sample]] for name in names], axis=1)
             for terms in _relations(values, scale):
                 columns = tuple(name for name, term in zip(names, terms, strict=True) if term)
                 given = tuple(term for term in terms if term)
@@ -167,7 +172,7 @@ def _checked(
 ) -> Sum | None:
     """Check a sum on all records that have its numbers, and against numbers in random order."""
     here = np.flatnonzero(np.logical_and.reduce([present[name] for name in columns]))
-    parts = [term * numbers[name][here] for name, term in zip(columns, terms, strict=True)]
+    parts = [term * numbers[name][coded.codes[name][here]] for name, term in zip(columns, terms, strict=True)]
     total = np.sum(parts, axis=0)
     values, counts = np.unique(total, return_counts=True)
     constant = int(values[np.argmax(counts)])
@@ -290,8 +295,8 @@ _MOST_COLUMNS = 300
 DependencyKind = Literal["determines", "constant within", "follows", "sum", "product", "never together"]
 
 
-@dataclass(frozen=True)
-class Dependency:
+@dataclass(frozen=True, repr=False)
+class Dependency(Shown):
     """Columns of which one follows from the others, or two with combinations that never occur.
 
     `share` is the share of the records in which it is so, among those that can tell; of combinations that never occur,
@@ -357,7 +362,11 @@ def _sum_in_words(found: Dependency) -> str:
     return f"{left} = {right}" + "".join(f" {'-' if term < 0 else '+'} {text}" for term, text in rest)
 
 
-def dependencies(data: Data, columns: Iterable[str] | None = None) -> tuple[Dependency, ...]:
+class Dependencies(Shown, tuple[Dependency, ...]):
+    """What the columns of a file say about one another, as `dependencies` finds it."""
+
+
+def dependencies(data: Data, columns: Iterable[str] | None = None) -> Dependencies:
     """Find what the columns of a file say about one another; identifiers are left out, as they are from a release.
 
     One or two columns that determine another, exactly or nearly (in 99.5 % of the records, and clearly more often than
@@ -377,20 +386,20 @@ def dependencies(data: Data, columns: Iterable[str] | None = None) -> tuple[Depe
     >>> str(found[0]), found[0].exact
     ('education determines education-num', True)
     >>> qd.dependencies(qd.datasets.cps8d())
-    ()
+    Dependencies(0)
     """
     require_data(data, "dependencies")
     if _KEPT not in data.prepared:
         names = released_columns(data) if data.n >= CLEARLY else []  # fewer records tell nothing from chance
         few = sorted(names, key=lambda name: data[name].size if data.codebook[name].coded else data.n)[:_MOST_COLUMNS]
-        found = _search(Coded(data, [name for name in names if name in few]))
-        data.prepared[_KEPT] = tuple(_once([*_within_units(data), *found]))
-    found = cast("tuple[Dependency, ...]", data.prepared[_KEPT])
+        ordered = [name for name in names if name in few]
+        data.prepared[_KEPT] = Dependencies(_once([*_within_units(data), *_found(data, ordered)]))
+    found = cast("Dependencies", data.prepared[_KEPT])
     if columns is None:
         return found
     about = set(columns)
     require_columns(data, sorted(about), "dependencies")
-    return tuple(each for each in found if about.intersection(each.columns))
+    return Dependencies(each for each in found if about.intersection(each.columns))
 
 
 def released_columns(data: Data, steering: Iterable[str] = ()) -> list[str]:
@@ -418,6 +427,43 @@ def _within_units(data: Data) -> list[Dependency]:
             ):
                 found.append(Dependency("constant within", (unit,), name, 1.0))
     return found
+
+
+def _found(data: Data, names: list[str]) -> Iterator[Dependency]:
+    """Search the units for what belongs to them, where there are any, and the records for all else.
+
+    The members of a unit repeat what belongs to it: values that hardly two units share would seem to determine the
+    others. So each unit counts once, for every combination of values that its members have.
+    """
+    units, shared = _units(data, names)
+    if units is None:
+        yield from _search(Coded(data, names))
+        return
+    if units.count >= CLEARLY:
+        yield from _search(Coded(data.take(units.first), shared))
+    coded = Coded(data, names)
+    for each in _search(coded):
+        if set(each.columns) <= {*shared}:
+            continue
+        if each.kind not in ("determines", "constant within"):
+            yield each
+            continue
+        codes = (units.of, *(coded.codes[name] for name in each.columns))
+        _, once = np.unique(np.stack(codes), axis=1, return_index=True)
+        groups = Groups.of(coded, each.given, np.sort(once))
+        share = groups.share(each.column, each.given if len(each.given) > 1 else ())
+        if share is not None and len(groups.rows) >= ENOUGH * len(once):
+            yield replace(each, share=share)
+
+
+def _units(data: Data, names: list[str]) -> tuple[Units | None, list[str]]:
+    """Return the units of two members or more, the largest of nested ones, and the columns that belong to them."""
+    found = [data.units(name) for name in names if data.codebook[name].role == "unit"]
+    units = min((each for each in found if each.several.any()), key=lambda each: each.count, default=None)
+    if units is None:
+        return None, []
+    own = [name for name in names if data.codebook[name].role != "unit"]
+    return units, [name for name in own if not units.mixed(data[name].values).any()]
 
 
 def _search(coded: Coded) -> tuple[Dependency, ...]:

@@ -23,8 +23,7 @@ from quadrille.recipe import (
     one_area,
     refuse_one_area,
 )
-from quadrille.swap.pairing import Differ, Pairing, Rule, Sampler
-from quadrille.swap.rules import rules_facts
+from quadrille.swap.pairing import Differ, Pairing, Rule, Sampler, rules_facts
 
 
 @dataclass(frozen=True)
