@@ -97,9 +97,9 @@ def line(seen: object) -> str:
 def _fields(seen: object) -> Iterator[tuple[str, Any]]:
     """Yield the fields of an object that may be seen, but for those that say nothing."""
     for field in fields(seen) if is_dataclass(seen) else ():
-        value = getattr(seen, field.name)
+        value: object = getattr(seen, field.name)
         usual = isinstance(value, bool) and value is (field.default is True)
-        silent = value is None or usual or (isinstance(value, Collection) and not len(value))
+        silent = value is None or usual or (isinstance(value, Collection) and _length(cast("object", value)) == 0)
         if (
             field.name not in _UNSEEN
             and not field.name.startswith("_")
@@ -209,7 +209,7 @@ def _profile(found: Profile) -> list[Block]:
 
 
 def _dependencies(found: Sequence[Dependency]) -> list[Block]:
-    none = [Title("Dependencies"), Text("No column says what another one holds.")]
+    none: list[Block] = [Title("Dependencies"), Text("No column says what another one holds.")]
     return dependency_blocks(found, "the object") or none
 
 
