@@ -14,14 +14,13 @@ from quadrille.attack.input import (
     Floats,
     KeyTable,
     Section,
-    all_margins,
     auc,
-    fit,
     released_fit,
     standard_error,
     surest,
 )
 from quadrille.attack.transition import moves_of
+from quadrille.measure.population import all_margins, fit
 from quadrille.present.numbers import count, share
 from quadrille.swap.designed import DesignedSwap
 

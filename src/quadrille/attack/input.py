@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
-from math import comb, prod
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
 from quadrille.data import Data, require_columns, require_data
 from quadrille.errors import InputError, ParameterError, bad_parameter
+from quadrille.measure.population import all_margins, fit, is_feasible, sample_of
 from quadrille.params import one_of
 from quadrille.plan import Plan
 from quadrille.present.numbers import statistic
@@ -121,7 +121,7 @@ class AttackInput:
 
     `recipe` is the design, None where it is not known; `moved` are the columns that were swapped, None where that
     cannot be told. `aligned` says that row i of the release is that of record i. `population` is everybody of whom the
-    file has a share, `fraction` that share, `earlier` other releases of the same data.
+    file has a share, `sampling` that share, `earlier` other releases of the same data.
     """
 
     data: Data
@@ -135,7 +135,7 @@ class AttackInput:
     moved: tuple[str, ...] | None
     aligned: bool
     population: Data | None = None
-    fraction: float | None = None
+    sampling: float | None = None
     earlier: tuple[Release, ...] = ()
 
     @cached_property
@@ -180,7 +180,7 @@ def attack_input(
     columns: Sequence[str] | None,
     recipe: Recipe | None,
     population: Data | None = None,
-    fraction: float | None = None,
+    sampling: float | None = None,
     earlier: Sequence[Release] = (),
 ) -> AttackInput:
     """Check what an attack is given, and make the release where only its recipe or plan is."""
@@ -190,8 +190,8 @@ def attack_input(
         raise bad_parameter(OWNER, "n", "a whole number of 2 or more", n)
     if population is not None:
         require_data(population, "the population of attack")
-    if fraction is not None and not 0 < fraction <= 1:
-        raise bad_parameter(OWNER, "fraction", "a number in (0, 1]", fraction)
+    if sampling is not None and not 0 < sampling <= 1:
+        raise bad_parameter(OWNER, "sampling", "a number in (0, 1]", sampling)
     if isinstance(release, Recipe):
         if recipe is not None:
             raise ParameterError("attack got two recipes. Give it as the release, or with recipe= of a plan or a file.")
@@ -219,6 +219,7 @@ def attack_input(
         data, released = matched(data, release, names)
     for name in names:
         data.coded(name, purpose="an attack")
+    sample = sample_of(data, sampling)
     return AttackInput(
         data,
         released,
@@ -231,17 +232,9 @@ def attack_input(
         moved,
         aligned,
         population,
-        fraction if fraction is not None or population is not None else _share_by_weights(data),
+        sampling if population is not None or sample is None else sample.share,
         (earlier,) if isinstance(earlier, Release) else tuple(earlier),
     )
-
-
-def _share_by_weights(data: Data) -> float | None:
-    """Return the share of the population that is in the file, if weights count more persons than it has."""
-    if data.ticks is None:
-        return None
-    persons = float(data.ticks.values.sum()) / data.ticks.per_unit
-    return data.n / persons if persons > data.n else None
 
 
 def _is_size(n: object) -> bool:
@@ -286,52 +279,6 @@ class Section(Shown):
     findings: tuple[Finding, ...] = ()
     advice: str = ""
     reason: str = ""
-
-
-MOST_STEPS = 1 << 31
-"""Cells times margins times sweeps that are fitted: about twenty seconds."""
-
-
-def all_margins(variables: int, way: int) -> list[tuple[int, ...]]:
-    """Return the sets of `way` variables, by their places."""
-    return list(combinations(range(variables), min(way, variables)))
-
-
-def is_feasible(possible: int, variables: int, way: int, sweeps: int) -> bool:
-    """Tell whether a fit of all margins of that many variables takes seconds rather than minutes."""
-    return possible * comb(variables, min(way, variables)) * sweeps <= MOST_STEPS
-
-
-def fit(
-    table: Floats,
-    margins: Iterable[Sequence[int]],
-    sweeps: int,
-    start: Floats | None = None,
-    tolerance: float | None = None,
-) -> Floats:
-    """Return the table that has these margins of `table` and no association beyond them, or beyond those of `start`.
-
-    Iterative proportional fitting (Deming & Stephan 1940): every sweep scales to each margin in turn. With a tolerance
-    it ends as soon as a sweep changes no expected count by more. A cell in an empty place of a margin gets 0.
-
-    Example
-    -------
-    >>> import numpy as np
-    >>> from quadrille.attack.input import all_margins, fit
-    >>> fit(np.array([[8.0, 2.0], [2.0, 8.0]]), all_margins(2, 1), sweeps=1).tolist()
-    [[5.0, 5.0], [5.0, 5.0]]
-    """
-    fitted = np.ones(table.shape) if start is None else start.astype(np.float64)
-    away = [tuple(axis for axis in range(table.ndim) if axis not in margin) for margin in margins]
-    wanted = [table.sum(axis=axes, keepdims=True) for axes in away]
-    for _ in range(sweeps):
-        last = fitted.copy() if tolerance is not None else fitted
-        for axes, total in zip(away, wanted, strict=True):
-            reached = fitted.sum(axis=axes, keepdims=True)
-            fitted *= np.divide(total, reached, out=np.zeros_like(reached), where=reached > 0)
-        if tolerance is not None and np.abs(fitted - last).max(initial=0.0) <= tolerance:
-            break
-    return fitted
 
 
 _SWEEPS = 20

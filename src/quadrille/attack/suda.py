@@ -243,7 +243,7 @@ def special(given: AttackInput) -> Section:
         reason = f"{len(given.keys)} keys have too many sets: name at most {_MOST_NAMED}"
         return Section(ATTACK, TITLE, "Who is alone on few of the keys is not looked at.", reason=reason)
     return special_uniques_section(
-        given.data, given.released, given.keys, sampling=given.fraction, aligned=given.aligned
+        given.data, given.released, given.keys, sampling=given.sampling, aligned=given.aligned
     )
 
 

@@ -19,14 +19,12 @@ from quadrille.attack.input import (
     Floats,
     KeyTable,
     Section,
-    all_margins,
     auc,
-    fit,
     hellinger,
-    is_feasible,
     standard_error,
     surest,
 )
+from quadrille.measure.population import all_margins, fit, is_feasible
 from quadrille.present.numbers import count, share, statistic
 from quadrille.swap.designed import DesignedSwap
 from quadrille.swap.designed.pairs import DesignedPairs

@@ -10,7 +10,7 @@ import polars as pl
 from quadrille.chart import theme
 from quadrille.chart.labels import free_spots, stairs
 from quadrille.chart.n_rule import COMPANION, with_companion
-from quadrille.chart.theme import GREY, HEIGHT, HUES, INK, SHAPES, WIDTH, Figure, Plane, Range, left_out
+from quadrille.chart.theme import GREY, HEIGHT, HUES, INK, SHAPES, WIDTH, Figure, Plane, Range, left_out, tooltips
 from quadrille.chart.tidy import Kind, defined, inline, prepared, thinned
 from quadrille.errors import ParameterError
 from quadrille.present.numbers import AS_IT_IS, counted
@@ -273,7 +273,7 @@ def _dots(
 ) -> list[alt.Chart]:
     """Draw candidates; those of which nobody knows beforehand how many records take part have one size."""
     columns = [name for name in frame.columns if name not in ("on_frontier", "chosen")]
-    tooltip = ["label:N", "swap:N", alt.Tooltip("rate:Q", format=theme.SHARE)]
+    tooltip = tooltips("label:N", "swap:N", alt.Tooltip("rate:Q", format=theme.SHARE))
     tooltip += [alt.Tooltip(f"{name}:Q", format=theme.SCORE) for name in (field, "loss")]
     rated = frame.filter(pl.col("rate").is_not_null()).select(columns)
     others = frame.filter(pl.col("rate").is_null()).select(columns)
@@ -336,7 +336,7 @@ def _steps(corners: pl.DataFrame, plane: Plane) -> alt.Chart:
 
 
 def _diamonds(ahead: pl.DataFrame, field: str, plane: Plane) -> alt.Chart:
-    tooltip = ["label:N", f"{field}:Q", "loss:Q"]
+    tooltip = tooltips("label:N", f"{field}:Q", "loss:Q")
     return (
         alt.Chart(inline(ahead))
         .mark_point(shape="diamond", filled=True, size=75, fill="white", stroke=INK, strokeWidth=1.3, opacity=1)
@@ -384,13 +384,13 @@ def _marked(
     text = base.mark_text(fontSize=_TEXT, fontWeight="bold", align="right", color=INK)
     across, up = plane.x("at_loss"), plane.y("at_risk")
     return [
-        lead.encode(x=plane.x("from_loss"), y=plane.y("from_risk"), x2="to_loss:Q", y2="to_risk:Q"),
+        lead.encode(x=plane.x("from_loss"), y=plane.y("from_risk"), x2=alt.X2("to_loss:Q"), y2=alt.Y2("to_risk:Q")),
         *(
             mark.transform_filter(which).encode(x=plane.x("loss"), y=plane.y(field))
             for mark, which in ((ring, ~of_file), (cross, of_file))
             if any((row["label"] == AS_IT_IS) == (mark is cross) for row in rows)
         ),
-        *(mark.encode(x=across, y=up, text="label:N") for mark in (halo, text)),
+        *(mark.encode(x=across, y=up, text=alt.Text("label:N")) for mark in (halo, text)),
     ]
 
 
@@ -515,7 +515,7 @@ def _cloud(shown: pl.DataFrame, plane: Plane, color: alt.Color) -> alt.Chart:
         alt.Chart(inline(shown.select("design", "risk", "loss", "group")))
         .mark_point(filled=True, size=26, strokeWidth=0)
         .encode(x=plane.x("loss"), y=plane.y("risk"), color=color, opacity=faint)
-        .encode(tooltip=["design:N", "risk:Q", "loss:Q"])
+        .encode(tooltip=tooltips("design:N", "risk:Q", "loss:Q"))
     )
 
 
@@ -523,9 +523,9 @@ def _means(designs: pl.DataFrame, plane: Plane, color: alt.Color, *, opacity: fl
     base = alt.Chart(inline(designs)).encode(color=color)
     across = base.mark_rule(strokeWidth=1.6, opacity=opacity)
     dots = base.mark_point(filled=True, size=75, stroke=INK, strokeWidth=0.7, opacity=opacity)
-    tooltip = ["design:N", "seeds:Q", "won:Q", "risk:Q", "risk_sd:Q", "loss:Q", "loss_sd:Q"]
+    tooltip = tooltips("design:N", "seeds:Q", "won:Q", "risk:Q", "risk_sd:Q", "loss:Q", "loss_sd:Q")
     return [
-        across.encode(x=plane.x("left"), x2="right:Q", y=plane.y("risk")),
-        across.encode(x=plane.x("loss"), y=plane.y("low"), y2="high:Q"),
+        across.encode(x=plane.x("left"), x2=alt.X2("right:Q"), y=plane.y("risk")),
+        across.encode(x=plane.x("loss"), y=plane.y("low"), y2=alt.Y2("high:Q")),
         dots.encode(x=plane.x("loss"), y=plane.y("risk"), tooltip=tooltip),
     ]

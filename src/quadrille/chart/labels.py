@@ -163,8 +163,8 @@ def names(
     name = base.mark_text(fontSize=_TEXT, align="right", color=INK)
     x, y = area.x("at_x"), area.y("at_y")
     return [
-        lead.encode(x=area.x("from_x"), y=area.y("from_y"), x2="to_x:Q", y2="to_y:Q"),
-        *(mark.encode(x=x, y=y, text="text:N") for mark in (halo, name)),
+        lead.encode(x=area.x("from_x"), y=area.y("from_y"), x2=alt.X2("to_x:Q"), y2=alt.Y2("to_y:Q")),
+        *(mark.encode(x=x, y=y, text=alt.Text("text:N")) for mark in (halo, name)),
     ]
 
 

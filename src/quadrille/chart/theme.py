@@ -135,6 +135,15 @@ def in_rows(panels: Sequence[alt.LayerChart], across: int, spacing: int, between
     return alt.vconcat(*(alt.hconcat(*row, spacing=spacing) for row in rows), spacing=between)
 
 
+def tooltips(*fields: str | alt.Tooltip) -> list[alt.Tooltip]:
+    """Return what a mark shows under the pointer.
+
+    Every channel of a chart is given as an object of its class: for a bare word Altair searches all its classes, which
+    takes as long as all else that a chart is made of.
+    """
+    return [alt.Tooltip(field) if isinstance(field, str) else field for field in fields]
+
+
 def looks(
     field: str, domain: Sequence[str], hues: Sequence[str], shapes: Sequence[str], legend: alt.Legend
 ) -> tuple[alt.Color, alt.Shape]:

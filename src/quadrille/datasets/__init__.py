@@ -1,10 +1,11 @@
-"""Bundled example files, ready to use: Adult, CPS-8d rebuilt from the counts of its cells, and an invented state."""
+"""Bundled example files: Adult, CPS-8d rebuilt from the counts of its cells, an invented state; household survey."""
 
 from __future__ import annotations
 
 import csv
 import gzip
 from collections.abc import Sequence
+from functools import cache
 from importlib.resources import files
 from io import TextIOWrapper
 from typing import cast
@@ -14,10 +15,11 @@ from numpy.typing import NDArray
 
 from quadrille.codebook import Kind, Role, Variable
 from quadrille.data import Column, Data, code_dtype
+from quadrille.datasets.households import apportion, draw, households, uniform
 from quadrille.errors import bad_parameter
 from quadrille.randomness import Stream
 
-__all__ = ["adult", "cps8d", "state"]
+__all__ = ["adult", "cps8d", "households", "state"]
 
 
 _UNKNOWN = "?"
@@ -75,10 +77,16 @@ def adult() -> Data:
     >>> data.n, data.weight, data["education"].labels[8]
     (48842, 'fnlwgt', 'HS-grad')
     """
+    return Data(_adult_columns())
+
+
+@cache
+def _adult_columns() -> tuple[Column, ...]:
+    """Read the file once: columns never change."""
     packed = files("quadrille.datasets").joinpath("adult.csv.gz")
     with packed.open("rb") as raw, gzip.open(raw) as plain, TextIOWrapper(plain, encoding="utf-8") as text:
         names, *rows = csv.reader(text)
-    return Data([_adult_column(name, texts) for name, texts in zip(names, zip(*rows, strict=True), strict=True)])
+    return tuple(_adult_column(name, texts) for name, texts in zip(names, zip(*rows, strict=True), strict=True))
 
 
 def _adult_column(name: str, texts: Sequence[str]) -> Column:
@@ -169,7 +177,7 @@ def state(records: int = RECORDS) -> Data:
         raise bad_parameter("datasets.state", "records", f"a whole number of {TRACTS:,} or more", records)
     stream = Stream.of(1, "an invented state of 67 counties and 3,200 tracts")
     county, urban = _tracts(stream)
-    of = np.repeat(np.arange(TRACTS), _apportion(_sizes(stream), records - TRACTS) + 1)
+    of = np.repeat(np.arange(TRACTS), apportion(_sizes(stream), records - TRACTS) + 1)
     values = _households(stream, of, county, urban)
     number = np.arange(TRACTS) - np.searchsorted(county, np.arange(COUNTIES))[county] + 1
     counties = tuple(f"{c:02}" for c in range(1, COUNTIES + 1))
@@ -182,38 +190,24 @@ def state(records: int = RECORDS) -> Data:
     return Data([*levels, *others])
 
 
-def _uniform(stream: Stream, name: str, *shape: int) -> Floats:
-    """Return uniform numbers in [0, 1) of 32 bits."""
-    return stream.sub(name).words(int(np.prod(shape))).reshape(shape) / 2.0**32
-
-
-def _apportion(share: Floats, total: int) -> Ints:
-    """Split a total in these proportions, by largest remainder."""
-    exact = share * (total / np.cumsum(share)[-1])
-    whole = np.floor(exact).astype(np.int64)
-    order = np.argsort(whole - exact, kind="stable")
-    whole[order[: total - int(whole.sum())]] += 1
-    return whole
-
-
 def _tracts(stream: Stream) -> tuple[Ints, Floats]:
     """Return the county of each tract, ascending, and how urban the tract is, from 0 to 1."""
-    rank = np.argsort(_uniform(stream, "counties", COUNTIES), kind="stable")
-    tracts = _apportion(1.0 / ((rank + 9.0) * (rank + 9.0)), TRACTS)
+    rank = np.argsort(uniform(stream, "counties", COUNTIES), kind="stable")
+    tracts = apportion(1.0 / ((rank + 9.0) * (rank + 9.0)), TRACTS)
     county = np.repeat(np.arange(COUNTIES), tracts)
     centre = 1 - rank[county] / COUNTIES
-    return county, np.clip(0.7 * centre * centre + 0.5 * _uniform(stream, "urban", TRACTS) - 0.1, 0.0, 1.0)
+    return county, np.clip(0.7 * centre * centre + 0.5 * uniform(stream, "urban", TRACTS) - 0.1, 0.0, 1.0)
 
 
 def _sizes(stream: Stream) -> Floats:
     """Return relative sizes of tracts: most near the mean, some tiny, a few very large."""
-    u, v, w = _uniform(stream, "sizes", 3, TRACTS)
+    u, v, w = uniform(stream, "sizes", 3, TRACTS)
     return u * (0.4 + v) + 0.08 * w / (1.03 - w)
 
 
 def _tilt(stream: Stream, name: str, *shape: int) -> Floats:
     """Return factors from 1/11 to 11 whose logarithm is spread evenly around 0."""
-    u, v = _uniform(stream, name, 2, *shape)
+    u, v = uniform(stream, name, 2, *shape)
     return (0.1 + u) / (0.1 + v)
 
 
@@ -223,16 +217,16 @@ def _households(stream: Stream, of: Ints, county: Ints, urban: Floats) -> dict[s
     old = _tilt(stream, "old", TRACTS)[:, None]
     steps = np.arange(7) / 6
     ages = np.array([4.0, 15, 17, 18, 19, 15, 12]) * (1 + town * (1 - steps)) * (1 + steps * (old - 1))
-    age = _draw(stream, "age", ages, of)
+    age = draw(stream, "age", ages, of)
 
     city = np.array([0.0, 0.9, 0.7, 0.6, 0.2])
     mix = np.array([74.0, 6, 5, 2, 2]) * (1 - city + 3 * city * town)
     mix = mix * np.sqrt(_tilt(stream, "county race", COUNTIES, 5))[county] * _tilt(stream, "tract race", TRACTS, 5) ** 2
-    race = _draw(stream, "race", mix, of)
+    race = draw(stream, "race", mix, of)
 
-    owns = np.clip(1.1 - 0.5 * urban + 0.3 * (_uniform(stream, "owners", TRACTS) - 0.5), 0.1, 0.95)
+    owns = np.clip(1.1 - 0.5 * urban + 0.3 * (uniform(stream, "owners", TRACTS) - 0.5), 0.1, 0.95)
     owner = np.clip(owns[:, None] * (0.35 + np.minimum(steps, 0.8)), 0.02, 0.98)
-    tenure = _draw(stream, "tenure", np.stack((owner, 1 - owner), axis=2).reshape(-1, 2), of * 7 + age)
+    tenure = draw(stream, "tenure", np.stack((owner, 1 - owner), axis=2).reshape(-1, 2), of * 7 + age)
 
     alone = np.array([38, 26, 18, 19, 28, 40, 55.0])
     young = np.array([8, 16, 26, 18, 6, 2, 1.0])
@@ -240,14 +234,14 @@ def _households(stream: Stream, of: Ints, county: Ints, urban: Floats) -> dict[s
     kinds = np.repeat(kinds, 2, axis=0) * np.tile([[0.8, 1.1, 1, 1.1, 1], [1.5, 1, 1, 0.8, 0.8]], (7, 1))
     family = np.sqrt(_tilt(stream, "families", TRACTS))[:, None, None]
     kinds = (kinds * (1 + np.arange(5) / 4 * (family - 1))).reshape(-1, 5)
-    size = _draw(stream, "size", kinds, of * 14 + age * 2 + tenure)
-    sex = _draw(stream, "sex", np.array([[62.0, 38], [47, 53], [44, 56], [43, 57], [42, 58]]), size)
+    size = draw(stream, "size", kinds, of * 14 + age * 2 + tenure)
+    sex = draw(stream, "sex", np.array([[62.0, 38], [47, 53], [44, 56], [43, 57], [42, 58]]), size)
 
     rich = _tilt(stream, "rich", TRACTS)
     better = rich / (1 + rich)
     grade = 0.25 + 0.5 * better[of] + np.array([0.1, -0.15])[tenure] + np.array([-0.2, 0, 0.1, 0.1, 0, -0.1, -0.2])[age]
     band = np.clip(np.floor((grade + 0.05 * size) * 12), 0, 11).astype(np.int64)
-    income = _draw(stream, "income", _income_bands(), band)
+    income = draw(stream, "income", _income_bands(), band)
     return {"age": age, "sex": sex, "race": race, "tenure": tenure, "size": size, "income": income}
 
 
@@ -255,13 +249,3 @@ def _income_bands() -> Floats:
     """Return the income groups of households graded from 0 to 11: the group nearest to the grade is the likeliest."""
     far = np.arange(12)[:, None] / 11 * 4 - np.arange(5)[None, :]
     return 1 / (0.35 + far * far)
-
-
-def _draw(stream: Stream, name: str, weights: Floats, of: Ints) -> Ints:
-    """Draw a category for every record from the weights of its group; compared as whole numbers."""
-    top = np.floor(weights * (2.0**20 / weights.max(axis=1, keepdims=True))).astype(np.int64).cumsum(axis=1)
-    drawn = (stream.sub("draw " + name).words(len(of)).astype(np.int64) * top[of, -1]) >> 32
-    code = np.zeros(len(of), dtype=np.int64)
-    for category in range(top.shape[1] - 1):
-        code += drawn >= top[of, category]
-    return code

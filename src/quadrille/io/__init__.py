@@ -33,13 +33,15 @@ def read(
     quote: str | None = None,
     dates: str | None = None,
     sheet: str | int | None = None,
+    sampling: float | None = None,
 ) -> Data:
     """Read a microdata file; the ending of its name tells the format.
 
     `codebook` is a Codebook or the path of a TOML file; none is ever read without being named. `weight` names
     the weight column, `geography` nested levels of geography, the coarsest first. What the codebook leaves open is
     guessed, see `from_frame`; files of SPSS, Stata and SAS bring labels, missing codes and formats along. `catalog`
-    is the SAS catalog (.sas7bcat) with the value labels of a .sas7bdat file.
+    is the SAS catalog (.sas7bcat) with the value labels of a .sas7bdat file. `sampling` is the share of the population
+    that is in the file, where it is a sample and the weights do not count persons; a codebook can say it, too.
 
     How delimited text is written is detected, and a file that can be read in two ways is refused; these say it:
     `separator` (`,` `;` `|` or `tab`), `decimal` (`.` or `,`), `encoding` (as Python calls it), `quote` (`"`, `'` or
@@ -67,7 +69,9 @@ def read(
     more: dict[str, Any] = {} if catalog is None else {"catalog": Path(catalog)}
     layout = Layout(separator, decimal, encoding, quote, dates, sheet)
     more |= {"layout": layout} if layout else {}
-    return read_as(Path(path), codebook=book, weight=weight, **more)
+    data = read_as(Path(path), codebook=book, weight=weight, **more)
+    said = book.sampling if book is not None and sampling is None else sampling
+    return data if said is None else data.with_sampling(said)
 
 
 def read_as(file: Path, *, codebook: Codebook | None, weight: str | None, **more: Any) -> Data:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from math import inf, prod
 
@@ -10,8 +11,10 @@ from numpy.typing import NDArray
 
 from quadrille import kernels
 from quadrille.data import Cells
-from quadrille.measure.areas import Ints
+from quadrille.measure.areas import Floats, Ints
 from quadrille.measure.base import EMPTY, NISS_131, NOTHING_CHANGED, Measure, Score, option, undefined
+from quadrille.measure.population import ASK, Sample, expected_counts, mean_one_in
+from quadrille.params import ShareText
 from quadrille.summary import Change, Tally
 
 
@@ -79,6 +82,7 @@ _RECORD_BY_RECORD = (
 
 
 _PAPER = "Gomatam, Karr & Sanil (2003), NISS Technical Report 132; Journal of Official Statistics 21(4), 2005"
+TOO_MANY = "too many combinations of the variables to tell them apart; name fewer variables"
 ALL_SWAPPED = "every record is swapped: no unswapped record is left to be at risk"
 
 
@@ -176,6 +180,71 @@ def _genuine(before: Tally, change: Change, n: int) -> tuple[int, int]:
     return untouched + int(np.minimum(f, g)[small].sum()), untouched + int(g[small].sum())
 
 
+def _population_risk(
+    before: Tally, change: Change, *, sampling: float | None = None, sample: Sample | None = None
+) -> Score:
+    """Expected right matches of records alone in the release to persons of the population, as a share of all."""
+    if not before.records:
+        return undefined(EMPTY)
+    if sample is None or sample.share is None:
+        return undefined(NO_POPULATION if sample is None else sample.reason)
+    if not before.cross.exact:
+        return undefined(TOO_MANY)
+    known = before.known(f"in the population {sample.per_unit}", lambda: _Persons.of(before, sample))
+    cell = np.unique(change.cells >> 1)
+    f, _ = before.at(2 * cell)
+    now = np.stack((f, np.zeros_like(f)))
+    now[change.cells & 1, np.searchsorted(cell, change.cells >> 1)] = change.new_count
+    alone, own = now.sum(axis=0) == 1, (now[0] == 1) & (f > 0)
+    uniques = known.uniques + int(alone.sum()) - int((f == 1).sum())
+    right = known.one_in(cell[alone & own]).sum() - known.one_in(cell[f == 1]).sum()
+    expected = max(known.expected + float(right), 0.0)
+    detail = {
+        "uniques": uniques,
+        "expected": expected,
+        "uniques_before": known.uniques,
+        "expected_before": known.expected,
+        "before": known.expected / before.records,
+        "population": sample.persons(before.records),
+    }
+    return Score(expected / before.records, detail, "" if known.fitted else ROUGH, scale=known.expected)
+
+
+@dataclass(frozen=True, eq=False)
+class _Persons:
+    """Occupied cells, ascending, with the mean of 1 / F, the persons of the population in each; the sum over uniques.
+
+    A cell in which a log-linear model expects mu records, each of them standing for w persons of the population, has
+    Poisson many persons outside of the file, mu (w - 1) on average; w is the mean weight of its records.
+    """
+
+    cells: Cells
+    mean: Floats
+    uniques: int
+    expected: float
+    fitted: bool
+
+    @classmethod
+    def of(cls, before: Tally, sample: Sample) -> _Persons:
+        cells = before.occupied()
+        count, ticks = before.at(cells)
+        names = before.cross.variables[:-1]
+        codes, sizes = [before.cross.codes(cells, name) for name in names], before.cross.sizes[:-1]
+        expected, fitted = expected_counts(codes, sizes, count, quick=True)
+        weight = np.ones(len(cells)) if ticks is None else ticks / before.per_unit / count
+        each = np.maximum(weight * sample.per_unit, 1.0)
+        mean = mean_one_in(count, expected * (each - 1))
+        alone = count == 1
+        return cls(cells >> 1, mean, int(alone.sum()), float(mean[alone].sum()), fitted)
+
+    def one_in(self, cells: Cells) -> Floats:
+        """Return the mean of 1 / F in some of the cells."""
+        return self.mean[np.searchsorted(self.cells, cells)]
+
+
+NO_POPULATION = f"the file has no weight, so the size of the population is not known; {ASK}"
+ROUGH = "a rough estimate, and rather too high: too many combinations for a model with all 2-way margins"
+
 _N = option("n", 3, "cells of fewer than n records are small")
 _risk = partial(Measure, side="risk", declares=(_N,), weight_linear=False)
 MEASURES = (
@@ -198,5 +267,20 @@ MEASURES = (
         "Σ min(f, g) / Σ g over cells with 0 < g < n: how sure one may be that a small cell is genuine",
         _confidence,
         reference="companion of exposed; 1 before any swap",
+    ),
+    _risk(
+        "population_risk",
+        "Σ E(1/F) over records that are alone in the release and have kept their keys / N: expected right matches to "
+        "the F persons of the population who have these keys, where the file is a sample",
+        _population_risk,
+        reference="Skinner & Shlomo (2008), JASA 103; Shlomo & Skinner (2010), Annals of Applied Statistics 4(3)",
+        layout="arrival",
+        declares=(
+            ShareText(
+                "the share of the population that is in the file", otherwise="what the data or their weights say"
+            ).of_field("sampling", float, None),
+        ),
+        of_sample=True,
+        without_rows=True,
     ),
 )

@@ -16,6 +16,7 @@ from quadrille.text import large
 
 if TYPE_CHECKING:
     from quadrille.inspect import ColumnProfile, Profile
+    from quadrille.measure.population import Sample
 
 MOST_LABELS = 30
 MOST_NAMES = 20
@@ -53,6 +54,8 @@ def profile_facts(found: Profile) -> Facts:
     """Return records, weight, key variables, levels of geography and cells."""
     weight = None if found.weight is None else (found.weight.column, found.weight.total, found.weight.exact)
     lines = [*_size(found.records, weight, found.keys)]
+    if found.sample is not None:
+        lines.append(("sample", sample_in_words(found.sample, found.records)))
     if found.geography:
         lines.append(("geography", "; ".join(map(str, found.geography))))
     if found.cells is not None:
@@ -66,6 +69,20 @@ def profile_facts(found: Profile) -> Facts:
     if found.recoded:
         lines.append(("recoded", " ".join(found.recoded)))
     return facts(lines)
+
+
+def sample_in_words(sample: Sample, records: int) -> str:
+    """Say what share of a population a file holds, and how that is known.
+
+    >>> from quadrille.measure.population import Sample
+    >>> from quadrille.present.profile import sample_in_words
+    >>> sample_in_words(Sample(0.02), 1_000)
+    '2 % of a population of 50,000, by the sum of the weights'
+    """
+    if sample.share is None:
+        return sample.reason
+    by = "as said" if sample.said else "by the sum of the weights"
+    return f"{share(sample.share)} of a population of {count(round(sample.persons(records)))}, {by}"
 
 
 def column_table(columns: Sequence[ColumnProfile]) -> Table:

@@ -9,8 +9,9 @@ from quadrille import __version__
 from quadrille.data import Data
 from quadrille.errors import QuadrilleError
 from quadrille.measure import measure_of, orient
-from quadrille.measure.base import Measure
+from quadrille.measure.base import Measure, Score
 from quadrille.measure.difference import DIVERSITIES, NOT_MONOTONE
+from quadrille.measure.population import sample_of
 from quadrille.plan import Plan
 from quadrille.present import numbers
 from quadrille.present.blocks import Alert, Block, Facts, Items, Pairs, Table, Text, Title, facts, table
@@ -34,11 +35,7 @@ LONGEST_WHOLE = 12
 def scores(found: Scores) -> list[Block]:
     """Return the scores of a swap, and below them what must be said about some."""
     blocks: list[Block] = [Title("Scores"), score_table({"value": found})]
-    notes = [
-        (address, text)
-        for address, (kind, result) in found.results.items()
-        if (text := result.note or (inferred(result.detail) if kind.name == "attributed_unique" else ""))
-    ]
+    notes = [(address, text) for address, (kind, result) in found.results.items() if (text := _said(kind, result))]
     if notes:
         blocks.append(facts(notes))
     if any(kind.name in DIVERSITIES for kind, _ in found.results.values()):
@@ -61,6 +58,43 @@ def inferred(detail: Mapping[str, float]) -> str:
         "of {persons} cases {right} still there and inferred right, {wrong} wrong, {undecided} undecided, {gone} gone"
     ).format(**parts)
     return text if claims is None else f"{text}; {numbers.share(claims)} right among claims"
+
+
+def of_population(found: Score) -> str:
+    """Say how many who are alone in a sample are expected to be found in its population, before and after the swap.
+
+    >>> from quadrille.measure.base import Score
+    >>> from quadrille.present.scores import of_population
+    >>> known = {"uniques": 347, "expected": 63.7, "uniques_before": 361, "expected_before": 86.7, "population": 488420}
+    >>> of_population(Score(0.0013, known)).partition("; ")[0]
+    '361 records alone in the file, 86.7 expected right matches to the population of 488,420'
+    """
+    detail = found.detail
+    if "population" not in detail:
+        return found.note
+    counts = [numbers.count(round(detail[name])) for name in ("uniques_before", "population", "uniques")]
+    before, after = (_expected(detail[name]) for name in ("expected_before", "expected"))
+    rough = f" ({found.note})" if found.note else ""
+    return (
+        f"{counts[0]} records alone in the file, {before} expected right matches to the population of {counts[1]}; "
+        f"after the swap {counts[2]} and {after}{rough}. {CAUTIOUS}"
+    )
+
+
+def _expected(value: float) -> str:
+    return "fewer than 0.1" if 0 < value < 0.05 else numbers.fixed(value, 1)
+
+
+CAUTIOUS = (
+    "exposed takes the file for everybody: it is the cautious number, for an intruder who knows who is in the sample"
+)
+
+
+def _said(kind: Measure, found: Score) -> str:
+    """Return what must be said about a score."""
+    if kind.name == "population_risk":
+        return of_population(found)
+    return found.note or (inferred(found.detail) if kind.name == "attributed_unique" else "")
 
 
 def score_table(
@@ -221,17 +255,19 @@ def exposure(data: Data, plan: Plan, n: int = 3) -> list[Block]:
     """
     if not 1 < len(data.keys) <= _MOST_KEYS:
         return []
-    wanted = {name: name if n == 3 or name == "attributed_unique" else f"{name}(n={n})" for name in _EXPOSURE}
+    sampled = sample_of(data) is not None
+    names = [name for name in _EXPOSURE if sampled or name != _OF_SAMPLE]
+    wanted = {name: name if n == 3 or name in _WITHOUT_N else f"{name}(n={n})" for name in names}
     judge = Evaluator(data, list(wanted.values()))
     after, before = judge.score(plan), judge.score(Plan([], data=data))
     rows = [
         (address, _EXPOSURE[name], score(before[address]), score(after[address])) for name, address in wanted.items()
     ]
-    persons = dict(after.results["attributed_unique"][1].detail)
+    persons, place = dict(after.results["attributed_unique"][1].detail), names.index("attributed_unique") + 1
     if cases := int(persons.get("persons", 0)):
         there, gone = cases - int(persons["gone"]), int(persons["gone"])
         right = f"{count(there)}, {count(int(persons['right']))} surely right" if there else "0"
-        rows[2:2] = [
+        rows[place:place] = [
             ("", f"of these {count(cases)} cases: still in the release", count(cases), right),
             ("", "gone from the release", "0", count(gone)),
         ]
@@ -241,11 +277,16 @@ def exposure(data: Data, plan: Plan, n: int = 3) -> list[Block]:
         caption="Who is exposed, inferred and linked",
         numbers=(2, 3),
     )
-    return [listed, Text(_MIXTURE)]
+    told = [Text(f"The file is a sample. {of_population(after.results[_OF_SAMPLE][1])}.")] if sampled else []
+    return [listed, Text(_MIXTURE), *told]
 
+
+_OF_SAMPLE = "population_risk"
+_WITHOUT_N = (_OF_SAMPLE, "attributed_unique")
 
 _EXPOSURE = {
     "exposed": "persons who stand in small cells of the release as before, as a share of all",
+    "population_risk": "expected right matches to the population of the sample, as a share of all records",
     "attributed_unique": "a value inferred right, of those who are alone with the other keys",
     "linked_small": "rows found by the keys, of those who are in small cells",
 }

@@ -10,7 +10,7 @@ from typing import Any, cast
 from quadrille import __version__
 from quadrille.data import Column, Data, Rows
 from quadrille.delta import PlanReport, traces
-from quadrille.inspect import inspect, repeated_identifiers, weight_remarks
+from quadrille.inspect import inspect, repeated_identifiers, weight_remarks, weights
 from quadrille.io.atomic import NOTE
 from quadrille.io.frames.identifiers import can_be_rounded, suspicion
 from quadrille.plan import Details, Plan
@@ -28,6 +28,7 @@ from quadrille.present.account import (
     strata_table,
 )
 from quadrille.present.blocks import Block, Items, Text, Title, facts, table
+from quadrille.present.numbers import share
 from quadrille.present.profile import column_table, contradicted, profile_facts
 from quadrille.present.render import as_markdown
 from quadrille.present.scores import definitions, exposure, score_table, scores, verdict
@@ -37,7 +38,7 @@ from quadrille.release.earlier import NUMBERS, ON_CPS8D, Again
 from quadrille.release.judge import Verdict
 from quadrille.release.note import Published
 from quadrille.score.contradictions import Contradicted
-from quadrille.score.evaluator import Scores
+from quadrille.score.evaluator import Scores, score
 from quadrille.swap.designed.pairs import DesignedPairs
 from quadrille.text import shown
 
@@ -167,6 +168,10 @@ category can differ a little from the original.
 """
 _COLUMNS = {
     "stratum": ("{} is the stratum of the sample.", "{} are the strata of the sample."),
+    "cluster": (
+        "{} is the cluster (primary sampling unit) of the sample.",
+        "{} are the clusters (primary sampling units) of the sample.",
+    ),
     "unit": (
         "{} numbers the households or other units that records belong to.",
         "{} number the households or other units that records belong to.",
@@ -314,7 +319,9 @@ def _recipe(recipe: Recipe, plan: Plan) -> list[Block]:
 
 
 MUCH_EXPOSED = 0.02
-"""A larger share of exposed records is warned of."""
+"""A larger share of exposed records is warned of, where a swap was designed to leave few."""
+MOSTLY_EXPOSED = 0.1
+"""The same for other swaps."""
 
 FEW_SWAPPED = 10
 """A swap of fewer records is warned of."""
@@ -367,7 +374,7 @@ def release_warnings(
                 "The dossier tells more; a coarser boundary or other targets may help."
             )
         )
-    found += _of_small_cells(plan, data.n)
+    found += _of_small_cells(data, plan)
     size = recipe.parameters().get("size")
     if size in public.columns and size != public.weight:
         found.append(
@@ -378,7 +385,8 @@ def release_warnings(
         )
     others = [public[name] for name in public.columns if name != public.weight]
     found += [_identifying(column) for column in others if column.variable.role != "weight" and suspicion(column)]
-    of_file = (*repeated_identifiers([data[name] for name in data.columns]), *weight_remarks(public))
+    unnamed = weights(public) if public.weight is None else ()
+    of_file = (*repeated_identifiers([data[name] for name in data.columns]), *weight_remarks(public), *unnamed)
     found += map(ReleaseWarning, of_file)
     return found + [ReleaseWarning(text) for text in traces(data, plan, public.columns)]
 
@@ -396,11 +404,20 @@ def unjudged_warnings(plan: Plan, *, shuffled: bool) -> list[ReleaseWarning]:
     return found if shuffled else [*found, ReleaseWarning(_KEPT_ORDER)]
 
 
-def _of_small_cells(plan: Plan, records: int) -> list[ReleaseWarning]:
-    """Warn of a designed swap that leaves many exposed, and of kept tables that show small cells of their own."""
+def _of_small_cells(data: Data, plan: Plan) -> list[ReleaseWarning]:
+    """Warn of a swap that leaves many exposed, and of kept tables that show small cells of their own."""
     facts = cast("Mapping[str, Any]", plan.details.facts if plan.details else {})
     found: list[ReleaseWarning] = []
-    exposed, before = facts.get("exposed_after", 0), facts.get("exposed_before", 0)
+    records, exposed, before = data.n, facts.get("exposed_after", 0), facts.get("exposed_before", 0)
+    left = score(data, plan, ["exposed"])["exposed"] if data.keys and "exposed_after" not in facts else None
+    if (left or 0) > MOSTLY_EXPOSED:
+        found.append(
+            ReleaseWarning(
+                f"{share(left or 0)} of the records stand in cells of one or two after the swap and are genuine: the "
+                f"{len(data.keys)} key variables have too many combinations for a swap to hide many. Merge "
+                "categories, give columns that nobody knows of others the role outcome, or name the key variables."
+            )
+        )
     if exposed > MUCH_EXPOSED * records:
         found.append(
             ReleaseWarning(

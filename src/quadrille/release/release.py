@@ -21,7 +21,7 @@ from quadrille.errors import InputError, ParameterError
 from quadrille.io import file_bytes
 from quadrille.io.atomic import INSECURE_NOTE, NOTE, as_json, check_free, new_folder, private_folder, write_file
 from quadrille.io.formats import RELEASED
-from quadrille.measure import beside_the_n_rule
+from quadrille.measure import beside_exposed, beside_the_n_rule
 from quadrille.params import one_of
 from quadrille.plan import Details, Plan
 from quadrille.randomness import Stream, fresh_seed, is_secret
@@ -276,7 +276,7 @@ def _draft(
             "The recipe swaps nothing in these data, so the public file would be the original. Ask for more, relax the "
             "boundary or the constraints, or choose other variables."
         )
-    wanted = beside_the_n_rule(default_measures(data) if measures is DEFAULT else measures)
+    wanted = beside_exposed(beside_the_n_rule(default_measures(data) if measures is DEFAULT else measures), data)
     scores, cannot = scored(data, plan, wanted, asked)
     swapped = plan.apply(data)
     units = [swapped.units(name) for name in _unit_columns(swapped)]

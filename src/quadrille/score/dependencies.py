@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from itertools import combinations
 from math import lcm
@@ -11,13 +11,15 @@ from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 
-from quadrille.data import Data, Rows, require_columns, require_data, unequal
+from quadrille.data import Data, Rows, Units, require_columns, require_data, unequal
 from quadrille.score.coded import (
     CLEARLY,
+    ENOUGH,
     NEARLY,
     Coded,
     Flags,
     Floats,
+    Groups,
     Ints,
     beyond_chance,
     breaks_function,
@@ -390,8 +392,8 @@ def dependencies(data: Data, columns: Iterable[str] | None = None) -> Dependenci
     if _KEPT not in data.prepared:
         names = released_columns(data) if data.n >= CLEARLY else []  # fewer records tell nothing from chance
         few = sorted(names, key=lambda name: data[name].size if data.codebook[name].coded else data.n)[:_MOST_COLUMNS]
-        found = _search(Coded(data, [name for name in names if name in few]))
-        data.prepared[_KEPT] = Dependencies(_once([*_within_units(data), *found]))
+        ordered = [name for name in names if name in few]
+        data.prepared[_KEPT] = Dependencies(_once([*_within_units(data), *_found(data, ordered)]))
     found = cast("Dependencies", data.prepared[_KEPT])
     if columns is None:
         return found
@@ -425,6 +427,43 @@ def _within_units(data: Data) -> list[Dependency]:
             ):
                 found.append(Dependency("constant within", (unit,), name, 1.0))
     return found
+
+
+def _found(data: Data, names: list[str]) -> Iterator[Dependency]:
+    """Search the units for what belongs to them, where there are any, and the records for all else.
+
+    The members of a unit repeat what belongs to it: values that hardly two units share would seem to determine the
+    others. So each unit counts once, for every combination of values that its members have.
+    """
+    units, shared = _units(data, names)
+    if units is None:
+        yield from _search(Coded(data, names))
+        return
+    if units.count >= CLEARLY:
+        yield from _search(Coded(data.take(units.first), shared))
+    coded = Coded(data, names)
+    for each in _search(coded):
+        if set(each.columns) <= {*shared}:
+            continue
+        if each.kind not in ("determines", "constant within"):
+            yield each
+            continue
+        codes = (units.of, *(coded.codes[name] for name in each.columns))
+        _, once = np.unique(np.stack(codes), axis=1, return_index=True)
+        groups = Groups.of(coded, each.given, np.sort(once))
+        share = groups.share(each.column, each.given if len(each.given) > 1 else ())
+        if share is not None and len(groups.rows) >= ENOUGH * len(once):
+            yield replace(each, share=share)
+
+
+def _units(data: Data, names: list[str]) -> tuple[Units | None, list[str]]:
+    """Return the units of two members or more, the largest of nested ones, and the columns that belong to them."""
+    found = [data.units(name) for name in names if data.codebook[name].role == "unit"]
+    units = min((each for each in found if each.several.any()), key=lambda each: each.count, default=None)
+    if units is None:
+        return None, []
+    own = [name for name in names if data.codebook[name].role != "unit"]
+    return units, [name for name in own if not units.mixed(data[name].values).any()]
 
 
 def _search(coded: Coded) -> tuple[Dependency, ...]:

@@ -360,7 +360,7 @@ class Evaluator:
                 reasons[call.text] = reason
                 results[call.text] = kind, undefined(reason)
                 continue
-            scores = [(part, self._compare(part, kind, other, mask)) for part in parts.parts]
+            scores = [(part, self._compare(part, kind, other, mask, aligned=aligned)) for part in parts.parts]
             results[call.text] = kind, combine(scores, call, kind, parts)
         return Scores(results, self._split_two(other, mask, wanted, reasons) if self.levels else Split())
 
@@ -378,13 +378,15 @@ class Evaluator:
 
         return self._split(wanted, count, reasons)
 
-    def _compare(self, part: Part, kind: Measure, other: Data, swapped: NDArray[np.bool_] | None) -> Score:
+    def _compare(
+        self, part: Part, kind: Measure, other: Data, swapped: NDArray[np.bool_] | None, *, aligned: bool
+    ) -> Score:
         summary = part.summary
         _check_numbers(self._data, other, summary.needs)
         coded = tuple(name for name in summary.needs if self._data.codebook[name].coded)
         mine, theirs = matched(self._data, other, coded)
         before = summary.of(mine)
-        after = summary.of(theirs, mine if kind.by_record else None, swapped)
+        after = summary.of(theirs, mine if kind.by_record and aligned else None, swapped)
         return kind.score(before, before.against(after), **part.given)
 
     def summaries(self, moved: tuple[str, ...]) -> list[Summary]:
@@ -510,12 +512,12 @@ def _with_mask(data: Data, where: str | ArrayLike | None) -> tuple[Data, Where |
     _is_mask(mask, data.n, data.n)
     column = Column(Variable(_MASK, categories=(0, 1), role="stratum"), mask.astype(np.uint8))
     columns = [*(data[name] for name in data.columns), column]
-    return Data(columns, weight=data.weight), Where((Condition(_MASK, ("1",)),))
+    return Data(columns, weight=data.weight, sampling=data.sampling), Where((Condition(_MASK, ("1",)),))
 
 
 def _not_possible(kind: Measure, *, aligned: bool, known: bool) -> str:
     """Say why a measure cannot be computed from two files, if it cannot."""
-    if kind.by_record and not aligned:
+    if kind.by_record and not aligned and not kind.without_rows:
         return NOT_ALIGNED
     return NOT_KNOWN if kind.layout == "participation" and not known else ""
 

@@ -41,10 +41,7 @@ def error(
     swapped: opt.Swapped = None,
     chart: opt.Chart = None,
     base: Annotated[int, opt.value("NUMBER", "Base of random rounding, to compare with.")] = 5,
-    sampling: Annotated[
-        float | None,
-        opt.value("SHARE", "The file is a random sample of this share of a population: its error, too."),
-    ] = None,
+    sampling: opt.Sampling = None,
     realised: Annotated[
         Path | None,
         opt.value("FILE", "Draw predicted against realised change into this .png, .svg or .html."),

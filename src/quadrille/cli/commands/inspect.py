@@ -23,6 +23,7 @@ def inspect(
     outcome: opt.Outcome = None,
     id: opt.Id = None,
     unit: opt.Unit = None,
+    sampling: opt.Sampling = None,
     layout: opt.Layout = None,
     catalog: opt.Catalog = None,
     categories: Annotated[bool, opt.flag("--categories", "List the categories of each column.")] = False,
@@ -43,7 +44,7 @@ def inspect(
     printed, roles = write_codebook == Path("-"), roles_of(key, outcome, id, unit)
     check_new(None if printed else write_codebook, overwrite=overwrite, source=file)
     with show.working("Reading"):
-        data = load(file, codebook, weight, geography, roles, layout, catalog)
+        data = load(file, codebook, weight, geography, roles, layout, catalog, sampling)
         declared = dict.fromkeys(roles.get("id", ()), "as an option says")
         declared |= {} if codebook is None else dict.fromkeys(qd.Codebook.read(codebook).names, "as the codebook says")
         found = qd.inspect(data, labels=categories, declared=declared)

@@ -86,6 +86,7 @@ def score(
     outcome: opt.Outcome = None,
     id: opt.Id = None,
     unit: opt.Unit = None,
+    sampling: opt.Sampling = None,
     layout: opt.Layout = None,
     overwrite: opt.Overwrite = False,
     as_json: opt.Json = False,
@@ -100,7 +101,7 @@ def score(
         raise ParameterError(f"--draws must be a whole number of 1 or more. Got {draws}.")
     if after is None:
         _refuse({**areas, "where": where, "codebook-after": codebook_after}, "compares two files. Name the second one.")
-        data = load(before, codebook, weight, geography, roles, layout)
+        data = load(before, codebook, weight, geography, roles, layout, sampling=sampling)
         _score_recipes(data, _compared(recipe or (), vary, without), measures, by, draws, files, as_json=as_json)
         return
     _refuse(several, "is about recipes that are drawn. Leave AFTER out.")
@@ -112,7 +113,7 @@ def score(
     if len(recipe or ()) > 1:
         raise ParameterError("One recipe made the second file. Name that one.")
     with show.working("Reading and scoring"):
-        data = load(before, codebook, weight, geography, roles, layout)
+        data = load(before, codebook, weight, geography, roles, layout, sampling=sampling)
         other = _second(after, codebook, codebook_after, weight, geography, roles)
         swapped = _swapped_records(read_recipe(recipe[0]), data, other) if recipe else None
         _score_file((data, other, swapped), measures, where, by, (rank, top, min_records), files, as_json=as_json)

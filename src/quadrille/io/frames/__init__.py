@@ -36,6 +36,7 @@ def from_frame(
     codebook: Codebook | str | Path | None = None,
     weight: str | None = None,
     geography: Sequence[str] = (),
+    sampling: float | None = None,
 ) -> Data:
     """Turn a polars, pandas or Arrow frame into Data; what the codebook leaves open is guessed.
 
@@ -45,7 +46,8 @@ def from_frame(
     and are not released: columns that are called like a name, an address or a number of a person or a record and do not
     have few values, text that is different in nearly every one of more than 50 rows, whole numbers beyond 2^53. A
     column that the codebook describes is what the codebook says; where it says no kind, the kind is guessed. A pandas
-    index is not a column. `geography` names nested levels of geography, the coarsest first.
+    index is not a column. `geography` names nested levels of geography, the coarsest first. `sampling` is the share of
+    the population that is in the file; a codebook can say it, too.
 
     >>> import polars as pl
     >>> import quadrille as qd
@@ -54,6 +56,7 @@ def from_frame(
     (('f', 'm'), 'ordinal')
     """
     book = codebook if isinstance(codebook, Codebook | None) else Codebook.read(codebook)
+    said = book.sampling if book is not None and sampling is None else sampling
     table = to_polars(frame)
     if _is_pandas(frame):
         table = table.with_columns(map(few_whole, table.get_columns()))
@@ -62,7 +65,7 @@ def from_frame(
         book = (book or Codebook()).with_geography(geography)
     data = build(table, codebook=book, weight=weight, where="the frame")
     data.remarks += nan_remarks(with_nan(table, frame))
-    return data
+    return data if said is None else data.with_sampling(said)
 
 
 def to_frame(data: Data) -> pl.DataFrame:
