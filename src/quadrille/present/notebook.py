@@ -99,13 +99,9 @@ def _fields(seen: object) -> Iterator[tuple[str, Any]]:
     for field in fields(seen) if is_dataclass(seen) else ():
         value: object = getattr(seen, field.name)
         usual = isinstance(value, bool) and value is (field.default is True)
-        silent = value is None or usual or (isinstance(value, Collection) and _length(cast("object", value)) == 0)
-        if (
-            field.name not in _UNSEEN
-            and not field.name.startswith("_")
-            and not silent
-            and (isinstance(value, type) or not callable(value))
-        ):
+        silent = value is None or usual or _length(value) == 0
+        hidden = field.name in _UNSEEN or field.name.startswith("_") or not field.repr
+        if not silent and not hidden and (isinstance(value, type) or not callable(value)):
             yield field.name, value
 
 
