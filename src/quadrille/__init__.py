@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from quadrille.score.estimates import before_after
     from quadrille.score.evaluator import Scores, measures, score
     from quadrille.score.flows import area_flows
+    from quadrille.score.published import table_changes
     from quadrille.simulation.simulate import simulate
     from quadrille.study.forecast import forecast
     from quadrille.study.grid import grid
@@ -76,6 +77,7 @@ _HOME = {
     "score_recipes": "study.score_recipes",
     "search": "study.run",
     "simulate": "simulation.simulate",
+    "table_changes": "score.published",
     "write": "io",
 }
 
@@ -132,6 +134,7 @@ __all__ = [  # sorted as in _HOME; a test keeps the two lists equal
     "score_recipes",
     "search",
     "simulate",
+    "table_changes",
     "testing",
     "theory",
     "write",

@@ -93,6 +93,10 @@ Measures = Annotated[
     list[str] | None,
     value("LIST", 'As in "hellinger,cramers_v_change(A*B)"; see: measures.'),
 ]
+Tables = Annotated[
+    list[str] | None,
+    value("LIST", 'Published tables, as in "Age*Edu,MS*Race*Sex".'),
+]
 Risk = Annotated[str | None, value("MEASURE", "Measure of risk. [default: the first one of the study]")]
 Loss = Annotated[str | None, value("MEASURE", "Measure of loss. [default: the first one of the study]")]
 Candidate = Annotated[int | None, value("ID", "Number of the candidate, as pick prints it.")]

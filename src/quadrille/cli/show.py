@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from quadrille.recipe import Recipe
     from quadrille.release.judge import Verdict
     from quadrille.score.evaluator import Scores
+    from quadrille.score.published import TableChanges
     from quadrille.simulation.effects import Analysis, Model, Stratum
     from quadrille.simulation.run import Simulation
 
@@ -102,6 +103,13 @@ def show_scores(scores: Scores) -> None:
     from quadrille.present.scores import scores as blocks
 
     render(blocks(scores))
+
+
+def show_published(found: TableChanges | None) -> None:
+    """Print what becomes of the published tables, where any are named."""
+    from quadrille.present.scores import published as blocks
+
+    render([] if found is None else blocks(found))
 
 
 def show_attack(found: Attack) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from shlex import quote
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from quadrille.score.published import TableChanges
     from quadrille.study.choose import Choice
     from quadrille.study.study import Study
 
@@ -52,6 +53,12 @@ class Overview:
         beside = exposed if any(kind(address) == "small_cells" for address in self.axes) else []
         return tuple(dict.fromkeys((*self.axes, *beside)))
 
+    @property
+    def published(self) -> tuple[str, ...]:
+        """The measures of the worst cells of the published tables, where the study knows of any."""
+        known = {frozenset(table) for table in self.study.tables}
+        return tuple(address for address in self.study.measures if known and _worst_cell_of(address) in known)
+
     def rows(self) -> list[dict[str, Any]]:
         """Return the candidates on the frontier: number, design and all scores."""
         return [_row(self.study, found) for found in self.study.frontier(*self.axes).to_dicts()]
@@ -73,6 +80,14 @@ def overview(study: Study, risk: str | None = None, loss: str | None = None) -> 
     knee = study.pick("knee", risk=axes[0], loss=axes[1])
     front, three = non_dominated(points), study.recommended(*axes)
     return Overview(study, axes, study.ids[rows], points, front, knee, warnings, number, three)
+
+
+def _worst_cell_of(address: str) -> frozenset[str]:
+    """Return the variables of the table whose worst cell a measure is about; none for any other measure."""
+    from quadrille.measure.base import Address
+
+    parsed = Address.parse(address)
+    return frozenset(parsed.margin or ()) if parsed.name == "worst_cell" else frozenset()
 
 
 def kind(address: str) -> str:
@@ -292,7 +307,8 @@ def show_recommended(seen: Overview) -> None:
     else:
         rows = [_compared_line(AS_IT_IS, None, seen)] if seen.unswapped is not None else []
         rows += [_compared_line(word, choice, seen) for word, choice in seen.recommended.items()]
-        head = ("", "candidate", *short_names(seen.shown), "risk taken away")
+        worst = ["worst cell"] if seen.published else []
+        head = ("", "candidate", *short_names(seen.shown), *worst, "risk taken away")
         show.grid(head, rows, numbers=range(1, len(head)), whole=(0,))
         show.note("")
         show.facts([(word, choice.reason) for word, choice in seen.recommended.items()])
@@ -327,7 +343,14 @@ def _compared_line(word: str, choice: Choice | None, seen: Overview) -> tuple[st
     else:
         scores, number = candidate_row(seen.study, choice.candidate)["scores"], str(choice.candidate)
         share = "" if choice.reduction is None else show.percent(choice.reduction)
-    return (word, number, *(show.number(scores[address]) for address in seen.shown), share)
+    worst = [_worst_cell(scores[address] for address in seen.published)] if seen.published else []
+    return (word, number, *(show.number(scores[address]) for address in seen.shown), *worst, share)
+
+
+def _worst_cell(values: Iterable[float | None]) -> str:
+    """Write the largest change of a cell of the published tables."""
+    known = [value for value in values if value is not None]
+    return show.percent(max(known)) if known else ""
 
 
 def indented(text: str) -> str:
@@ -422,6 +445,7 @@ def show_choice(
     warnings: Sequence[str],
     release: str,
     unswapped: Mapping[str, float | None] | None = None,
+    tables: TableChanges | None = None,
 ) -> None:
     """Print a choice: why, what it is, all its scores, how to release it."""
     from quadrille.present.blocks import Title
@@ -435,6 +459,7 @@ def show_choice(
     show.facts([(name, text) for name, text in lines if text])
     before = {} if unswapped is None else {AS_IT_IS: unswapped}
     show.render([Title("Scores"), score_table({**before, "value": row["scores"]})])
+    show.show_published(tables)
     show_warnings(warnings)
     show.title("Release it, with the file, codebook and weight of the search")
     show.shell(f"  {release} --candidate {chosen.candidate}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import cast
 
 from quadrille.measure import measure_of, orient
 from quadrille.measure.base import Measure
@@ -10,9 +11,12 @@ from quadrille.measure.difference import DIVERSITIES, NOT_MONOTONE
 from quadrille.present import numbers
 from quadrille.present.blocks import Block, Items, Table, Text, Title, facts, table
 from quadrille.score.evaluator import Scores
+from quadrille.score.published import TableChanges
 
 Values = Mapping[str, float | None]
 BEST = "▸"
+MOST_CELLS = 10
+"""How many cells of published tables fit a terminal."""
 
 
 def scores(found: Scores) -> list[Block]:
@@ -72,3 +76,57 @@ def _best(address: str, values: list[float | None]) -> list[str]:
 def definitions(kinds: Iterable[Measure]) -> Items:
     """Return what measures measure, and where that is from."""
     return Items(tuple(f"{kind.name}: {kind.definition}. Source: {kind.reference}." for kind in dict.fromkeys(kinds)))
+
+
+def published(found: TableChanges, most: int = MOST_CELLS) -> list[Block]:
+    """Return what a swap does to the published tables: each in a line, then the cells over the limits, worst first."""
+    head = ("table", "cells", "changed", "over", "largest change", "in points")
+    rows = [
+        (
+            each.name,
+            *(numbers.count(value) for value in (len(each), each.changed, int(each.over.sum()))),
+            f"{numbers.statistic(each.worst_percent)} %",
+            numbers.statistic(each.worst_points),
+        )
+        for each in found.tables
+    ]
+    limits = found.limits
+    basis = "sums of weights" if found.weighted else "records"
+    said = (
+        f"Over the limits are cells that change by more than {limits.percent:g} %, or whose share of the table changes "
+        f"by more than {limits.points:g} percentage {'point' if limits.points == 1 else 'points'}, in {basis}. A cell "
+        f"of fewer than {limits.floor:,} records counts as one of {limits.floor:,}, or the smallest would always come "
+        "first."
+    )
+    caption = "The published tables: cells, how many change and are over the limits, the largest change"
+    overview = table(head, rows, caption=caption, numbers=range(1, len(head)), whole=(0,))
+    return [Title("Published tables"), overview, Text(said), *_worst_cells(found, most)]
+
+
+def _worst_cells(found: TableChanges, most: int) -> list[Block]:
+    if not found.count_over:
+        return [Text("No cell is over the limits.")]
+    head = ("table", "cell", "before", "after", *(("weighted before", "after") if found.weighted else ()))
+    head = (*head, "change", "points")
+    rows: list[tuple[str, ...]] = []
+    for each in found.worst(most, over=True):
+        records, weights = ([each[f"{what}{when}"] for when in ("before", "after")] for what in ("records_", ""))
+        amounts = [*records, *(weights if found.weighted else ())]
+        rows.append(
+            (
+                str(each["table"]),
+                str(each["cell"]),
+                *(numbers.count(cast("float", amount)) for amount in amounts),
+                _percent(cast("float | None", each["percent"])),
+                numbers.signed(cast("float", each["points"]), 2),
+            )
+        )
+    left = found.count_over - len(rows)
+    more = [Text(f"{numbers.count(left)} more cells are over the limits.")] if left else []
+    caption = "The cells over the limits, worst first"
+    return [table(head, rows, caption=caption, numbers=range(2, len(head))), *more]
+
+
+def _percent(change: float | None) -> str:
+    """Write the change of a cell; from nothing there are no per cent."""
+    return "was empty" if change is None else f"{numbers.signed(change, 1)} %"

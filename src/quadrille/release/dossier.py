@@ -20,7 +20,7 @@ from quadrille.present.blocks import Block, Items, Text, Title, facts, table
 from quadrille.present.contradictions import contradicted
 from quadrille.present.designed import EXACT, NOT_EXACT, diagnosis_of, exact_for_users, limits, price_of_keeping
 from quadrille.present.profile import column_table, profile_facts
-from quadrille.present.scores import definitions, score_table, scores
+from quadrille.present.scores import definitions, published, score_table, scores
 from quadrille.present.verdict import verdict
 from quadrille.randomness import is_secret
 from quadrille.recipe import Recipe
@@ -30,6 +30,7 @@ from quadrille.release.note import Published
 from quadrille.release.warnings import ReleaseWarning
 from quadrille.score.contradictions import Contradicted
 from quadrille.score.evaluator import Scores
+from quadrille.score.published import TableChanges
 from quadrille.swap.designed.pairs import DesignedPairs
 from quadrille.text import shown
 
@@ -191,6 +192,8 @@ class Record:
     """The original row of each public one, counted from 0; None where they stand in their order."""
     verdict: Verdict | None = None
     again: Again | None = None
+    tables: TableChanges | None = None
+    """What the swap does to the published tables, where any are named."""
     one_way: PlanReport | None = None
     """Of a swap that keeps tables: the same without, to see what keeping them costs."""
     contradicted: Contradicted | None = None
@@ -217,6 +220,7 @@ def dossier(record: Record) -> str:
         *exact_for_users(record.account),
         *_targets(record.plan.details),
         *scores(record.scores),
+        *_published_tables(record.tables),
         *_intruder(record),
         Title("What the measures are"),
         definitions(kind for kind, _ in record.scores.results.values()),
@@ -230,6 +234,13 @@ def dossier(record: Record) -> str:
         "Whoever has the seed or the plan in this folder can undo the release. Never publish any part of it.\n\n"
         f"{markdown.render(blocks)}\n"
     )
+
+
+def _published_tables(found: TableChanges | None) -> list[Block]:
+    """List the cells of published tables that change too much; all cells are in a file of their own."""
+    if found is None:
+        return []
+    return [*published(found, MOST_ROWS), Text("Every cell, before and after, is in `tables.parquet`.")]
 
 
 def _intruder(record: Record) -> list[Block]:

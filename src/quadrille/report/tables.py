@@ -12,6 +12,7 @@ from quadrille import chart
 from quadrille.data import Cross, Data, tidy
 from quadrille.present.blocks import Table, table
 from quadrille.present.numbers import count, score, share, signed
+from quadrille.present.scores import published
 from quadrille.report.input import TWO_WAY, ReportInput, Row
 
 Ints = NDArray[np.int64]
@@ -22,6 +23,7 @@ _MOST_CATEGORIES = 15
 _MOST_TABLES = 3
 _HEAT = (TWO_WAY, "cramers_v_change")
 _MOST = 25
+_MOST_CELLS = 50
 _MOST_ROWS, _MOST_COLUMNS = 16, 8
 _CLASSES = ((1, 1), (2, 2), (3, 9), (10, 99), (100, 999), (1000, None))
 
@@ -161,6 +163,7 @@ def tables(scope: ReportInput) -> Row:
     charts["Who was swapped"] = chart.who_was_swapped(tidy(full.swapped(taking_part)))
     return {
         "charts": charts,
+        "published": [] if scope.published is None else published(scope.published, _MOST_CELLS),
         "heated": heated,
         "one_way": [one_way(data, released, name) for name in keys],
         "weighted": data.ticks is not None,

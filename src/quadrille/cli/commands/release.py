@@ -12,9 +12,9 @@ import typer
 
 from quadrille.cli import options as opt
 from quadrille.cli import show
-from quadrille.cli.designs import design_words, recipe_of
+from quadrille.cli.designs import design_words, designed_for, recipe_of
 from quadrille.cli.guard import BAD_INPUT, tell, warnings_told
-from quadrille.cli.inputs import check_readers, load, names, open_study, roles_of
+from quadrille.cli.inputs import check_readers, load, names, open_study, published_tables, roles_of
 from quadrille.cli.show import measured
 from quadrille.cli.study_show import AS_IT_IS
 from quadrille.errors import InputError, ParameterError
@@ -35,6 +35,7 @@ class PublicFile(TypedDict):
     shuffle: bool
     publish_f: bool
     after: Sequence[Path]
+    tables: Sequence[tuple[str, ...]]
 
 
 def release(
@@ -49,6 +50,7 @@ def release(
     method: opt.Method = None,
     recipe: opt.RecipeFile = None,
     measures: opt.Measures = None,
+    tables: opt.Tables = None,
     policy: Annotated[
         Path | None,
         opt.value("FILE", "A policy, TOML; QUADRILLE_POLICY is checked as well."),
@@ -103,13 +105,21 @@ def release(
         written = {"--out": out, "--readers": readers, "--overwrite": overwrite, "--insecure": insecure}
         written["--publish-kept"] = publish_kept
         _check_alone({**written, "--measures": measures})
-    public: PublicFile = {"format": format, "shuffle": not keep_order, "publish_f": publish_f, "after": after or ()}
+    public: PublicFile = {
+        "format": format,
+        "shuffle": not keep_order,
+        "publish_f": publish_f,
+        "after": after or (),
+        "tables": published_tables(tables),
+    }
     stray = ["recipe"] * (recipe is not None) + ["method"] * (method is not None) + list(design_words(ctx))
     if study is not None and stray:
         raise ParameterError(f"Give --study or --{stray[0]}, not both: a candidate has its recipe.")
     if check and study is not None and candidate is None and not pick:
         data = load(file, codebook, weight, geography, roles, layout)
-        _check_frontier(open_study(study), data, policy, public, as_json=as_json)
+        known = open_study(study)
+        public["tables"] = published_tables(tables, known)
+        _check_frontier(known, data, policy, public, as_json=as_json)
         return
     with verdict_shown(as_json=as_json), warnings_told(), show.working("Reading, swapping, scoring and writing"):
         known = None if study is None else open_study(study)
@@ -117,8 +127,11 @@ def release(
             raise ParameterError(f"--{'pick' if pick else 'candidate'} chooses from a study: name it with --study.")
         made = recipe_of(ctx, method, recipe) if known is None else _candidate(known, candidate, pick=pick)
         data = load(file, codebook, weight, geography, roles, layout)
-        if known is not None:
+        if known is None:
+            made = designed_for(ctx, made, data, public["tables"])
+        else:
             known.require(data)
+            public["tables"] = published_tables(tables, known)
         if check:
             _check(data, made, policy, public, as_json=as_json)
             return
@@ -179,6 +192,7 @@ def _show_release(done: Release, steering: Sequence[str]) -> None:
 
     show.show_account(done.account)
     show.show_scores(done.scores)
+    show.show_published(done.tables)
     if done.verdict is not None:
         show.show_verdict(done.verdict)
     show.title("Written")
