@@ -80,7 +80,7 @@ def definitions(kinds: Iterable[Measure]) -> Items:
 
 def published(found: TableChanges, most: int = MOST_CELLS) -> list[Block]:
     """Return what a swap does to the published tables: each in a line, then the cells over the limits, worst first."""
-    head = ("table", "cells", "changed", "over", "largest change", "in points")
+    head = ("table", "cells", "changed", "over the limits", "largest change", "in points")
     rows = [
         (
             each.name,
@@ -91,10 +91,10 @@ def published(found: TableChanges, most: int = MOST_CELLS) -> list[Block]:
         for each in found.tables
     ]
     limits = found.limits
-    basis = "sums of weights" if found.weighted else "records"
+    basis = "in sums of weights" if found.weighted else "in records"
     said = (
         f"Over the limits are cells that change by more than {limits.percent:g} %, or whose share of the table changes "
-        f"by more than {limits.points:g} percentage {'point' if limits.points == 1 else 'points'}, in {basis}. A cell "
+        f"by more than {limits.points:g} percentage {'point' if limits.points == 1 else 'points'}, {basis}. A cell "
         f"of fewer than {limits.floor:,} records counts as one of {limits.floor:,}, or the smallest would always come "
         "first."
     )
@@ -106,25 +106,28 @@ def published(found: TableChanges, most: int = MOST_CELLS) -> list[Block]:
 def _worst_cells(found: TableChanges, most: int) -> list[Block]:
     if not found.count_over:
         return [Text("No cell is over the limits.")]
-    head = ("table", "cell", "before", "after", *(("weighted before", "after") if found.weighted else ()))
-    head = (*head, "change", "points")
-    rows: list[tuple[str, ...]] = []
-    for each in found.worst(most, over=True):
-        records, weights = ([each[f"{what}{when}"] for when in ("before", "after")] for what in ("records_", ""))
-        amounts = [*records, *(weights if found.weighted else ())]
-        rows.append(
-            (
-                str(each["table"]),
-                str(each["cell"]),
-                *(numbers.count(cast("float", amount)) for amount in amounts),
-                _percent(cast("float | None", each["percent"])),
-                numbers.signed(cast("float", each["points"]), 2),
-            )
+    head = ("table", "cell", "records", *(("weighted",) if found.weighted else ()), "change", "points")
+    rows = [
+        (
+            str(each["table"]),
+            str(each["cell"]),
+            _step(each["records_before"], each["records_after"]),
+            *((_step(each["before"], each["after"]),) if found.weighted else ()),
+            _percent(cast("float | None", each["percent"])),
+            numbers.signed(cast("float", each["points"]), 2),
         )
+        for each in found.worst(most, over=True)
+    ]
     left = found.count_over - len(rows)
     more = [Text(f"{numbers.count(left)} more cells are over the limits.")] if left else []
-    caption = "The cells over the limits, worst first"
-    return [table(head, rows, caption=caption, numbers=range(2, len(head))), *more]
+    caption = "The cells over the limits, worst first, before and after"
+    amounts = range(2, len(head))
+    return [table(head, rows, caption=caption, numbers=amounts, whole=(0, *amounts)), *more]
+
+
+def _step(before: object, after: object) -> str:
+    """Write a count before and after."""
+    return " → ".join(numbers.count(cast("float", amount)) for amount in (before, after))
 
 
 def _percent(change: float | None) -> str:
