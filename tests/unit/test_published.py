@@ -99,12 +99,12 @@ def test_cells_that_appear_vanish_or_are_tiny_are_counted_as_the_floor_says() ->
     before, after = (qd.Data([column("A", codes, 5), column("B", [0] * 100)]) for codes in appearing())
     found = qd.table_changes(before, after, ["A*B"])
     rows = {row["cell"]: row for row in found.frame().to_dicts()}
-    appeared, vanished, tiny = rows["A3 × B0"], rows["A2 × B0"], rows["A1 × B0"]
+    appeared, vanished, tiny = (rows[f"A: A{i}, B: B0"] for i in (3, 2, 1))
     assert (appeared["records_before"], appeared["records_after"], appeared["percent"]) == (0, 4, None)
     assert close(appeared["relative"], 40) and appeared["over"]
     assert (vanished["records_after"], vanished["percent"]) == (0, -100.0) and close(vanished["relative"], 50)
     assert close(tiny["percent"], 50) and close(tiny["relative"], 10) and not tiny["over"], "10 is not more than 10"
-    assert "A4 × B0" not in rows, "a cell that is empty before and after is no cell"
+    assert "A: A4, B: B0" not in rows, "a cell that is empty before and after is no cell"
 
 
 def appearing() -> tuple[list[int], list[int]]:
@@ -124,8 +124,8 @@ def test_weighted_and_unweighted_counts_stand_next_to_each_other() -> None:
     found = qd.table_changes(before, after, ["A"], floor=1)
     rows = {row["cell"]: row for row in found.frame().to_dicts()}
     assert found.weighted
-    assert [rows["A0"][name] for name in COLUMNS] == [2, 2, 4.0, 5.5, 37.5, 37.5, 15.0]
-    assert [rows["A1"][name] for name in COLUMNS] == [2, 2, 6.0, 4.5, -25.0, 25.0, -15.0]
+    assert [rows["A: A0"][name] for name in COLUMNS] == [2, 2, 4.0, 5.5, 37.5, 37.5, 15.0]
+    assert [rows["A: A1"][name] for name in COLUMNS] == [2, 2, 6.0, 4.5, -25.0, 25.0, -15.0]
 
 
 def test_a_table_that_does_not_change_says_so_and_no_table_gives_empty_frames() -> None:

@@ -105,11 +105,11 @@ def show_scores(scores: Scores) -> None:
     render(blocks(scores))
 
 
-def show_published(found: TableChanges | None) -> None:
-    """Print what becomes of the published tables, where any are named."""
+def show_published(found: TableChanges | None, recipe: Recipe | None = None) -> None:
+    """Print what becomes of the published tables by a recipe, where any are named."""
     from quadrille.present.scores import published as blocks
 
-    render([] if found is None else blocks(found))
+    render([] if found is None else blocks(found, loss=recipe and recipe.parameters().get("loss")))
 
 
 def show_attack(found: Attack) -> None:

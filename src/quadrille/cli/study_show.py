@@ -459,7 +459,7 @@ def show_choice(
     show.facts([(name, text) for name, text in lines if text])
     before = {} if unswapped is None else {AS_IT_IS: unswapped}
     show.render([Title("Scores"), score_table({**before, "value": row["scores"]})])
-    show.show_published(tables)
+    show.show_published(tables, chosen.recipe)
     show_warnings(warnings)
     show.title("Release it, with the file, codebook and weight of the search")
     show.shell(f"  {release} --candidate {chosen.candidate}")

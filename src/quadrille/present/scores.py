@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import cast
 
 from quadrille.measure import measure_of, orient
-from quadrille.measure.base import Measure
+from quadrille.measure.base import Address, Measure
 from quadrille.measure.difference import DIVERSITIES, NOT_MONOTONE
 from quadrille.present import numbers
 from quadrille.present.blocks import Block, Items, Table, Text, Title, facts, table
@@ -78,9 +78,12 @@ def definitions(kinds: Iterable[Measure]) -> Items:
     return Items(tuple(f"{kind.name}: {kind.definition}. Source: {kind.reference}." for kind in dict.fromkeys(kinds)))
 
 
-def published(found: TableChanges, most: int = MOST_CELLS) -> list[Block]:
-    """Return what a swap does to the published tables: each in a line, then the cells over the limits, worst first."""
-    head = ("table", "cells", "changed", "over the limits", "largest change", "in points")
+def published(found: TableChanges, most: int = MOST_CELLS, *, loss: object = None) -> list[Block]:
+    """Return what a swap does to the published tables: each in a line, then the cells over the limits, worst first.
+
+    `loss` is what a designed swap keeps low, where there is one: it is said which of the tables are in it.
+    """
+    head = ("table", "cells", "changed", "over limits", "largest change", "points")
     rows = [
         (
             each.name,
@@ -99,17 +102,24 @@ def published(found: TableChanges, most: int = MOST_CELLS) -> list[Block]:
         "first."
     )
     caption = "The published tables: cells, how many change and are over the limits, the largest change"
-    overview = table(head, rows, caption=caption, numbers=range(1, len(head)), whole=(0,))
-    return [Title("Published tables"), overview, Text(said), *_worst_cells(found, most)]
+    overview = table(head, rows, caption=caption, numbers=range(1, len(head)))
+    return [Title("Published tables"), overview, Text(said + _kept_low(found, loss)), *_worst_cells(found, most)]
+
+
+def _kept_low(found: TableChanges, loss: object) -> str:
+    """Say which of the tables are in the loss of a designed swap."""
+    named = cast("Iterable[str]", loss if isinstance(loss, Mapping) else [loss] if isinstance(loss, str) else [])
+    margins = {frozenset(address.margin or ()) for address in map(Address.parse, named)}
+    low = [each.name for each in found.tables if frozenset(each.variables) in margins]
+    return f" The swap was chosen so that the change is small, too, in {', '.join(low)}." if low else ""
 
 
 def _worst_cells(found: TableChanges, most: int) -> list[Block]:
     if not found.count_over:
         return [Text("No cell is over the limits.")]
-    head = ("table", "cell", "records", *(("weighted",) if found.weighted else ()), "change", "points")
+    head = ("cell", "records", *(("weighted",) if found.weighted else ()), "change", "points")
     rows = [
         (
-            str(each["table"]),
             str(each["cell"]),
             _step(each["records_before"], each["records_after"]),
             *((_step(each["before"], each["after"]),) if found.weighted else ()),
@@ -121,8 +131,8 @@ def _worst_cells(found: TableChanges, most: int) -> list[Block]:
     left = found.count_over - len(rows)
     more = [Text(f"{numbers.count(left)} more cells are over the limits.")] if left else []
     caption = "The cells over the limits, worst first, before and after"
-    amounts = range(2, len(head))
-    return [table(head, rows, caption=caption, numbers=amounts, whole=(0, *amounts)), *more]
+    amounts = range(1, len(head))
+    return [table(head, rows, caption=caption, numbers=amounts, whole=amounts), *more]
 
 
 def _step(before: object, after: object) -> str:

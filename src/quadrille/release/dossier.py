@@ -220,7 +220,7 @@ def dossier(record: Record) -> str:
         *exact_for_users(record.account),
         *_targets(record.plan.details),
         *scores(record.scores),
-        *_published_tables(record.tables),
+        *_published_tables(record.tables, record.recipe),
         *_intruder(record),
         Title("What the measures are"),
         definitions(kind for kind, _ in record.scores.results.values()),
@@ -236,11 +236,12 @@ def dossier(record: Record) -> str:
     )
 
 
-def _published_tables(found: TableChanges | None) -> list[Block]:
+def _published_tables(found: TableChanges | None, recipe: Recipe) -> list[Block]:
     """List the cells of published tables that change too much; all cells are in a file of their own."""
     if found is None:
         return []
-    return [*published(found, MOST_ROWS), Text("Every cell, before and after, is in `tables.parquet`.")]
+    listed = published(found, MOST_ROWS, loss=recipe.parameters().get("loss"))
+    return [*listed, Text("Every cell, before and after, is in `tables.parquet`.")]
 
 
 def _intruder(record: Record) -> list[Block]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from quadrille import chart
 from quadrille.data import Cross, Data, tidy
-from quadrille.present.blocks import Table, table
+from quadrille.present.blocks import Block, Table, table
 from quadrille.present.numbers import count, score, share, signed
 from quadrille.present.scores import published
 from quadrille.report.input import TWO_WAY, ReportInput, Row
@@ -163,13 +163,20 @@ def tables(scope: ReportInput) -> Row:
     charts["Who was swapped"] = chart.who_was_swapped(tidy(full.swapped(taking_part)))
     return {
         "charts": charts,
-        "published": [] if scope.published is None else published(scope.published, _MOST_CELLS),
+        "published": _published(scope),
         "heated": heated,
         "one_way": [one_way(data, released, name) for name in keys],
         "weighted": data.ticks is not None,
         "two_way": [two_way(data, released, pair, value) for pair, value in _most_changed(scope)],
         "categories": categories(scope, full),
     }
+
+
+def _published(scope: ReportInput) -> list[Block]:
+    """Return what the chosen candidate does to the published tables, where any are named."""
+    if scope.published is None:
+        return []
+    return published(scope.published, _MOST_CELLS, loss=scope.choice.recipe.parameters().get("loss"))
 
 
 def _heat(scope: ReportInput) -> dict[str, chart.Figure]:

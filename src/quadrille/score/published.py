@@ -205,7 +205,9 @@ class TableChange:
         return [
             {
                 "table": self.name,
-                "cell": " × ".join(str(labels[i]) for labels in self.categories),
+                "cell": ", ".join(
+                    f"{name}: {labels[i]}" for name, labels in zip(self.variables, self.categories, strict=True)
+                ),
                 "records_before": int(self.records_before[i]),
                 "records_after": int(self.records_after[i]),
                 "before": float(self.before[i]),

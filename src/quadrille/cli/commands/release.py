@@ -149,7 +149,7 @@ def release(
     if as_json:
         show.emit(done.as_dict())
     else:
-        _show_release(done, made.steering_columns)
+        _show_release(done, made)
 
 
 def _reader_pages(data: Data, recipe: Recipe, stratum: Sequence[str] | None, psu: str | None) -> dict[str, bytes]:
@@ -187,12 +187,12 @@ def _candidate(study: Study, candidate: int | None, *, pick: bool) -> Recipe:
     return study.recipe(candidate)
 
 
-def _show_release(done: Release, steering: Sequence[str]) -> None:
+def _show_release(done: Release, recipe: Recipe) -> None:
     from quadrille.present.words import left_out
 
     show.show_account(done.account)
     show.show_scores(done.scores)
-    show.show_published(done.tables)
+    show.show_published(done.tables, recipe)
     if done.verdict is not None:
         show.show_verdict(done.verdict)
     show.title("Written")
@@ -204,7 +204,7 @@ def _show_release(done: Release, steering: Sequence[str]) -> None:
     )
     if done.again is not None and done.again.repeats is not None:
         show.note(f"\n{done.again.text()}")
-    for text in left_out(done.left_out, steering):
+    for text in left_out(done.left_out, recipe.steering_columns):
         show.note(f"\n{text}")
     show.not_held(done.not_held)
 

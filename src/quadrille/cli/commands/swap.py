@@ -77,7 +77,7 @@ def swap(
     else:
         show.show_account(account, one_way)
         show.show_scores(scores)
-        show.show_published(changes)
+        show.show_published(changes, made)
 
 
 def _save(out: Path | None, save_recipe: Path | None, recipe: Recipe, swapped: Callable[[], Data]) -> None:
