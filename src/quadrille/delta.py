@@ -277,6 +277,14 @@ def _tells_weight(data: Data, plan: Plan, strata: Sequence[str], moved: Sequence
 
 
 def _sets_weight(data: Data, name: str) -> bool:
+    """Tell whether the categories of a column set the weight, looked up once per file."""
+    kept = f"sets the weight: {name}"
+    if kept not in data.prepared:
+        data.prepared[kept] = _weight_follows(data, name)
+    return bool(data.prepared[kept])
+
+
+def _weight_follows(data: Data, name: str) -> bool:
     """Tell whether the categories of a column have one weight each, or nearly, and differ in it.
 
     That is so when nine in ten records have the commonest weight of their category, and the others are less than half

@@ -17,7 +17,7 @@ from quadrille.papers.lemons_2014 import claims, run
 from quadrille.papers.lemons_2014.claims import errata, keeps_all, selection
 from quadrille.papers.lemons_2014.run import selected
 from quadrille.papers.reproduction import Reproduction
-from quadrille.simulation.simulate import METRICS
+from quadrille.simulation import METRICS
 
 REPLICATES = 150
 PAGE = Path(__file__).parents[2] / "docs" / "lemons-2014.md"

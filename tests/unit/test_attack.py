@@ -14,15 +14,14 @@ import quadrille as qd
 from quadrille.attack.attack import Attack
 from quadrille.attack.attribute import IN_ALL
 from quadrille.attack.channel import channel_of, simulated_channel
-from quadrille.attack.finding import Finding
-from quadrille.attack.fit import all_margins, auc, fit, hellinger, released_fit, surest
 from quadrille.attack.genuine import chance_genuine, chance_left
-from quadrille.attack.input import attack_input
+from quadrille.attack.input import Finding, attack_input, auc, hellinger, released_fit, surest
 from quadrille.attack.transition import moves_of
 from quadrille.attack.undo import kept_places, undo_simulated, undo_table
 from quadrille.errors import InputError, ParameterError, QuadrilleError
-from quadrille.present.attack import attack as blocks
+from quadrille.measure.population import all_margins, fit
 from quadrille.present.blocks import Alert, Text
+from quadrille.present.scores import attack as blocks
 from strategies import column, file_of, rows_of
 
 DESIGNED = qd.Recipe.from_json('{"method":"DesignedSwap","seed":7,"version":1}')
@@ -461,16 +460,16 @@ def test_further_attacks_are_made_when_they_can_be(cps8d: qd.Data) -> None:
     bare = qd.attack(cps8d, SWAP)
     assert "share of the population" in bare["population"].reason and "earlier=" in bare["releases"].reason
     assert "no numeric column" in bare["rank"].reason
-    full = qd.attack(cps8d, SWAP, fraction=0.1, earlier=[SWAP.changed(seed=2), SWAP.changed(seed=3).plan(cps8d)])
+    full = qd.attack(cps8d, SWAP, sampling=0.1, earlier=[SWAP.changed(seed=2), SWAP.changed(seed=3).plan(cps8d)])
     assert full["population"].findings[0].value == pytest.approx(72.6, abs=0.1)
     one, three = full["releases"].findings[:2]
     assert (round(one.value or 0, 3), round(three.value or 0, 3)) == (0.9, 0.973)
     everybody = qd.attack(cps8d, SWAP, population=cps8d)
     assert everybody["population"].findings[0].before == 361
-    assert "who knows the design" in qd.attack(cps8d, SWAP, fraction=0.1, knows="file")["population"].reason
-    assert "one by one" in qd.attack(cps8d, SWAP.changed(order="one-by-one"), fraction=1)["population"].reason
-    with pytest.raises(ParameterError, match="'fraction' parameter of attack"):
-        qd.attack(cps8d, SWAP, fraction=2)
+    assert "who knows the design" in qd.attack(cps8d, SWAP, sampling=0.1, knows="file")["population"].reason
+    assert "one by one" in qd.attack(cps8d, SWAP.changed(order="one-by-one"), sampling=1)["population"].reason
+    with pytest.raises(ParameterError, match="'sampling' parameter of attack"):
+        qd.attack(cps8d, SWAP, sampling=2)
 
 
 def test_weights_that_count_more_persons_than_the_file_has_give_the_share_of_the_population(cps8d: qd.Data) -> None:

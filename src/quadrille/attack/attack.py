@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING
 
 from quadrille import __version__
 from quadrille.attack.attribute import attribute
-from quadrille.attack.finding import Finding, Section
 from quadrille.attack.genuine import genuine
-from quadrille.attack.input import AttackInput, Release, attack_input
-from quadrille.attack.linkage import linkage
+from quadrille.attack.input import AttackInput, Finding, Release, Section, attack_input
+from quadrille.attack.linkage import linkage, rank
 from quadrille.attack.population import population as match_to_population
-from quadrille.attack.rank import rank
 from quadrille.attack.releases import releases
 from quadrille.attack.suda import special
 from quadrille.attack.undo import rows, undo
@@ -116,7 +114,7 @@ def attack(
     *,
     recipe: Recipe | None = None,
     population: Data | None = None,
-    fraction: float | None = None,
+    sampling: float | None = None,
     earlier: Sequence[Release] = (),
 ) -> Attack:
     """Attack a release as an intruder would, and compare with the original.
@@ -133,7 +131,7 @@ def attack(
     columns : other columns of the released file, which are not protected.
     recipe : the recipe, where the release is a plan or a file.
     population : a file of everybody, of whom the file has a part, with the same keys.
-    fraction : that part, where there is no such file; 1 when the file is the population. Without it, what the weights
+    sampling : that part, where there is no such file; 1 when the file is the population. Without it, what the weights
         say, if they count more persons than the file has.
     earlier : other releases of the same data: recipes, plans or files. Plans and files are of the design of `recipe`.
 
@@ -149,13 +147,13 @@ def attack(
       undo        not made: is an attack on designed swaps
       rows        not made: is an attack on designed swaps
       special     records alone on some keys: 347 (before 361)
-      population  not made: say what share of the population the file is, with fraction=, or give a file of it, ...
+      population  not made: say what share of the population the file is, with sampling=, or give a file of it, ...
       releases    not made: needs other releases of the same data: give them with earlier=
       rank        not made: is an attack on swapped numbers, and no numeric column was swapped
 
     Reference: Elliot, Mackey & O'Hara, The Anonymisation Decision-Making Framework, 2nd edition, 2020.
     """
-    given = attack_input(data, release, keys, _one(target), n, knows, columns, recipe, population, fraction, earlier)
+    given = attack_input(data, release, keys, _one(target), n, knows, columns, recipe, population, sampling, earlier)
     return Attack(tuple(_sections(given)), given.keys, given.data.n, knows)
 
 

@@ -23,6 +23,7 @@ from quadrille.expressions import (
 )
 from quadrille.measure.areas import Grouped
 from quadrille.measure.moments import Moments
+from quadrille.measure.population import sample_of
 from quadrille.params import ColumnName, Columns, ConditionText, Digits, Models, Param, object_schema
 from quadrille.summary import Arrival, Change, Counted, Participation, Summary, Table, Transition
 
@@ -127,6 +128,8 @@ class Measure:
     `direction` says which values are better: "lower", "higher" or "nearer 0". `declares` are the options that `score`
     takes by name, each declared once with its help, limits and default. `weight_linear`: a record of weight 2 counts
     as the record twice. `largest`: of several tables the largest value counts, not the mean.
+    `of_sample`: `score` also takes the sample that the file is, by the name `sample`. `without_rows`: where the rows of
+    two files are not aligned, a record counts as the one that had its keys.
     `grouped` gives the values of all areas of a table at once, where there is a quick way.
     """
 
@@ -144,6 +147,8 @@ class Measure:
     ordinal: bool = False
     over_changed: bool = False
     largest: bool = False
+    of_sample: bool = False
+    without_rows: bool = False
     grouped: Callable[..., Grouped] | None = None
 
     @cached_property
@@ -294,7 +299,8 @@ def parts_of(address: Address, measure: Measure, data: Data, moved: Names, steer
     if measure.layout in ("moved", "margins"):
         return _moved(address, measure, margin or _coded(data, moved), moved)
     variables = _with_target(address, measure, margin, keys) if measure.layout == "target" else margin or keys
-    return Parts((Part(variables, table(variables, address.where)),))
+    given = {"sample": sample_of(data, measure.options.get("sampling"))} if measure.of_sample else {}
+    return Parts((Part(variables, table(variables, address.where), given),))
 
 
 def _check_address(address: Address, measure: Measure, data: Data, margin: Names | None, place: str) -> None:

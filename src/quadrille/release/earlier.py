@@ -21,7 +21,7 @@ from quadrille.params import several
 from quadrille.plan import Move, Plan
 from quadrille.present import numbers
 from quadrille.release.policy import Asked
-from quadrille.score.crossing import Crossed, crossed
+from quadrille.score.matching import Crossed, crossed
 from quadrille.text import read_bytes
 
 _HASHES, _ACCOUNT, _PLAN = "hashes.json", "account.json", "plan.parquet"

@@ -17,9 +17,8 @@ from quadrille.expressions import Rules, Where
 from quadrille.params import RuleList
 from quadrille.plan import Plan
 from quadrille.recipe import Movement, Recipe
+from quadrille.score.coded import NEARLY, Coded, Flags, absent_cells, scarce_share, table_of
 from quadrille.score.dependencies import Dependency, broken, dependencies, released_columns
-from quadrille.score.dependencies.coded import NEARLY, Coded, Flags
-from quadrille.score.dependencies.never import absent_cells, scarce_share, table_of
 from quadrille.swap.groups import group_ids
 
 USUAL_RATE = 0.05

@@ -14,7 +14,7 @@ from typing import TypeVar, cast
 
 from quadrille.errors import InputError, ParameterError, QuadrilleError
 from quadrille.params import Param, declared
-from quadrille.simulation.simulate import COUNTS, LEVEL_SHARE, MECHANISMS, METRICS, SIZE, Mechanism, Setting
+from quadrille.simulation import COUNTS, LEVEL_SHARE, MECHANISMS, METRICS, SIZE, Mechanism, Setting
 from quadrille.text import Table, frozen, know_sections, read_toml
 
 Number = TypeVar("Number", int, float)

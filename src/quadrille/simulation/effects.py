@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 from quadrille.data import tidy
+from quadrille.simulation import COUNTS, METRICS
 from quadrille.simulation.design import Factor, SimulationDesign
-from quadrille.simulation.simulate import COUNTS, METRICS
 
 if TYPE_CHECKING:
     import polars as pl

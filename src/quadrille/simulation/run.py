@@ -24,9 +24,9 @@ from quadrille.errors import InputError, MismatchError, OutputError, ParameterEr
 from quadrille.io.atomic import new_file
 from quadrille.params import declared
 from quadrille.randomness import Stream, fresh_seed
+from quadrille.simulation import COUNTS, METRICS, Asked, Swapping
 from quadrille.simulation.design import SimulationDesign
 from quadrille.simulation.effects import Analysis, analyse, document, tables
-from quadrille.simulation.simulate import COUNTS, METRICS, Asked, Swapping
 from quadrille.study.workers import IN_PROCESS_SECONDS, cores, end_with, process_pool
 
 Floats = NDArray[np.float64]

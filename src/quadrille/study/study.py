@@ -241,13 +241,29 @@ class Study:
             return store.tables()
 
     def compare_with(self, data: Data) -> None:
-        """Score the file as it is where the study does not know it; nothing is written."""
+        """Score the file as it is where the study, made by an earlier version, does not know it; nothing is written.
+
+        >>> import quadrille as qd
+        >>> data = qd.datasets.cps8d()
+        >>> recipes = qd.grid(qd.RandomSwap, swap=[["Edu"], ["MS"]], pairs=[244, 488], seed=range(2))
+        >>> study = qd.search(data, recipes, ["exposed", "hellinger"], out="example", progress=False)
+        >>> study.compare_with(data)
+        >>> [f"{risk:.4f}" for risk in study.unswapped_at(["exposed"])]
+        ['0.0150']
+        """
         self.require(data)
         if self.unswapped is None:
             self.__dict__["unswapped"] = unswapped_scores(data, self.measures, [Evaluator(data, self.measures)])
 
     def unswapped_at(self, addresses: Sequence[str]) -> tuple[float | None, ...]:
-        """Return the scores of the file as it is, oriented like those of candidates; None where they are not known."""
+        """Return the scores of the file as it is, oriented like those of candidates; None where they are not known.
+
+        >>> import quadrille as qd
+        >>> recipes = qd.grid(qd.RandomSwap, swap=[["Edu"], ["MS"]], pairs=[244, 488], seed=range(2))
+        >>> study = qd.search(qd.datasets.cps8d(), recipes, ["exposed", "hellinger"], out="example", progress=False)
+        >>> [f"{value:.4f}" for value in study.unswapped_at(["exposed", "hellinger"])]
+        ['0.0150', '0.0000']
+        """
         known = self.unswapped or {}
         scores = [known.get(address) for address in addresses]
         return tuple(
@@ -256,7 +272,14 @@ class Study:
 
     @property
     def picked(self) -> Pick | None:
-        """What somebody picked and kept with `keep_pick`; None as long as nobody has."""
+        """What somebody picked and kept with `keep_pick`; None as long as nobody has.
+
+        >>> import quadrille as qd
+        >>> recipes = qd.grid(qd.RandomSwap, swap=[["Edu"], ["MS"]], pairs=[244, 488], seed=range(2))
+        >>> study = qd.search(qd.datasets.cps8d(), recipes, ["exposed", "hellinger"], out="example", progress=False)
+        >>> study.picked is None
+        True
+        """
         with closing(Store.open(self.path)) as store, intact(self.path):
             found = store.picked()
             if found is None:

@@ -84,7 +84,7 @@ def release(
     allow_contradictions: opt.AllowContradictions = False,
     readers: opt.Readers = False,
     var_stratum: opt.VarStratum = None,
-    var_unit: opt.VarUnit = None,
+    cluster: opt.Cluster = None,
     codebook: opt.Codebook = None,
     weight: opt.Weight = None,
     geography: opt.Geography = None,
@@ -92,6 +92,7 @@ def release(
     outcome: opt.Outcome = None,
     id: opt.Id = None,
     unit: opt.Unit = None,
+    sampling: opt.Sampling = None,
     layout: opt.Layout = None,
     overwrite: opt.Overwrite = False,
     as_json: opt.Json = False,
@@ -99,7 +100,7 @@ def release(
     """Swap a file and write what to publish and to keep."""
     import quadrille as qd
 
-    check_readers(readers, var_stratum, var_unit)
+    check_readers(readers, var_stratum, cluster)
     roles = roles_of(key, outcome, id, unit)
     if check:
         written = {"--out": out, "--readers": readers, "--overwrite": overwrite, "--insecure": insecure}
@@ -116,7 +117,7 @@ def release(
     if study is not None and stray:
         raise ParameterError(f"Give --study or --{stray[0]}, not both: a candidate has its recipe.")
     if check and study is not None and candidate is None and not pick:
-        data = load(file, codebook, weight, geography, roles, layout)
+        data = load(file, codebook, weight, geography, roles, layout, sampling=sampling)
         known = open_study(study)
         public["tables"] = published_tables(tables, known)
         _check_frontier(known, data, policy, public, as_json=as_json)
@@ -126,7 +127,7 @@ def release(
         if known is None and (candidate is not None or pick):
             raise ParameterError(f"--{'pick' if pick else 'candidate'} chooses from a study: name it with --study.")
         made = recipe_of(ctx, method, recipe) if known is None else _candidate(known, candidate, pick=pick)
-        data = load(file, codebook, weight, geography, roles, layout)
+        data = load(file, codebook, weight, geography, roles, layout, sampling=sampling)
         if known is None:
             made = designed_for(ctx, made, data, public["tables"])
         else:
@@ -138,7 +139,7 @@ def release(
         wanted = measured(made, measures, data)
         if known is not None and not measures:
             wanted = list(dict.fromkeys((*known.measures, *wanted)))
-        pages = _reader_pages(data, made, var_stratum, var_unit) if readers else None
+        pages = _reader_pages(data, made, var_stratum, cluster) if readers else None
         allowed = {"overwrite": overwrite, "insecure": insecure, "publish_kept": publish_kept}
         allowed["allow_contradictions"] = allow_contradictions
         done = qd.release(data, made, out or "release", measures=wanted, policy=policy, **allowed, **public)
@@ -152,11 +153,11 @@ def release(
         _show_release(done, made)
 
 
-def _reader_pages(data: Data, recipe: Recipe, stratum: Sequence[str] | None, psu: str | None) -> dict[str, bytes]:
+def _reader_pages(data: Data, recipe: Recipe, stratum: Sequence[str] | None, cluster: str | None) -> dict[str, bytes]:
     """Make the pages of the readers before anything is written; a release without them needs no templates."""
     from quadrille.report.readers import reader_pages
 
-    return reader_pages(data, recipe, stratum=names(stratum), psu=psu)
+    return reader_pages(data, recipe, stratum=names(stratum), cluster=cluster)
 
 
 def _check_alone(options: Mapping[str, object]) -> None:

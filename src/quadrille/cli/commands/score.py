@@ -1,4 +1,4 @@
-"""`quadrille score`: a second file, or what recipes would make of the original, against the original."""
+"""`quadrille score` and `quadrille measures`: what a swap did to a file, and every measure with its definition."""
 
 from __future__ import annotations
 
@@ -87,6 +87,7 @@ def score(
     outcome: opt.Outcome = None,
     id: opt.Id = None,
     unit: opt.Unit = None,
+    sampling: opt.Sampling = None,
     layout: opt.Layout = None,
     overwrite: opt.Overwrite = False,
     as_json: opt.Json = False,
@@ -104,7 +105,7 @@ def score(
             {**areas, "where": where, "tables": tables or None, "codebook-after": codebook_after},
             "compares two files. Name the second one.",
         )
-        data = load(before, codebook, weight, geography, roles, layout)
+        data = load(before, codebook, weight, geography, roles, layout, sampling=sampling)
         _score_recipes(data, _compared(recipe or (), vary, without), measures, by, draws, files, as_json=as_json)
         return
     _refuse(several, "is about recipes that are drawn. Leave AFTER out.")
@@ -116,7 +117,7 @@ def score(
     if len(recipe or ()) > 1:
         raise ParameterError("One recipe made the second file. Name that one.")
     with show.working("Reading and scoring"):
-        data = load(before, codebook, weight, geography, roles, layout)
+        data = load(before, codebook, weight, geography, roles, layout, sampling=sampling)
         other = _second(after, codebook, codebook_after, weight, geography, roles)
         swapped = _swapped_records(read_recipe(recipe[0]), data, other) if recipe else None
         ranked = (rank, top, min_records)
@@ -221,7 +222,7 @@ def _score_recipes(
 ) -> None:
     """Draw recipes several times each, and compare the means of the measures."""
     import quadrille as qd
-    from quadrille.io.results import check_table, write_table
+    from quadrille.io.atomic import check_table, write_table
 
     out, chart, _ = files.values()
     if out is not None:
@@ -315,7 +316,7 @@ def _chosen(scores: Scores, rank: str | None) -> str:
 
 def _write(scores: Scores, compared: Compared, ranked: pl.DataFrame, files: Mapping[str, Path | None]) -> None:
     """Write the table of all areas and draw the charts that were asked for."""
-    from quadrille.io.results import check_table, write_table
+    from quadrille.io.atomic import check_table, write_table
 
     out, ranking, flows = files.values()
     if out is not None:
@@ -391,3 +392,17 @@ def show_recipes(
         show.note("\nA difference within two of its standard errors (s.e.) may be chance: more --draws tell.")
     if any(name.split("(")[0] in DIVERSITIES for name in measures):
         show.note("\n" + NOT_MONOTONE)
+
+
+def measures(as_json: opt.Json = False) -> None:
+    """List the measures and their definitions."""
+    import quadrille as qd
+
+    rows = qd.measures().to_dicts()
+    if as_json:
+        show.emit(rows)
+        return
+    for row in rows:
+        show.title(str(row["name"]))
+        shown = ("definition", "options", "side", "better", "range", "reference")
+        show.facts([(name, str(row[name])) for name in shown if row[name]])

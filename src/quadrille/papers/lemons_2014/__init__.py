@@ -15,7 +15,7 @@ from quadrille.data import tidy
 from quadrille.papers.lemons_2014.claims import Found, all_claims, closed_forms, errata, listings, selection
 from quadrille.papers.lemons_2014.run import Entry, compare, design, selected, simulated
 from quadrille.papers.reproduction import Listing, Progress, Reproduction, check_arguments, save_figures
-from quadrille.simulation.simulate import MECHANISMS, METRICS, Mechanism
+from quadrille.simulation import MECHANISMS, METRICS, Mechanism
 
 if TYPE_CHECKING:
     import polars as pl

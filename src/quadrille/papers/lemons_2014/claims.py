@@ -10,9 +10,9 @@ import numpy as np
 
 from quadrille.papers.lemons_2014.run import TERMS, Chosen, Entry, Floats, Key, expected, selected, with_levels
 from quadrille.papers.reproduction import Claim, Columns, Listing
+from quadrille.simulation import METRICS
 from quadrille.simulation.design import SimulationDesign
 from quadrille.simulation.effects import ENTER, STAY, spearman
-from quadrille.simulation.simulate import METRICS
 
 ELEVEN = [(a, b) for i, a in enumerate(METRICS) for b in METRICS[i + 1 :] if "deviance" not in (a, b)]
 ELEVEN.insert(1, ("chi_square", "deviance"))

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quadrille.papers.reproduction import published
+from quadrille.simulation import METRICS, Mechanism
 from quadrille.simulation.design import SimulationDesign
 from quadrille.simulation.effects import INTERCEPT, Model, Stratum, fit, named, spearman
 from quadrille.simulation.run import ReplicateStore, simulate_missing
-from quadrille.simulation.simulate import METRICS, Mechanism
 from quadrille.study.workers import cores
 
 Floats = NDArray[np.float64]

@@ -1,12 +1,15 @@
-"""Blocks on a terminal of 80 columns or more."""
+"""Blocks on a terminal of 80 columns or more, as HTML for the reports, and as Markdown for the dossier."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
+from html import escape
 from textwrap import fill
 from typing import TYPE_CHECKING
 
 from quadrille.present.blocks import Alert, Block, Facts, Items, Table, Text, Title
+from quadrille.present.numbers import NONE
 from quadrille.text import shown
 
 if TYPE_CHECKING:
@@ -125,3 +128,115 @@ def _least_widths(
         if sum(wider) <= room:
             return dict(enumerate(wider))
     return dict(enumerate(least))
+
+
+_PER_CENT = re.compile(r"(?<=\d) %")
+_MINUS = re.compile(r"(?<![\w.])-(?=[\d.])")
+
+
+def as_html(blocks: Iterable[Block]) -> str:
+    """Return blocks as HTML; every text is escaped.
+
+    >>> from quadrille.present.blocks import Text
+    >>> from quadrille.present.render import as_html
+    >>> as_html([Text("Age <b>")])
+    '<p>Age &lt;b&gt;</p>'
+    """
+    return "\n".join(map(_html_block, blocks))
+
+
+def _html_block(block: Block) -> str:
+    match block:
+        case Title(text):
+            return f"<h3>{_escaped(text)}</h3>"
+        case Text(text):
+            return f"<p>{_escaped(text)}</p>"
+        case Alert(lead, text):
+            return f'<div class="finding disagree"><p><strong>{_escaped(lead)}</strong> {_escaped(text)}</p></div>'
+        case Facts(pairs):
+            rows = (f"<div><dt>{_escaped(name)}</dt><dd>{_escaped(value)}</dd></div>" for name, value in pairs)
+            return '<dl class="facts">\n' + "\n".join(rows) + "\n</dl>"
+        case Items(lines):
+            return "<ul>\n" + "\n".join(f"<li>{_escaped(line)}</li>" for line in lines) + "\n</ul>"
+        case Table():
+            return _html_table(block)
+
+
+def _html_table(table: Table) -> str:
+    numbers = set(table.numbers)
+    head = "".join(f'<th scope="col"{_right(i in numbers)}>{_escaped(name)}</th>' for i, name in enumerate(table.head))
+    lines = [
+        f'<div class="scroll"><table>\n<caption>{_escaped(table.caption)}</caption>',
+        f"<thead><tr>{head}</tr></thead>\n<tbody>",
+    ]
+    for place, row in enumerate(table.rows):
+        mark = f' class="{table.mark}"' if place in table.marked else ""
+        cells = "".join(_html_cell(text, first=i == 0, number=i in numbers) for i, text in enumerate(row))
+        lines.append(f"<tr{mark}>{cells}</tr>")
+    return "\n".join([*lines, "</tbody></table></div>"])
+
+
+def _html_cell(text: str, *, first: bool, number: bool) -> str:
+    tag, scope = ("th", ' scope="row"') if first else ("td", "")
+    return f"<{tag}{scope}{_right(number)}>{_printed(text) if number else _escaped(text)}</{tag}>"
+
+
+def _right(number: bool) -> str:
+    return ' class="number"' if number else ""
+
+
+def _escaped(text: str) -> str:
+    """Escape a text; a number and its per cent stay on one line."""
+    return _PER_CENT.sub("\u00a0%", escape(shown(text, keep="\n\r\t")))
+
+
+def _printed(text: str) -> str:
+    """Set a minus, and the sign for no value, as a printer would."""
+    return "–" if text == NONE else _MINUS.sub("−", _escaped(text))
+
+
+_TAG = re.compile(r"<(?=[A-Za-z/!?])")
+
+
+def as_markdown(blocks: Iterable[Block]) -> str:
+    """Return blocks as Markdown, an empty line between them.
+
+    >>> from quadrille.present.blocks import Text, Title
+    >>> from quadrille.present.render import as_markdown
+    >>> print(as_markdown([Title("Scores"), Text("None.")]))
+    ## Scores
+    <BLANKLINE>
+    None.
+    """
+    return "\n\n".join("\n".join(_markdown_lines(block)) for block in blocks)
+
+
+def _markdown_lines(block: Block) -> list[str]:
+    match block:
+        case Title(text):
+            return [f"## {plain(text)}"]
+        case Text(text):
+            return [plain(text)]
+        case Alert(lead, text):
+            return [f"**{plain(lead)}** {plain(text)}"]
+        case Facts(pairs):
+            return [f"- {plain(name)}: {plain(value)}" if name else f"- {plain(value)}" for name, value in pairs]
+        case Items(lines):
+            return [f"- {plain(line)}" for line in lines]
+        case Table(head, rows):
+            ruled = [head, ["---"] * len(head), *rows]
+            return ["| " + " | ".join(map(_ruled, line)) + " |" for line in ruled]
+
+
+def plain(text: str) -> str:
+    r"""Return a text from outside so that it is read as it stands: no control characters, no tags of HTML.
+
+    >>> from quadrille.present.render import plain
+    >>> print(plain("Age=<25 & <b>"))
+    Age=<25 & \<b>
+    """
+    return _TAG.sub(r"\\<", shown(text))
+
+
+def _ruled(text: str) -> str:
+    return plain(text).replace("|", "\\|")

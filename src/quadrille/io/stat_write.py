@@ -18,12 +18,20 @@ import polars as pl
 from quadrille.codebook import Stored, Value, Variable
 from quadrille.data import Column, Data
 from quadrille.errors import OutputError
-from quadrille.io.frames import restore, split
-from quadrille.io.frames.values import EXACT, is_text, too_large
-from quadrille.io.not_held import NotHeld, orders_left
-from quadrille.io.stat.dates import DEFAULT, counted_in, from_moments, is_coarse, kind_of_moment, moment_of
-from quadrille.io.stat.library import no_pyreadstat
-from quadrille.io.stat.read import Raw, is_tag, moments_in, number_of, parse, was_moment, within
+from quadrille.io.frames import NotHeld, orders_left, restore, split
+from quadrille.io.frames.values import (
+    DEFAULT,
+    EXACT,
+    counted_in,
+    from_moments,
+    is_coarse,
+    is_text,
+    kind_of_moment,
+    moment_of,
+    too_large,
+)
+from quadrille.io.stat_library import no_pyreadstat
+from quadrille.io.stat_read import Raw, is_tag, moments_in, number_of, parse, was_moment, within
 
 _SPSS_WORDS = frozenset("ALL AND BY EQ GE GT LE LT NE NOT OR TO WITH".split())  # noqa: SIM905
 _STATA_WORDS = frozenset(
