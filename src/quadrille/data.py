@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from quadrille.codebook import Codebook, Role, Variable, check_nesting
 from quadrille.errors import InputError, unknown_name
+from quadrille.text import Shown
 
 if TYPE_CHECKING:
     import polars as pl
@@ -30,8 +31,8 @@ _TOTAL = float(MOST_TICKS)
 _LEAST = 2.0**-960
 
 
-@dataclass(frozen=True, eq=False)
-class Ticks:
+@dataclass(frozen=True, eq=False, repr=False)
+class Ticks(Shown):
     """Integer weights: weight = `values` / `per_unit`; `exact` when that is the file's weight to the last bit."""
 
     values: NDArray[np.int64]
@@ -47,6 +48,11 @@ class Ticks:
         values = self.values[rows]
         values.setflags(write=False)
         return replace(self, values=values) if _fits(values) else None
+
+    @property
+    def total(self) -> float:
+        """The sum of the weights."""
+        return int(self.values.sum()) / self.per_unit
 
 
 def _fits(values: NDArray[np.int64]) -> bool:
@@ -103,8 +109,8 @@ _CHUNK = 1 << 16
 _MASK = (1 << 64) - 1
 
 
-@dataclass(frozen=True, eq=False)
-class Column:
+@dataclass(frozen=True, eq=False, repr=False)
+class Column(Shown):
     """One column: codes in codebook order (an empty field is the last code), or float64 numbers (NaN is empty).
 
     `dtype` names the type the column had in the file, for the way back.
@@ -167,8 +173,8 @@ def code_dtype(size: int) -> type[np.unsignedinteger[Any]]:
     return np.uint8 if size <= 1 << 8 else np.uint16 if size <= 1 << 16 else np.uint32
 
 
-@dataclass(frozen=True, eq=False)
-class Units:
+@dataclass(frozen=True, eq=False, repr=False)
+class Units(Shown):
     """Households or other units of records: `of` numbers the unit of each row, from 0, in the order of first rows.
 
     `first` is the first row of each unit, `sizes` its number of members, `rows` all rows unit by unit. A record whose
@@ -211,7 +217,7 @@ def _units(column: Column) -> Units:
     return Units(of, first[order], sizes[order], np.argsort(of, kind="stable"))
 
 
-class Data:
+class Data(Shown):
     """An immutable microdata file. Build it with `read`, `from_frame` or a bundled data set.
 
     `ticks` are the weights in ticks where they are known already. `nested` tells that the levels of geography are
@@ -657,8 +663,8 @@ DENSE_LIMIT = 1 << 20
 _KEY_LIMIT = 1 << 62
 
 
-@dataclass(frozen=True)
-class Cross:
+@dataclass(frozen=True, repr=False)
+class Cross(Shown):
     """All combinations of the categories of `variables`, first variable slowest.
 
     A cell's number is sum(stride * code). Up to 2^62 possible cells the strides are those of mixed-radix

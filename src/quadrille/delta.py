@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from quadrille import kernels
 from quadrille.data import Cells, Codes, Cross, Data, Rows, tidy, unequal
 from quadrille.plan import Move, Plan
+from quadrille.text import Shown
 
 if TYPE_CHECKING:
     import polars as pl
@@ -338,8 +339,8 @@ def _weights_of(data: Data, strata: Sequence[str]) -> tuple[NDArray[np.int64], N
     return stratum, low, high
 
 
-@dataclass(frozen=True)
-class Moved:
+@dataclass(frozen=True, repr=False)
+class Moved(Shown):
     """One variable's part in a plan. Rates are shares of all records."""
 
     variable: str
@@ -351,8 +352,8 @@ class Moved:
     rate_changed: float
 
 
-@dataclass(frozen=True)
-class PlanReport:
+@dataclass(frozen=True, repr=False)
+class PlanReport(Shown):
     """What a plan does: counts of pairs and records, per variable and in all.
 
     `false_swaps` are pairs (records, where a move has no pairs) in which nothing changes. `compensating`

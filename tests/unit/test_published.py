@@ -168,7 +168,7 @@ def test_a_table_with_more_cells_than_numbers_is_refused() -> None:
 # Releases and policies
 
 
-@pytest.mark.filterwarnings("ignore::quadrille.release.warnings.ReleaseWarning")  # the rows stand in their order
+@pytest.mark.filterwarnings("ignore::quadrille.release.dossier.ReleaseWarning")  # the rows stand in their order
 def test_a_release_keeps_what_becomes_of_the_tables_and_publishes_nothing_of_it(tmp_path: Path) -> None:
     data, recipe = make_data(), qd.Recipe.from_json(make_recipe().to_json())
     plain = qd.release(data, recipe, tmp_path / "plain", shuffle=False)

@@ -22,6 +22,7 @@ from quadrille.release.earlier import Again
 from quadrille.release.policy import PUBLISHED_LIMITS, Asked, Limit, Outcome, Policy, Published, Required
 from quadrille.score.evaluator import Scores, score
 from quadrille.score.published import Names, TableChange, table_changes, table_name
+from quadrille.text import Shown
 
 _FEWEST_DIGITS = 9
 _FEWEST_BYTES = 16
@@ -100,8 +101,8 @@ def too_many(places: int) -> int:
     return least
 
 
-@dataclass(frozen=True)
-class Line:
+@dataclass(frozen=True, repr=False)
+class Line(Shown):
     """One rule of a policy: what it asks, what was found, the verdict and, where needed, why."""
 
     rule: str
@@ -116,8 +117,8 @@ def _worst(lines: Sequence[Line]) -> Outcome:
     return "fail" if "fail" in verdicts else "review" if "review" in verdicts else "pass"
 
 
-@dataclass(frozen=True)
-class Judged:
+@dataclass(frozen=True, repr=False)
+class Judged(Shown):
     """What one policy says to a release; `machine`: the machine names it, by the variable QUADRILLE_POLICY."""
 
     policy: str
@@ -158,8 +159,8 @@ class Judged:
         }
 
 
-@dataclass(frozen=True)
-class Verdict:
+@dataclass(frozen=True, repr=False)
+class Verdict(Shown):
     """What every policy that was checked says to a release. It holds their limits, so it is confidential."""
 
     policies: tuple[Judged, ...]

@@ -117,7 +117,8 @@ def _codes_of_numbers(values: Floats) -> tuple[Codes32, int, Floats]:
     if high - low <= _SPARSE * len(values) and bool((np.floor(values) == values).all()):  # NaN is neither
         place = (values - low).astype(np.int64)
         present = np.bincount(place) > 0
-        return (np.cumsum(present) - 1)[place].astype(np.int32), int(present.sum()), np.flatnonzero(present) + low
+        numbers = np.flatnonzero(present).astype(np.float64) + low
+        return (np.cumsum(present) - 1)[place].astype(np.int32), len(numbers), numbers
     numbers, codes = np.unique(values + 0.0, return_inverse=True)
     return codes.astype(np.int32), len(numbers), numbers
 

@@ -30,6 +30,7 @@ from quadrille.score.coded import (
     ranges,
     single,
 )
+from quadrille.text import Shown
 
 _PRIME = (1 << 31) - 1
 _MOST_DECIMALS = 6
@@ -294,8 +295,8 @@ _MOST_COLUMNS = 300
 DependencyKind = Literal["determines", "constant within", "follows", "sum", "product", "never together"]
 
 
-@dataclass(frozen=True)
-class Dependency:
+@dataclass(frozen=True, repr=False)
+class Dependency(Shown):
     """Columns of which one follows from the others, or two with combinations that never occur.
 
     `share` is the share of the records in which it is so, among those that can tell; of combinations that never occur,
@@ -361,7 +362,11 @@ def _sum_in_words(found: Dependency) -> str:
     return f"{left} = {right}" + "".join(f" {'-' if term < 0 else '+'} {text}" for term, text in rest)
 
 
-def dependencies(data: Data, columns: Iterable[str] | None = None) -> tuple[Dependency, ...]:
+class Dependencies(Shown, tuple[Dependency, ...]):
+    """What the columns of a file say about one another, as `dependencies` finds it."""
+
+
+def dependencies(data: Data, columns: Iterable[str] | None = None) -> Dependencies:
     """Find what the columns of a file say about one another; identifiers are left out, as they are from a release.
 
     One or two columns that determine another, exactly or nearly (in 99.5 % of the records, and clearly more often than
@@ -381,20 +386,20 @@ def dependencies(data: Data, columns: Iterable[str] | None = None) -> tuple[Depe
     >>> str(found[0]), found[0].exact
     ('education determines education-num', True)
     >>> qd.dependencies(qd.datasets.cps8d())
-    ()
+    Dependencies(0)
     """
     require_data(data, "dependencies")
     if _KEPT not in data.prepared:
         names = released_columns(data) if data.n >= CLEARLY else []  # fewer records tell nothing from chance
         few = sorted(names, key=lambda name: data[name].size if data.codebook[name].coded else data.n)[:_MOST_COLUMNS]
         ordered = [name for name in names if name in few]
-        data.prepared[_KEPT] = tuple(_once([*_within_units(data), *_found(data, ordered)]))
-    found = cast("tuple[Dependency, ...]", data.prepared[_KEPT])
+        data.prepared[_KEPT] = Dependencies(_once([*_within_units(data), *_found(data, ordered)]))
+    found = cast("Dependencies", data.prepared[_KEPT])
     if columns is None:
         return found
     about = set(columns)
     require_columns(data, sorted(about), "dependencies")
-    return tuple(each for each in found if about.intersection(each.columns))
+    return Dependencies(each for each in found if about.intersection(each.columns))
 
 
 def released_columns(data: Data, steering: Iterable[str] = ()) -> list[str]:

@@ -15,6 +15,7 @@ from quadrille.errors import InputError, ParameterError, bad_parameter
 from quadrille.params import whole
 from quadrille.plan import Plan
 from quadrille.summary import Table
+from quadrille.text import Shown
 
 if TYPE_CHECKING:
     import polars as pl
@@ -162,8 +163,8 @@ class Rules:
     se_ratio: float = 1.1
 
 
-@dataclass(frozen=True)
-class Estimate:
+@dataclass(frozen=True, repr=False)
+class Estimate(Shown):
     """A percent (`outcome` None) or a mean. `n` are the records it rests on before, `reason` says why a part is None.
 
     `relative` is abs(after - before) / abs(before). `differs`: relative above its limit with n above its limit;
@@ -337,8 +338,8 @@ def _why(design: Design) -> str:
 _OWNER = "before_after"
 
 
-@dataclass(frozen=True)
-class BeforeAfter:
+@dataclass(frozen=True, repr=False)
+class BeforeAfter(Shown):
     """The estimates of a file before and after a swap; `design` says what the standard errors assume.
 
     `notes` say what was left out and why. `rules` are the limits of the flags.

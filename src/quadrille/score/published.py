@@ -22,6 +22,7 @@ from quadrille.params import whole
 from quadrille.plan import Plan
 from quadrille.score.matching import matched
 from quadrille.summary import Change, Table, Tally
+from quadrille.text import Shown
 from quadrille.text import Table as Settings
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ def together(*lists: Iterable[Names]) -> tuple[Names, ...]:
 
 
 @dataclass(frozen=True)
-class CellLimits:
+class CellLimits(Shown):
     """A cell is over the limits if it changes by more than `percent` per cent, or its share by more than `points`.
 
     A cell of fewer than `floor` records counts as one of `floor` records of mean weight, as in `worst_cell`, so that a
@@ -154,7 +155,7 @@ class CellLimits:
 
 
 @dataclass(frozen=True, eq=False)
-class TableChange:
+class TableChange(Shown):
     """One published table: its cells that are occupied before or after, the worst first.
 
     `percent` is the change of each cell, NaN where it was empty; `relative` its size in per cent with small cells
@@ -233,7 +234,7 @@ class TableChange:
 
 
 @dataclass(frozen=True)
-class TableChanges:
+class TableChanges(Shown):
     """What a swap does to the published tables: `frame()` has every cell, `over()` those that change too much.
 
     Example

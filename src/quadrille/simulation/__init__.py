@@ -20,6 +20,7 @@ from quadrille.errors import InfeasibleError, ParameterError, bad_parameter
 from quadrille.params import SEED, Count, Number, Param, Share, Word, declared
 from quadrille.randomness import Seed, Stream, Words, draw_until_enough
 from quadrille.study.workers import cores
+from quadrille.text import Shown
 
 if TYPE_CHECKING:
     import polars as pl
@@ -200,8 +201,8 @@ class LevelShares(_Several):
         return tuple(shares)
 
 
-@dataclass(frozen=True)
-class Setting:
+@dataclass(frozen=True, repr=False)
+class Setting(Shown):
     """What is done to which table. Its parameters are declared here, for `simulate` and for design files."""
 
     areas: Annotated[Sequence[int], AreaSizes("records of each area")]
@@ -275,8 +276,8 @@ def table_before(areas: Sequence[int], shares: Sequence[float]) -> Ints:
     return table + (turn < (sizes - table.sum(axis=1))[:, None])
 
 
-@dataclass
-class Swapping:
+@dataclass(repr=False)
+class Swapping(Shown):
     """A prepared swap of a table of areas by levels, with no more pairs than there can be."""
 
     before: Ints

@@ -13,6 +13,7 @@ from quadrille.measure import measure_of, orient
 from quadrille.params import one_of
 from quadrille.recipe import Recipe
 from quadrille.study.frontier import knee, linear_winners, nearest_ideal, non_dominated
+from quadrille.text import Shown
 
 if TYPE_CHECKING:
     from quadrille.study.study import Study
@@ -79,8 +80,8 @@ RECOMMENDED = ("gentle", "balanced", "safe")
 RULES = (*RECOMMENDED, "knee", "least loss", "least risk", "linear", "ideal", "lexicographic", "dohrmann")
 
 
-@dataclass(frozen=True)
-class Option:
+@dataclass(frozen=True, repr=False)
+class Option(Shown):
     """A candidate with its two scores, lower is better."""
 
     candidate: int
@@ -88,8 +89,8 @@ class Option:
     loss: float
 
 
-@dataclass(frozen=True)
-class Pick:
+@dataclass(frozen=True, repr=False)
+class Pick(Shown):
     """What somebody picked and kept with the study."""
 
     candidate: int
@@ -98,8 +99,8 @@ class Pick:
     axes: tuple[str, str]
 
 
-@dataclass(frozen=True)
-class Choice:
+@dataclass(frozen=True, repr=False)
+class Choice(Shown):
     """The candidate chosen: its recipe, why it was chosen, what it dominates and what its neighbours would cost."""
 
     candidate: int

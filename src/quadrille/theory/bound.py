@@ -18,6 +18,7 @@ from quadrille.swap.designed import DesignedSwap
 from quadrille.swap.designed.pairs import DesignedPairs
 from quadrille.swap.designed.problem import movers_of, protected_tables
 from quadrille.swap.kept import Keep, kept_tables, named_variables
+from quadrille.text import Shown
 from quadrille.theory.programme import FreeColumns, Margins, Programme, Solution
 
 if TYPE_CHECKING:
@@ -150,8 +151,8 @@ def total_only(data: Data, table: Sequence[str]) -> Counts:
     return Counts(size.astype(np.float64), times.astype(np.float64), codes, np.array([0, 1]), empty)
 
 
-@dataclass(frozen=True)
-class Certificate:
+@dataclass(frozen=True, repr=False)
+class Certificate(Shown):
     """`loss^power >= height - price * exposed`, for every table with the same margins.
 
     The multipliers, one per cell of each kept table that has records, table by table, are the proof:
@@ -345,8 +346,8 @@ FEW_MARGINS = 1_500
 """So many take a second or two."""
 
 
-@dataclass(frozen=True)
-class Point:
+@dataclass(frozen=True, repr=False)
+class Point(Shown):
     """What the loss is at least at one exposure, and the inequality that proves it.
 
     `loss` is None where no table with these margins exposes so little. `price` is by how much loss^power falls per
@@ -369,8 +370,8 @@ class Point:
     certificate: Certificate
 
 
-@dataclass(frozen=True)
-class Bound:
+@dataclass(frozen=True, repr=False)
+class Bound(Shown):
     """Inequalities `loss^power >= height - price * exposed` that hold for every table with the same margins.
 
     `exposed` is what the file itself exposes. `table`, `n`, `loss` and `margins` say what the bound is about; `kept`
