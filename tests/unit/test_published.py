@@ -355,7 +355,7 @@ def test_a_study_remembers_the_tables_and_a_report_shows_them(tmp_path: Path) ->
     measures, given = ["exposed", "hellinger"], ["Region*Smoker"]
     study = qd.search(data, recipes, measures, out=tmp_path / "study", tables=given, progress=False)
     assert study.tables == (("Region", "Smoker"),) == qd.Study(tmp_path / "study").tables
-    assert study.measures == (*measures, "worst_cell(Region*Smoker)")
+    assert study.measures[-1] == "worst_cell(Region*Smoker)" and set(measures) < set(study.measures)
     again = qd.search(data, recipes, study.measures, out=tmp_path / "study", progress=False)
     assert again.tables == study.tables, "going on without naming them forgets nothing"
     section = report_section(look(study, data, None, None, None, study.tables))

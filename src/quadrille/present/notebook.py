@@ -13,7 +13,7 @@ from quadrille.present.blocks import Block, Items, Text, Title, facts, table
 from quadrille.present.numbers import count, counted
 from quadrille.present.profile import data_facts, dependency_blocks, profile, variable_table
 from quadrille.present.render import as_html
-from quadrille.present.scores import Values, attack, definitions, scores, section_blocks, study, verdict
+from quadrille.present.scores import Values, attack, definitions, published, scores, section_blocks, study, verdict
 from quadrille.present.words import forecast_facts
 
 if TYPE_CHECKING:
@@ -272,6 +272,7 @@ PAGES: Mapping[str, Callable[[Any], Iterable[Block]]] = {
     "quadrille.score.contradictions.Contradictions": _contradictions,
     "quadrille.score.dependencies.Dependencies": _dependencies,
     "quadrille.score.evaluator.Scores": scores,
+    "quadrille.score.published.TableChanges": published,
     "quadrille.study.choose.Choice": _choice,
     "quadrille.study.forecast.Forecast": _forecast,
     "quadrille.study.grid.Grid": _grid,

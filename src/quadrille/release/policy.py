@@ -213,7 +213,7 @@ class TableList(Setting):
 _NOTICED = CellLimits()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Published(Shown):
     """[published]: limits on what a swap does to the cells of the published tables."""
 

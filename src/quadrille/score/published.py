@@ -141,7 +141,7 @@ def together(*lists: Iterable[Names]) -> tuple[Names, ...]:
     return tuple(found.values())
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CellLimits(Shown):
     """A cell is over the limits if it changes by more than `percent` per cent, or its share by more than `points`.
 
@@ -154,7 +154,7 @@ class CellLimits(Shown):
     floor: int = 10
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TableChange(Shown):
     """One published table: its cells that are occupied before or after, the worst first.
 

@@ -66,7 +66,7 @@ def release(
     ] = "csv",
     after: Annotated[
         list[Path] | None,
-        opt.value("FOLDER", "An earlier release: warn if it has these data; repeat it to be sure."),
+        opt.value("FOLDER", "An earlier release of these data: warn, or repeat it."),
     ] = None,
     keep_order: Annotated[bool, opt.flag("--keep-order", "Do not shuffle the public rows.", panel=opt.RARELY)] = False,
     publish_f: Annotated[
