@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING, Any, cast
@@ -548,7 +548,10 @@ class Data(Shown):
 
     @cached_property
     def _head_hash(self) -> str:
-        head = repr((self.codebook, self.weight, self.n, [(c.dtype, c.nullable) for c in self._columns]))
+        variables = [_fields(variable) for variable in self.codebook]
+        listed = f"({variables[0]},)" if len(variables) == 1 else f"({', '.join(variables)})"
+        columns = [(column.dtype, column.nullable) for column in self._columns]
+        head = f"(Codebook(variables={listed}), {self.weight!r}, {self.n!r}, {columns!r})"
         return hashlib.blake2b(head.encode(), digest_size=8).hexdigest()
 
     @property
@@ -557,6 +560,12 @@ class Data(Shown):
             rows = np.arange(self.n, dtype=np.int64)
             self._body = sum(_hash(name, rows, self[name].values) for name in self.columns) & _MASK
         return self._body
+
+
+def _fields(variable: Variable) -> str:
+    """Write out what a fingerprint tells variables apart by. How they are shown may change; this text may not."""
+    said = [f"{each.name}={getattr(variable, each.name)!r}" for each in fields(variable) if each.repr]
+    return f"Variable({', '.join(said)})"
 
 
 def _listed(names: Sequence[str]) -> list[str]:
