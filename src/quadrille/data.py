@@ -299,6 +299,12 @@ class Data:
         """Return the same records as a sample that holds this share of a population; 1 is all of it.
 
         The share is no part of the fingerprint: what is swapped does not depend on it.
+
+        >>> import quadrille as qd
+        >>> data = qd.datasets.cps8d()
+        >>> sample = data.with_sampling(0.1)
+        >>> sample.sampling, sample == data, sample.fingerprint == data.fingerprint
+        (0.1, True, True)
         """
         data = copy(self)
         data.codebook = replace(self.codebook, sampling=sampling)
