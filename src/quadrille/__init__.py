@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from quadrille.score.dependencies import dependencies
     from quadrille.score.estimates import before_after
     from quadrille.score.evaluator import Scores, measures, score
-    from quadrille.simulation.simulate import simulate
+    from quadrille.simulation import simulate
     from quadrille.study.forecast import forecast
     from quadrille.study.grid import grid
     from quadrille.study.run import score_recipes, search
@@ -74,7 +74,7 @@ _HOME = {
     "score": "score.evaluator",
     "score_recipes": "study.run",
     "search": "study.run",
-    "simulate": "simulation.simulate",
+    "simulate": "simulation",
     "write": "io",
 }
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quadrille.errors import InputError, bad_parameter, unknown_name
-from quadrille.text import read_text
+from quadrille.text import Shown, read_text
 
 if TYPE_CHECKING:
     from quadrille.data import Column
@@ -45,8 +45,8 @@ class Stored:
     measure: str = ""
 
 
-@dataclass(frozen=True)
-class Variable:
+@dataclass(frozen=True, repr=False)
+class Variable(Shown):
     """One column: `categories` are the values in order, `labels` their names, `missing` the missing codes.
 
     Missing codes are values of their own and come after the categories; an empty field comes last. `ordered` is False
@@ -227,8 +227,8 @@ def _identity(value: Value) -> tuple[str, Value]:
     return ("bool" if isinstance(value, bool) else "", value)
 
 
-@dataclass(frozen=True)
-class Codebook:
+@dataclass(frozen=True, repr=False)
+class Codebook(Shown):
     """The variables of a file, in file order.
 
     `sampling` says which share of a population the file holds, where it is a sample and its weights do not tell.

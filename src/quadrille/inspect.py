@@ -24,9 +24,10 @@ from quadrille.io.frames.identifiers import (
     words,
 )
 from quadrille.io.frames.values import counted_in
-from quadrille.io.stat.read import was_moment
+from quadrille.io.stat_read import was_moment
 from quadrille.measure.population import Sample, sample_of
 from quadrille.score.dependencies import Dependency, dependencies
+from quadrille.text import Shown
 
 _PLACE = re.compile(
     r"region|bundesland|province|provin[cz]|canton|kanton|county|district|distrit|bezirk|kreis|municip|commune|comune|"
@@ -106,7 +107,7 @@ def weights(data: Data) -> list[str]:
             f"The weights in {data.weight!r} have more digits than fit and are rounded, "
             "each by less than one part in 10^15 of their sum."
         )
-    total = int(data.ticks.values.sum()) / data.ticks.per_unit
+    total = data.ticks.total
     if abs(total - data.n) > 0.005 * data.n and total < data.n:
         hints.append(
             f"The weights in {data.weight!r} sum to less than the number of records. Weights that count persons sum to "
@@ -429,8 +430,8 @@ def _order(columns: Sequence[Column]) -> list[str]:
     ]
 
 
-@dataclass(frozen=True)
-class ColumnProfile:
+@dataclass(frozen=True, repr=False)
+class ColumnProfile(Shown):
     """One column; `categories` is None for numbers, `labels` is filled only when asked for."""
 
     name: str
@@ -445,8 +446,8 @@ class ColumnProfile:
     reason: str = ""
 
 
-@dataclass(frozen=True)
-class WeightProfile:
+@dataclass(frozen=True, repr=False)
+class WeightProfile(Shown):
     """The weight: its sum, and whether whole numbers of ticks represent it exactly."""
 
     column: str
@@ -454,8 +455,8 @@ class WeightProfile:
     exact: bool
 
 
-@dataclass(frozen=True)
-class CellProfile:
+@dataclass(frozen=True, repr=False)
+class CellProfile(Shown):
     """The full cross of the key variables: possible and occupied cells, cells of one and of two records."""
 
     possible: int
@@ -464,8 +465,8 @@ class CellProfile:
     twos: int
 
 
-@dataclass(frozen=True)
-class LevelProfile:
+@dataclass(frozen=True, repr=False)
+class LevelProfile(Shown):
     """A level of geography: its areas, those without a record, and the records of the smallest and largest other."""
 
     column: str
@@ -481,8 +482,8 @@ class LevelProfile:
         return f"{self.column}: {areas} of {ends} record{'s' if self.largest > 1 else ''}"
 
 
-@dataclass(frozen=True)
-class Profile:
+@dataclass(frozen=True, repr=False)
+class Profile(Shown):
     """A file at a glance: its columns, weight, key variables, cells and levels of geography, and hints.
 
     >>> import quadrille as qd
@@ -530,7 +531,7 @@ def inspect(data: Data, *, labels: bool = False, declared: Collection[str] = ())
     columns = tuple(_column(data[name], data, declared, labels=labels) for name in data.columns)
     weight = None
     if data.weight is not None and data.ticks is not None:
-        weight = WeightProfile(data.weight, int(data.ticks.values.sum()) / data.ticks.per_unit, data.ticks.exact)
+        weight = WeightProfile(data.weight, data.ticks.total, data.ticks.exact)
     levels = tuple(_level(data[name]) for name in data.codebook.geography)
     hints = (*checks(data, declared), *_empty(levels))
     return Profile(

@@ -65,8 +65,8 @@ def test_the_result_is_a_frame_a_dictionary_for_json_and_a_text(found: Attack) -
     assert [section["attack"] for section in document["sections"]] == [section.attack for section in found.sections]
     assert document["sections"][0]["findings"][0]["value"] == pytest.approx(1435.55, abs=0.005)
     assert document["version"] == qd.__version__ and f"Quadrille {qd.__version__}" in str(blocks(found))
-    assert repr(found).startswith("Attack on 48,842 persons by 8 keys; the intruder knows")
-    assert "expected right links: 1,435.6 (before 1,695.0, chance 1)" in repr(found)
+    assert str(found).startswith("Attack on 48,842 persons by 8 keys; the intruder knows")
+    assert "expected right links: 1,435.6 (before 1,695.0, chance 1)" in str(found)
     with pytest.raises(InputError, match=r"no attack 'linkag'.*Did you mean: 'linkage'"):
         found["linkag"]
 
@@ -133,7 +133,7 @@ def test_no_value_of_the_data_is_in_any_message() -> None:
     data = qd.Data([column(f"V{i}", random.integers(0, 3, 300)) for i in range(4)])
     recipe = qd.DesignedSwap(tables=[["V0", "V1", "V2", "V3"]], n=3, seed=1)
     for attack in (qd.attack(data, qd.RandomSwap(["V0"], rate=0.1, seed=1)), qd.attack(data, recipe)):
-        text = json.dumps(attack.as_dict()) + repr(attack) + str(blocks(attack))
+        text = json.dumps(attack.as_dict()) + repr(attack) + str(attack) + str(blocks(attack))
         assert not any(f"V{i}{value}" in text for i, value in product(range(4), range(3)))
         assert isinstance(blocks(attack)[1], Alert) and "confidential" in blocks(attack)[1].text
 

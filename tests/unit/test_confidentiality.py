@@ -28,7 +28,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Generator[Path]:
     (home / "policy.toml").write_text(POLICY, encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(home)
-        patch.setattr("quadrille.io.stat.read.ISOLATED", False)  # these files are our own
+        patch.setattr("quadrille.io.stat_read.ISOLATED", False)  # these files are our own
         yield home
 
 

@@ -10,9 +10,8 @@ from quadrille import __version__
 from quadrille.attack.attribute import attribute
 from quadrille.attack.genuine import genuine
 from quadrille.attack.input import AttackInput, Finding, Release, Section, attack_input
-from quadrille.attack.linkage import linkage
+from quadrille.attack.linkage import linkage, rank
 from quadrille.attack.population import population as match_to_population
-from quadrille.attack.rank import rank
 from quadrille.attack.releases import releases
 from quadrille.attack.suda import special
 from quadrille.attack.undo import rows, undo
@@ -20,6 +19,7 @@ from quadrille.data import Data, tidy
 from quadrille.errors import unknown_name
 from quadrille.present.numbers import counted, statistic
 from quadrille.recipe import Recipe
+from quadrille.text import Shown
 
 if TYPE_CHECKING:
     import polars as pl
@@ -28,8 +28,8 @@ NOT_MADE = "not made"
 _KNOWS = {"design": "the file and the design, but not the seed", "file": "the file only"}
 
 
-@dataclass(frozen=True)
-class Attack:
+@dataclass(frozen=True, repr=False)
+class Attack(Shown):
     """What attacks on a release found: a `Section` per attack. Confidential, because it needs the original.
 
     Example
@@ -82,6 +82,10 @@ class Attack:
         return {**known, "version": __version__, "sections": sections}
 
     def __repr__(self) -> str:
+        made = [section.attack for section in self.sections if section.findings]
+        return f"Attack({counted(self.records, 'person')}, {counted(len(self.keys), 'key')}: {', '.join(made)})"
+
+    def __str__(self) -> str:
         head = f"Attack on {counted(self.records, 'person')} by {counted(len(self.keys), 'key')}"
         width = max(len(section.attack) for section in self.sections)
         return "\n".join(
@@ -140,7 +144,7 @@ def attack(
     -------
     >>> import quadrille as qd
     >>> data = qd.datasets.cps8d()
-    >>> qd.attack(data, qd.RandomSwap(["Edu", "MS"], rate=0.1, seed=1), knows="file")
+    >>> print(qd.attack(data, qd.RandomSwap(["Edu", "MS"], rate=0.1, seed=1), knows="file"))
     Attack on 48,842 persons by 8 keys; the intruder knows the file only
       linkage     expected right links: 1,435.6 (before 1,695.0, chance 1)
       genuine     cells of 1: records that fit the size before: 0.7464 (before 1, chance 0.3549)

@@ -21,6 +21,7 @@ from quadrille.score.matching import changed_columns, matched
 from quadrille.swap.designed.pairs import DesignedPairs
 from quadrille.swap.designed.problem import protected_tables, views_of
 from quadrille.swap.groups import Ints, group_ids
+from quadrille.text import Shown
 
 Floats = NDArray[np.float64]
 Release = Recipe | Plan | Data
@@ -246,8 +247,8 @@ def _columns(data: Data, parameter: str, names: Sequence[str] | None) -> tuple[s
     return tuple(dict.fromkeys(listed))
 
 
-@dataclass(frozen=True)
-class Finding:
+@dataclass(frozen=True, repr=False)
+class Finding(Shown):
     """One quantity of an attack.
 
     `value` is what the intruder gets from the release, `before` what the original file would have given, `chance` what
@@ -264,8 +265,8 @@ class Finding:
     note: str = ""
 
 
-@dataclass(frozen=True)
-class Section:
+@dataclass(frozen=True, repr=False)
+class Section(Shown):
     """An attack: its name, the story of a person in the file, what was found, and what to do about it.
 
     `story` says what the findings mean for one person; `advice` what helps against the attack. An attack that could

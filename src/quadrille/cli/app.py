@@ -1,4 +1,4 @@
-"""The program: its commands, one file each in `commands/`, and an example of each."""
+"""The program: its commands, which stand in `commands/`, and an example of each."""
 
 from __future__ import annotations
 

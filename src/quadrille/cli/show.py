@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, cast
 import typer
 
 from quadrille.cli.inputs import addresses
-from quadrille.present.blocks import Text, Title
 from quadrille.present.numbers import count, counted, fixed, statistic
 from quadrille.present.numbers import score as number
 from quadrille.present.numbers import share as percent
@@ -71,21 +70,9 @@ def progress_bar(message: str) -> Generator[Progress | None]:
 
 def show_profile(file: str, found: Profile) -> None:
     """Print what `inspect` found."""
-    from quadrille.present.profile import column_table, dependency_blocks, label_facts, profile_facts
+    from quadrille.present.profile import profile
 
-    labels = label_facts(found.columns)
-    categories = [Title("Categories"), labels] if labels.pairs else []
-    hints = (Text(f"Hint: {hint}") for hint in found.hints)
-    render(
-        [
-            Title(file),
-            profile_facts(found),
-            column_table(found.columns),
-            *categories,
-            *dependency_blocks(found.dependencies),
-            *hints,
-        ]
-    )
+    render(profile(found, file))
 
 
 def show_account(account: PlanReport, one_way: PlanReport | None = None) -> None:

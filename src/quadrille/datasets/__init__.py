@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 from collections.abc import Sequence
+from functools import cache
 from importlib.resources import files
 from io import TextIOWrapper
 from typing import cast
@@ -76,10 +77,16 @@ def adult() -> Data:
     >>> data.n, data.weight, data["education"].labels[8]
     (48842, 'fnlwgt', 'HS-grad')
     """
+    return Data(_adult_columns())
+
+
+@cache
+def _adult_columns() -> tuple[Column, ...]:
+    """Read the file once: columns never change."""
     packed = files("quadrille.datasets").joinpath("adult.csv.gz")
     with packed.open("rb") as raw, gzip.open(raw) as plain, TextIOWrapper(plain, encoding="utf-8") as text:
         names, *rows = csv.reader(text)
-    return Data([_adult_column(name, texts) for name, texts in zip(names, zip(*rows, strict=True), strict=True)])
+    return tuple(_adult_column(name, texts) for name, texts in zip(names, zip(*rows, strict=True), strict=True))
 
 
 def _adult_column(name: str, texts: Sequence[str]) -> Column:

@@ -26,6 +26,7 @@ from quadrille.measure.moments import Moments
 from quadrille.measure.population import sample_of
 from quadrille.params import ColumnName, Columns, ConditionText, Digits, Models, Param, object_schema
 from quadrille.summary import Arrival, Change, Counted, Participation, Summary, Table, Transition
+from quadrille.text import Shown
 
 Side = Literal["risk", "loss"]
 Direction = Literal["lower", "higher", "nearer 0"]
@@ -46,8 +47,8 @@ MOST_COLUMNS = 500
 """A model of more columns is not fitted."""
 
 
-@dataclass(frozen=True)
-class Score:
+@dataclass(frozen=True, repr=False)
+class Score(Shown):
     """A measure's value, None when it is undefined, with details and a note that says why.
 
     A value that is the mean over several tables has those of the tables in `parts`, by variables. `explain` makes
@@ -113,8 +114,8 @@ _NAMED: Mapping[Layout, Param] = {
 """What an address names before its options, by layout."""
 
 
-@dataclass(frozen=True)
-class Measure:
+@dataclass(frozen=True, repr=False)
+class Measure(Shown):
     """One measure: `score(before, change)` for one summary.
 
     `layout` says what it is computed on: "table" (one table of any margin; without a margin the cross of the key

@@ -5,13 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from quadrille.delta import PlanReport
+from quadrille.plan import Plan
 from quadrille.present import numbers
 from quadrille.present.blocks import Alert, Block, Facts, Items, Pairs, Table, Text, Title, facts, table
 from quadrille.present.numbers import count, counted, score, share, statistic
+from quadrille.present.scores import scores, verdict
+from quadrille.present.words import left_out
 from quadrille.recipe import Recipe
+
+if TYPE_CHECKING:
+    from quadrille.release.release import Release
 
 _OF_TARGETS = ("targets", "certain", "strata", "pairs", "without_partner", "rounds", "bias", "cost", "reasons")
 _OF_RULES = ("rules", "pairs_excluded", "pairs_without_rules")
@@ -32,6 +38,33 @@ def account(report: PlanReport, tables: Sequence[object] = ()) -> list[Block]:
     if report.variables:
         blocks.append(variable_table(report))
     return [*blocks, *diagnosis(report, tables)]
+
+
+def plan_facts(plan: Plan) -> Pairs:
+    """Return what a plan says without its data: how many pairs and records, and which columns change places."""
+    drawn = "not in pairs" if plan.pairs is None else f"{count(len(plan.pairs))} drawn"
+    return (
+        ("pairs", drawn if plan.asked is None else f"{count(plan.asked)} asked, {drawn}"),
+        ("records", f"{count(len(plan.rows))} take part"),
+        ("columns", "; ".join(", ".join(move.columns) for move in plan.moves) or "none"),
+    )
+
+
+def released(done: Release, steering: Sequence[str] = ()) -> list[Block]:
+    """Return what a release did, where it is, and what is not in it."""
+    blocks = [*account(done.account), *scores(done.scores), *([] if done.verdict is None else verdict(done.verdict))]
+    places = (
+        ("to publish", f"{done.public}/"),
+        ("to lock away", f"{done.confidential}/ (it can undo the release)"),
+    )
+    blocks += [Title("Written"), facts(places)]
+    if done.again is not None and done.again.repeats is not None:
+        blocks.append(Text(done.again.text()))
+    blocks += [Text(text) for text in left_out(done.left_out, steering)]
+    return [
+        *blocks,
+        *([Title("Not in the file"), facts(("-", text) for text in done.not_held)] if done.not_held else []),
+    ]
 
 
 def account_facts(report: PlanReport) -> Pairs:
@@ -130,13 +163,14 @@ def alternatives_table(details: Mapping[str, object], names: Iterable[str]) -> T
     return table(("", *columns), rows, caption=caption, numbers=range(1, len(columns) + 1))
 
 
-def recipe_table(recipe: Recipe, *further: tuple[str, str]) -> Table:
+_IN_RELEASE = "The recipe; its seed is in recipe.json of the release"
+
+
+def recipe_table(recipe: Recipe, *further: tuple[str, str], caption: str = _IN_RELEASE) -> Table:
     """Return the parameters of a recipe that are not at their default; never the seed."""
     design: dict[str, object] = json.loads(recipe.design_json())
     rows = [(name, numbers.parameter(value)) for name, value in design.items()]
-    return table(
-        ("parameter", "value"), (*rows, *further), caption="The recipe; its seed is in recipe.json of the release"
-    )
+    return table(("parameter", "value"), (*rows, *further), caption=caption)
 
 
 LIMITS = (

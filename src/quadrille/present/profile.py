@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from quadrille.present.blocks import Alert, Block, Facts, Table, Text, Title, facts, table
+from quadrille.codebook import Variable
+from quadrille.data import Data
+from quadrille.present.blocks import Alert, Block, Facts, Pairs, Table, Text, Title, facts, table
 from quadrille.present.numbers import count, counted, share, total
 from quadrille.score.coded import NEARLY
 from quadrille.score.contradictions import Contradicted
@@ -20,13 +22,38 @@ MOST_LABELS = 30
 MOST_NAMES = 20
 
 
+def profile(found: Profile, name: str) -> list[Block]:
+    """Return all that `inspect` found in a file of this name."""
+    labels = label_facts(found.columns)
+    return [
+        Title(name),
+        profile_facts(found),
+        column_table(found.columns),
+        *([Title("Categories"), labels] if labels.pairs else []),
+        *dependency_blocks(found.dependencies),
+        *(Text(f"Hint: {hint}") for hint in found.hints),
+    ]
+
+
+def data_facts(data: Data) -> Facts:
+    """Return what is known of a file without looking through it: records, weight, key variables, geography."""
+    weight = None if data.ticks is None else (str(data.weight), data.ticks.total, data.ticks.exact)
+    geography = data.codebook.geography
+    return facts((*_size(data.n, weight, data.keys), *([("geography", ", ".join(geography))] if geography else [])))
+
+
+def _size(records: int, weight: tuple[str, float, bool] | None, keys: tuple[str, ...]) -> Pairs:
+    weighted = "none"
+    if weight is not None:
+        column, whole, exact = weight
+        weighted = f"{column}, total {total(whole)} ({'exact' if exact else 'rounded'})"
+    return ("records", count(records)), ("weight", weighted), ("key variables", _names(keys))
+
+
 def profile_facts(found: Profile) -> Facts:
     """Return records, weight, key variables, levels of geography and cells."""
-    weight = "none"
-    if found.weight is not None:
-        exactness = "exact" if found.weight.exact else "rounded"
-        weight = f"{found.weight.column}, total {total(found.weight.total)} ({exactness})"
-    lines = [("records", count(found.records)), ("weight", weight), ("key variables", _names(found.keys))]
+    weight = None if found.weight is None else (found.weight.column, found.weight.total, found.weight.exact)
+    lines = [*_size(found.records, weight, found.keys)]
     if found.sample is not None:
         lines.append(("sample", sample_in_words(found.sample, found.records)))
     if found.geography:
@@ -69,11 +96,25 @@ def label_facts(columns: Sequence[ColumnProfile]) -> Facts:
     return facts((column.name, _labels(column.labels)) for column in columns if column.labels is not None)
 
 
+def variable_table(variables: Sequence[Variable], keys: Sequence[str]) -> Table:
+    """Return the columns as a codebook has them: how many categories, never which."""
+    rows = [(v.name, v.kind, _role(v.role, v.level, key=v.name in keys), _categories(v), v.label) for v in variables]
+    used = 5 if any(v.label for v in variables) else 4
+    head = ("column", "kind", "role", "categories", "label")[:used]
+    return table(head, (row[:used] for row in rows), caption="Columns of the file", numbers=(3,))
+
+
+def _categories(variable: Variable) -> str:
+    return count(len(variable.categories)) if variable.coded else ""
+
+
 def _column(column: ColumnProfile) -> tuple[str, ...]:
-    role = column.role or ("key" if column.key else "")
-    role += "" if column.level is None else f" {column.level}"
     categories = "" if column.categories is None else count(column.categories)
-    return column.name, column.kind, role, categories, share(column.missing)
+    return column.name, column.kind, _role(column.role, column.level, key=column.key), categories, share(column.missing)
+
+
+def _role(role: str | None, level: int | None, *, key: bool) -> str:
+    return (role or ("key" if key else "")) + ("" if level is None else f" {level}")
 
 
 def _names(names: tuple[str, ...]) -> str:
@@ -95,7 +136,7 @@ _WHAT_TO_DO = (
 )
 
 
-def dependency_blocks(found: Sequence[Dependency]) -> list[Block]:
+def dependency_blocks(found: Sequence[Dependency], all_in: str = "--json") -> list[Block]:
     """Return what the columns say about one another, the most telling first; nothing where they say nothing."""
     if not found:
         return []
@@ -107,7 +148,7 @@ def dependency_blocks(found: Sequence[Dependency]) -> list[Block]:
     return [
         Title(caption),
         table(("columns", "holds in"), rows, caption=caption),
-        *([Text(f"And {count(more)} more; --json lists all.")] if more else []),
+        *([Text(f"And {count(more)} more; {all_in} lists all.")] if more else []),
         Text(_WHAT_TO_DO),
     ]
 

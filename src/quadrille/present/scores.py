@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from quadrille import __version__
 from quadrille.data import Data
+from quadrille.errors import QuadrilleError
 from quadrille.measure import measure_of, orient
 from quadrille.measure.base import Measure, Score
 from quadrille.measure.difference import DIVERSITIES, NOT_MONOTONE
 from quadrille.measure.population import sample_of
 from quadrille.plan import Plan
 from quadrille.present import numbers
-from quadrille.present.blocks import Alert, Block, Facts, Items, Table, Text, Title, facts, table
-from quadrille.present.numbers import NONE, count, score, statistic
+from quadrille.present.blocks import Alert, Block, Facts, Items, Pairs, Table, Text, Title, facts, table
+from quadrille.present.numbers import AS_IT_IS, NONE, count, score, statistic
 from quadrille.score.evaluator import Evaluator, Scores
 
 if TYPE_CHECKING:
     from quadrille.attack.attack import Attack
     from quadrille.attack.input import Finding, Section
     from quadrille.release.judge import Judged, Verdict
+    from quadrille.study.choose import Choice
+    from quadrille.study.study import Study
 
 Values = Mapping[str, float | None]
 BEST = "▸"
+THREE = "Three candidates to look at; the limit is the agency's to set"
+LONGEST_WHOLE = 12
+"""Names of measures up to this length are not broken in the head of a table."""
 
 
 def scores(found: Scores) -> list[Block]:
@@ -115,6 +121,65 @@ def _best(address: str, values: list[float | None]) -> list[str]:
     known = {rank for rank in ranks if rank is not None}
     least = min(known) if len(known) > 1 else None
     return [f"{BEST} " if rank is not None and rank == least else "" for rank in ranks]
+
+
+def study(found: Study) -> list[Block]:
+    """Return what a study holds, and the candidates to show to those who set the limit."""
+    pick = found.picked
+    picked = () if pick is None else (("picked", f"candidate {pick.candidate}: {pick.reason}"),)
+    try:
+        axes = found.axis("risk", None), found.axis("loss", None)
+    except QuadrilleError as error:  # a search by risk or by loss alone has no frontier
+        return [Title("Study"), facts((*study_facts(found.path, found.counts()), *picked)), Text(str(error))]
+    known = study_facts(found.path, found.counts(), axes, len(found.frontier(*axes)))
+    choices = found.recommended(*axes)
+    three = [Title(THREE), *recommended(found, choices, judged_by(found, axes))] if choices else []
+    return [Title("Study"), facts((*known, *picked)), *three]
+
+
+def study_facts(
+    path: object, counts: Mapping[str, int], axes: tuple[str, str] | None = None, frontier: int = 0
+) -> Pairs:
+    """Say where a study is, how many candidates it has, and how many of them are on the frontier of two axes."""
+    listed = ", ".join(f"{count(number)} {status}" for status, number in counts.items() if number)
+    known = (
+        ("study", f"{path} (it holds the seeds: keep it confidential)"),
+        ("candidates", f"{count(sum(counts.values()))}: {listed}"),
+    )
+    on = () if axes is None else (("frontier", f"{count(frontier)} candidates on {axes[0]} and {axes[1]}"),)
+    return (*known, *on)
+
+
+def judged_by(found: Study, axes: tuple[str, str]) -> tuple[str, ...]:
+    """Return the measures to show: the two axes, and next to the n-rule always what cannot be fooled."""
+    exposed = [address for address in found.measures if measure_of(address).name == "exposed"]
+    n_rule = any(measure_of(address).name == "small_cells" for address in axes)
+    return tuple(dict.fromkeys((*axes, *(exposed if n_rule else []))))
+
+
+def recommended(found: Study, choices: Mapping[str, Choice], addresses: Sequence[str]) -> list[Block]:
+    """Return recommended candidates next to one another, the file as it is first, and why each of them."""
+    columns = [found.measures.index(address) for address in addresses]
+    rows: list[tuple[str, ...]] = []
+    if found.unswapped is not None:
+        scores_before = (numbers.score(found.unswapped.get(address)) for address in addresses)
+        rows.append((AS_IT_IS, "", *scores_before, ""))
+    for word, choice in choices.items():
+        own = found.scores[int((found.ids == choice.candidate).argmax()), columns].tolist()
+        less = "" if choice.reduction is None else numbers.share(choice.reduction)
+        rows.append((word, str(choice.candidate), *map(numbers.score, own), less))
+    head = ("", "candidate", *short_names(addresses), "risk taken away")
+    reasons = facts((word, choice.reason) for word, choice in choices.items())
+    return [table(head, rows, numbers=range(1, len(head)), whole=(0,)), reasons]
+
+
+def short_names(measures: Sequence[str]) -> list[str]:
+    """Return short headings: the name of a long address, where no other one has it."""
+    names = [address.partition("(")[0] for address in measures]
+    return [
+        name if len(address) > LONGEST_WHOLE and names.count(name) == 1 else address
+        for name, address in zip(names, measures, strict=True)
+    ]
 
 
 def definitions(kinds: Iterable[Measure]) -> Items:

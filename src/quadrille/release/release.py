@@ -46,6 +46,7 @@ from quadrille.score.evaluator import Scores, score
 from quadrille.study.designed import one_way_report
 from quadrille.swap.designed import DesignedSwap
 from quadrille.swap.designed.pairs import DesignedPairs
+from quadrille.text import Shown
 
 __all__ = [
     "DEFAULT",
@@ -82,8 +83,8 @@ _BY_RECORD = frozenset({"ordinal_shift", "conditional_entropy"})
 Files = Mapping[str, bytes | memoryview]
 
 
-@dataclass(frozen=True)
-class Release:
+@dataclass(frozen=True, repr=False)
+class Release(Shown):
     """What was written, and what it did."""
 
     path: Path

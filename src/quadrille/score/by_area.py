@@ -21,6 +21,7 @@ from quadrille.measure.difference import DIVERSITIES, zero_note
 from quadrille.plan import Plan
 from quadrille.score.matching import changed_columns, matched
 from quadrille.summary import Change, Counted, Table, Tally
+from quadrille.text import Shown
 
 if TYPE_CHECKING:
     import polars as pl
@@ -38,8 +39,8 @@ AS_ONE = frozenset({"table", "participation", "arrival", "target", "moved"})
 """Those of them that are computed from one table of any number of variables."""
 
 
-@dataclass(frozen=True, eq=False)
-class AreaScores:
+@dataclass(frozen=True, eq=False, repr=False)
+class AreaScores(Shown):
     """One measure by the areas of one level. `value` is NaN where it is undefined; `whole` is over all records.
 
     The records whose area is missing are listed as well; `known` tells the areas from them. `unlisted` counts the areas
@@ -61,8 +62,8 @@ class AreaScores:
     whole: float | None = None
 
 
-@dataclass(frozen=True)
-class Split:
+@dataclass(frozen=True, repr=False)
+class Split(Shown):
     """Scores by area, for each level and address."""
 
     scores: tuple[AreaScores, ...] = field(default=(), repr=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import combinations
-from math import ceil, log2
+from math import ceil, log2, prod
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -29,6 +29,8 @@ CLEARLY = 20
 """Values put into random order must fail at least so often, and ten times as often as the values as they are."""
 _RECORDS_A_CLASS = 200
 _FEWEST_CLASSES, _MOST_CLASSES = 10, 200
+_SPARSE = 4
+"""Whole numbers are coded by counting them where their range is at most so many times the number of records."""
 PROBE = 1 << 15
 """Rows that are looked at first; a dependency that fails among them needs no look at the others."""
 
@@ -44,8 +46,10 @@ class Coded:
     def __init__(self, data: Data, names: Iterable[str]) -> None:
         self.data, self.n = data, data.n
         made = {name: _codes(data[name]) for name in names}
-        self.codes = {name: codes for name, (codes, size) in made.items() if size > 1}
+        self.codes = {name: codes for name, (codes, size, _) in made.items() if size > 1}
         self.sizes = {name: made[name][1] for name in self.codes}
+        self.numbers_of_codes = {name: made[name][2] for name in self.codes}
+        """The number that each code stands for, NaN where missing; None for texts."""
         self.names = list(self.codes)
 
     @cached_property
@@ -74,7 +78,7 @@ class Coded:
         codes, size = self.codes[name], self.sizes[name]
         most = min(max(self.n // _RECORDS_A_CLASS, _FEWEST_CLASSES), _MOST_CLASSES)
         variable = self.data[name].variable
-        if size <= most or (variable.coded and self.numbers(name) is None):
+        if size <= most or (variable.coded and self.numbers_of_codes[name] is None):
             return codes, size
         held = np.bincount(codes, minlength=size)
         own = held > self.n // _FEWEST_CLASSES // 2
@@ -94,25 +98,36 @@ class Coded:
 
     def numbers(self, name: str) -> Floats | None:
         """Return a column of numbers, empty where missing; two categories are 0 and 1, other texts are no numbers."""
-        column = self.data[name]
-        if not column.variable.coded:
-            return column.values
-        categories, missing = column.variable.categories, column.size - column.valid
-        if all(isinstance(value, int | float) for value in categories):
-            values = [float(cast("float", value)) for value in categories]
-        elif column.valid == 2:
-            values = [0.0, 1.0]
-        else:
-            return None
-        return np.array([*values, *[np.nan] * missing])[column.values]
+        numbers = self.numbers_of_codes[name]
+        return None if numbers is None else numbers[self.codes[name]]
 
 
-def _codes(column: Column) -> tuple[Codes32, int]:
+def _codes(column: Column) -> tuple[Codes32, int, Floats | None]:
+    """Return codes from 0 for the values that occur, how many there are, and the number that each stands for."""
     if not column.variable.coded:
-        values, codes = np.unique(column.values + 0.0, return_inverse=True)
-        return codes.astype(np.int32), len(values)
+        return _codes_of_numbers(column.values)
     present = np.bincount(column.values, minlength=column.size) > 0
-    return (np.cumsum(present) - 1)[column.values].astype(np.int32), int(present.sum())
+    codes = (np.cumsum(present) - 1)[column.values].astype(np.int32)
+    numbers = _numbers_of_categories(column)
+    return codes, int(present.sum()), None if numbers is None else numbers[present]
+
+
+def _codes_of_numbers(values: Floats) -> tuple[Codes32, int, Floats]:
+    low, high = float(values.min()), float(values.max())
+    if high - low <= _SPARSE * len(values) and bool((np.floor(values) == values).all()):  # NaN is neither
+        place = (values - low).astype(np.int64)
+        present = np.bincount(place) > 0
+        numbers = np.flatnonzero(present).astype(np.float64) + low
+        return (np.cumsum(present) - 1)[place].astype(np.int32), len(numbers), numbers
+    numbers, codes = np.unique(values + 0.0, return_inverse=True)
+    return codes.astype(np.int32), len(numbers), numbers
+
+
+def _numbers_of_categories(column: Column) -> Floats | None:
+    categories, missing = column.variable.categories, column.size - column.valid
+    if all(isinstance(value, int | float) for value in categories):
+        return np.array([*(float(cast("float", value)) for value in categories), *[np.nan] * missing])
+    return np.array([0.0, 1.0, *[np.nan] * missing]) if column.valid == 2 else None
 
 
 def grouped(key: Ints, rows: Rows) -> tuple[Rows, Ints]:
@@ -181,13 +196,15 @@ def single(coded: Coded) -> tuple[list[Found], dict[str, float]]:
     found: list[Found] = []
     repeating: dict[str, float] = {}
     for x in coded.names:
-        groups = Groups.of(coded, (x,))
-        if len(groups.rows) < ENOUGH * coded.n:
+        held = np.bincount(coded.codes[x])
+        shared = int(held[held > 1].sum())
+        if shared < ENOUGH * coded.n:
             continue
-        repeating[x] = len(groups.rows) / coded.n
-        for y in coded.names:
-            if y != x and (share := groups.share(y)) is not None:
-                found.append(((x,), y, share))
+        repeating[x] = shared / coded.n
+        others = _surviving(coded, (x,), [y for y in coded.names if y != x])
+        groups = Groups.of(coded, (x,)) if others else None
+        shares = [(y, groups.share(y)) for y in others] if groups else []
+        found += [((x,), y, share) for y, share in shares if share is not None]
     return found, repeating
 
 
@@ -211,16 +228,16 @@ def paired(coded: Coded, known: list[Found], repeating: Sequence[str]) -> Iterat
             yield from (((a, b), y, share) for y, share in shares if share is not None)
 
 
-def _surviving(coded: Coded, given: tuple[str, str], others: list[str]) -> list[str]:
+def _surviving(coded: Coded, given: tuple[str, ...], others: list[str]) -> list[str]:
     """Return the columns that a part of the rows does not rule out."""
     if not others or coded.n <= 2 * PROBE:
         return others
-    a, b = given
-    if coded.sizes[a] * coded.sizes[b] <= _FEW_CELLS:
+    if prod(coded.sizes[name] for name in given) <= _FEW_CELLS:
         rows = coded.probe
     else:
         shift = ceil(log2(coded.n / PROBE))
-        rows = kernels.rows_of_whole_groups(coded.codes[a], coded.codes[b], coded.sizes[b], shift)
+        a, b = (coded.codes[name] for name in (given[0], given[-1]))  # one column twice makes the groups of the column
+        rows = kernels.rows_of_whole_groups(a, b, coded.sizes[given[-1]], shift)
     groups = Groups.of(coded, given, rows)
     if len(groups.rows) < ENOUGH * len(rows) / 2:
         return []

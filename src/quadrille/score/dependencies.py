@@ -30,6 +30,7 @@ from quadrille.score.coded import (
     ranges,
     single,
 )
+from quadrille.text import Shown
 
 _PRIME = (1 << 31) - 1
 _MOST_DECIMALS = 6
@@ -61,17 +62,19 @@ class Product(NamedTuple):
 
 
 def whole_numbers(coded: Coded) -> tuple[dict[str, Ints], dict[str, Flags], float]:
-    """Return the columns of numbers as whole numbers of one unit, where each is present, and units in one."""
-    numbers = {name: values for name in coded.names if (values := coded.numbers(name)) is not None}
+    """Return what each code of a column stands for as a whole number of one unit, who has one, and units in one."""
+    numbers = {name: values for name, values in coded.numbers_of_codes.items() if values is not None}
     decimals = {name: places for name, values in numbers.items() if (places := decimals_of(values)) is not None}
     scale = 10.0 ** max(decimals.values(), default=0)
     made: dict[str, Ints] = {}
     present: dict[str, Flags] = {}
+    everywhere = np.ones(coded.n, dtype=np.bool_)
     for name in decimals:
         here = np.isfinite(numbers[name])
         values = np.where(here, numbers[name], 0.0)
         if np.abs(values).max() * scale <= _LARGEST:
-            made[name], present[name] = np.rint(values * scale).astype(np.int64), here
+            made[name] = np.rint(values * scale).astype(np.int64)
+            present[name] = everywhere if here.all() else here[coded.codes[name]]
     return made, present, scale
 
 
@@ -91,7 +94,7 @@ def sums(coded: Coded) -> Iterator[Sum]:
     for names in _complete(coded, present):
         rows = coded.order[np.logical_and.reduce([present[name] for name in names])[coded.order]]
         for sample in _samples(rows, len(names)):
-            values = np.stack([numbers[name][sample] for name in names], axis=1)
+            values = np.stack([numbers[name][coded.codes[name][sample]] for name in names], axis=1)
             for terms in _relations(values, scale):
                 columns = tuple(name for name, term in zip(names, terms, strict=True) if term)
                 given = tuple(term for term in terms if term)
@@ -169,7 +172,7 @@ def _checked(
 ) -> Sum | None:
     """Check a sum on all records that have its numbers, and against numbers in random order."""
     here = np.flatnonzero(np.logical_and.reduce([present[name] for name in columns]))
-    parts = [term * numbers[name][here] for name, term in zip(columns, terms, strict=True)]
+    parts = [term * numbers[name][coded.codes[name][here]] for name, term in zip(columns, terms, strict=True)]
     total = np.sum(parts, axis=0)
     values, counts = np.unique(total, return_counts=True)
     constant = int(values[np.argmax(counts)])
@@ -292,8 +295,8 @@ _MOST_COLUMNS = 300
 DependencyKind = Literal["determines", "constant within", "follows", "sum", "product", "never together"]
 
 
-@dataclass(frozen=True)
-class Dependency:
+@dataclass(frozen=True, repr=False)
+class Dependency(Shown):
     """Columns of which one follows from the others, or two with combinations that never occur.
 
     `share` is the share of the records in which it is so, among those that can tell; of combinations that never occur,
@@ -359,7 +362,11 @@ def _sum_in_words(found: Dependency) -> str:
     return f"{left} = {right}" + "".join(f" {'-' if term < 0 else '+'} {text}" for term, text in rest)
 
 
-def dependencies(data: Data, columns: Iterable[str] | None = None) -> tuple[Dependency, ...]:
+class Dependencies(Shown, tuple[Dependency, ...]):
+    """What the columns of a file say about one another, as `dependencies` finds it."""
+
+
+def dependencies(data: Data, columns: Iterable[str] | None = None) -> Dependencies:
     """Find what the columns of a file say about one another; identifiers are left out, as they are from a release.
 
     One or two columns that determine another, exactly or nearly (in 99.5 % of the records, and clearly more often than
@@ -379,20 +386,20 @@ def dependencies(data: Data, columns: Iterable[str] | None = None) -> tuple[Depe
     >>> str(found[0]), found[0].exact
     ('education determines education-num', True)
     >>> qd.dependencies(qd.datasets.cps8d())
-    ()
+    Dependencies(0)
     """
     require_data(data, "dependencies")
     if _KEPT not in data.prepared:
         names = released_columns(data) if data.n >= CLEARLY else []  # fewer records tell nothing from chance
         few = sorted(names, key=lambda name: data[name].size if data.codebook[name].coded else data.n)[:_MOST_COLUMNS]
         ordered = [name for name in names if name in few]
-        data.prepared[_KEPT] = tuple(_once([*_within_units(data), *_found(data, ordered)]))
-    found = cast("tuple[Dependency, ...]", data.prepared[_KEPT])
+        data.prepared[_KEPT] = Dependencies(_once([*_within_units(data), *_found(data, ordered)]))
+    found = cast("Dependencies", data.prepared[_KEPT])
     if columns is None:
         return found
     about = set(columns)
     require_columns(data, sorted(about), "dependencies")
-    return tuple(each for each in found if about.intersection(each.columns))
+    return Dependencies(each for each in found if about.intersection(each.columns))
 
 
 def released_columns(data: Data, steering: Iterable[str] = ()) -> list[str]:

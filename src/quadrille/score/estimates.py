@@ -15,6 +15,7 @@ from quadrille.errors import InputError, ParameterError, bad_parameter
 from quadrille.params import whole
 from quadrille.plan import Plan
 from quadrille.summary import Table
+from quadrille.text import Shown
 
 if TYPE_CHECKING:
     import polars as pl
@@ -138,7 +139,7 @@ def _said(design: Design, strata: Sequence[str], cluster: str | None) -> str:
 
 
 _NOISE = 1e-12
-"""A standard error below this share of the largest value is the round-off of a zero."""
+"""A standard error below this share of what it is made of is the round-off of a zero."""
 
 NO_WEIGHT = "the category has no weight"
 NO_WEIGHT_AFTER = "the category has no weight after the swap"
@@ -146,6 +147,7 @@ FROM_ZERO = "the value before is 0, so there is no relative difference"
 EVERYBODY = "every record is in this category, so its percent cannot vary"
 ONE_RECORD = "one record only, so no standard error"
 NOT_FINITE = "a value is infinite"
+NOT_FINITE_AFTER = "a value is infinite after the swap"
 ONE_VALUE = "all values are equal, so no standard error"
 NO_VALUE = "no record of the category has a value"
 LONELY = "every stratum has a single cluster, so variation cannot be estimated"
@@ -161,8 +163,8 @@ class Rules:
     se_ratio: float = 1.1
 
 
-@dataclass(frozen=True)
-class Estimate:
+@dataclass(frozen=True, repr=False)
+class Estimate(Shown):
     """A percent (`outcome` None) or a mean. `n` are the records it rests on before, `reason` says why a part is None.
 
     `relative` is abs(after - before) / abs(before). `differs`: relative above its limit with n above its limit;
@@ -217,7 +219,7 @@ def percents_of(data: Data, after: Data, name: str, design: Design, rules: Rules
         before, later = 100 * was[code] / total, 100 * now[code] / total_after
         _, se = design.ratio(design.totals(weights[rows], rows), everybody)
         n, reason = len(rows), ""
-        if se <= _NOISE:
+        if se <= _NOISE * before / 100:
             reason = EVERYBODY if n == data.n else NO_WEIGHT if not before else _why(design)
         yield _estimate(data, name, code, None, _Values(n, before, later, None if reason else 100 * se, reason), rules)
 
@@ -228,31 +230,36 @@ def means_of(data: Data, after: Data, name: str, outcome: str, design: Design, r
     centre = _middle(values)
     later = _means(after, name, outcome, centre)
     before = _means(data, name, outcome, centre)
+    counted = np.isinf(after[outcome].values) & (weights_of(after) > 0)
+    endless = set(after[name].values[counted].tolist())
     for code, everybody in _by_code(data[name].values, data[name].size):
         rows: Ints = everybody[~np.isnan(values[everybody])]
-        se, reason = _error(design, weights[rows], values[rows], rows, centre)
+        se, reason = _error(design, weights[rows], values[rows], rows)
         mean, mean_after = float(before[code]), float(later[code])
         if not np.isfinite(mean_after) and not reason:
-            reason = NO_WEIGHT_AFTER
+            reason = NOT_FINITE_AFTER if code in endless else NO_WEIGHT_AFTER
         found = _Values(len(rows), _known(mean), _known(mean_after), se, reason)
         yield _estimate(data, name, code, outcome, found, rules)
 
 
-def _error(design: Design, weights: Floats, values: Floats, rows: Ints, centre: float) -> tuple[float | None, str]:
+def _error(design: Design, weights: Floats, values: Floats, rows: Ints) -> tuple[float | None, str]:
     """Return the standard error of a mean, or the reason why there is none."""
     if not len(rows):
         return None, NO_VALUE
     if not weights.any():
         return None, NO_WEIGHT
-    inside = values[weights > 0]
-    if not np.isfinite(inside).all():
+    counted = weights > 0
+    weights, values, rows = weights[counted], values[counted], rows[counted]
+    if not np.isfinite(values).all():
         return None, NOT_FINITE
-    if len(inside) == 1:
+    if len(values) == 1:
         return None, ONE_RECORD
-    if inside.min() == inside.max():
+    if values.min() == values.max():
         return None, ONE_VALUE
-    _, se = design.ratio(design.totals(weights * (values - centre), rows), design.totals(weights, rows))
-    return (None, _why(design)) if se <= _NOISE * float(np.abs(inside).max()) else (se, "")
+    # Distances from a value amid them: a standard error may be far below the last digit of the mean.
+    away = weights * (values - _middle(values))
+    _, se = design.ratio(design.totals(away, rows), design.totals(weights, rows))
+    return (None, _why(design)) if se <= _NOISE * float(np.abs(away).sum() / weights.sum()) else (se, "")
 
 
 def _estimate(data: Data, name: str, code: int, outcome: str | None, found: _Values, rules: Rules) -> Estimate:
@@ -305,9 +312,9 @@ def _whole_weights(data: Data, name: str) -> tuple[list[int], int]:
 
 def _means(data: Data, name: str, outcome: str, centre: float) -> Floats:
     """Return the weighted mean in each category; NaN where there is no weight."""
-    values = data[outcome].values
-    known = ~np.isnan(values)
-    codes, weights, size = data[name].values[known], weights_of(data)[known], data[name].size
+    values, weights = data[outcome].values, weights_of(data)
+    known = ~np.isnan(values) & (weights > 0)
+    codes, weights, size = data[name].values[known], weights[known], data[name].size
     top = np.bincount(codes, weights=weights * (values[known] - centre), minlength=size)
     bottom = np.bincount(codes, weights=weights, minlength=size)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -331,8 +338,8 @@ def _why(design: Design) -> str:
 _OWNER = "before_after"
 
 
-@dataclass(frozen=True)
-class BeforeAfter:
+@dataclass(frozen=True, repr=False)
+class BeforeAfter(Shown):
     """The estimates of a file before and after a swap; `design` says what the standard errors assume.
 
     `notes` say what was left out and why. `rules` are the limits of the flags.

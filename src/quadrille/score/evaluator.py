@@ -36,6 +36,7 @@ from quadrille.score.by_area import (
 )
 from quadrille.score.matching import changed_columns, matched
 from quadrille.summary import Change, Counted, Marked, Statistic, Summary, Table, Tally
+from quadrille.text import Shown
 
 if TYPE_CHECKING:
     import polars as pl
@@ -43,8 +44,8 @@ if TYPE_CHECKING:
 __all__ = ["Evaluator", "Scores", "detail_rows", "measures", "score"]
 
 
-@dataclass(frozen=True)
-class Scores(Mapping[str, float | None]):
+@dataclass(frozen=True, repr=False)
+class Scores(Shown, Mapping[str, float | None]):
     """Scores by the measure's address as given: `scores["hellinger"]`, `scores.detail(...)`, `scores.frame()`.
 
     Example

@@ -29,6 +29,7 @@ from quadrille.study.store import DONE, Header, Pending, Result, Store, discard,
 from quadrille.study.study import Study, unswapped_scores
 from quadrille.study.workers import IN_PROCESS_SECONDS, Chunk, Scorer, begin, cores, own_methods, process_pool
 from quadrille.study.workers import run as run_chunk
+from quadrille.text import Shown
 
 if TYPE_CHECKING:
     import polars as pl
@@ -321,8 +322,8 @@ _OWNER = "score_recipes"
 Named = Recipe | Mapping[str, Recipe] | Recipes
 
 
-@dataclass(frozen=True)
-class RecipeScores:
+@dataclass(frozen=True, repr=False)
+class RecipeScores(Shown):
     """The scores of some designs, several draws each."""
 
     runs: pl.DataFrame

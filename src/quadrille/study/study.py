@@ -20,14 +20,17 @@ from quadrille.measure.base import Address, Side
 from quadrille.plan import Plan
 from quadrille.recipe import Recipe, find_method
 from quadrille.score.evaluator import Evaluator
-from quadrille.study.choose import RECOMMENDED, Choice, Pick, choose, described
+from quadrille.study.choose import RECOMMENDED, Choice, Pick, choose, described, nothing_scored
 from quadrille.study.designed import Gains, gains_of
 from quadrille.study.frontier import Cloud, clouds, dominated_by, linear_winners, non_dominated
 from quadrille.study.store import STATUS, Header, Store, intact
 from quadrille.swap.designed import DesignedSwap
+from quadrille.text import Shown
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from quadrille.chart import Figure
 
 
 Floats = NDArray[np.float64]
@@ -47,7 +50,7 @@ class Reason(NamedTuple):
     candidates: int
 
 
-class Study:
+class Study(Shown):
     """The results of a search. Reads its file; never holds the data.
 
     Example
@@ -341,6 +344,24 @@ class Study:
         _, points, rows = self._plane(risk, loss)
         counts = dominated_by(points).tolist()
         return tidy([{"id": i, "dominated_by": n} for i, n in zip(self.ids[rows].tolist(), counts, strict=True)])
+
+    def chart(self, risk: str | None = None, loss: str | None = None) -> Figure:
+        """Draw the candidates by risk and loss, the picked one with a ring; see `quadrille.chart.frontier`.
+
+        >>> import quadrille as qd
+        >>> recipes = qd.grid(qd.RandomSwap, swap=[["Edu"], ["MS"]], pairs=[244, 488], seed=range(2))
+        >>> study = qd.search(qd.datasets.cps8d(), recipes, ["exposed", "hellinger"], out="example", progress=False)
+        >>> study.chart().to_dict()["title"]["text"]
+        'Risk and loss of 8 candidate releases'
+        """
+        from quadrille.report.frontier_chart import draw_frontier, rows_of, scored
+
+        axes = (self.axis("risk", risk), self.axis("loss", loss))
+        found = scored(self, axes, rows_of(self))
+        if not found:
+            raise InputError(f"{nothing_scored(axes)} There is nothing to draw.")
+        pick = self.picked
+        return draw_frontier(self, axes, found, None if pick is None else pick.candidate)
 
     def trade_offs(self, risk: str | None = None, loss: str | None = None) -> pl.DataFrame:
         """Return who wins risk + t * loss for which t: one row per winner, from t = 0 (least risk) upwards.

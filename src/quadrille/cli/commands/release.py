@@ -16,9 +16,9 @@ from quadrille.cli.designs import design_words, recipe_of
 from quadrille.cli.guard import BAD_INPUT, tell, warnings_told
 from quadrille.cli.inputs import check_readers, load, names, open_study, roles_of
 from quadrille.cli.show import measured
-from quadrille.cli.study_show import AS_IT_IS
 from quadrille.errors import InputError, ParameterError
 from quadrille.io.formats import RELEASED
+from quadrille.present.numbers import AS_IT_IS
 
 if TYPE_CHECKING:
     from quadrille.data import Data
@@ -176,24 +176,9 @@ def _candidate(study: Study, candidate: int | None, *, pick: bool) -> Recipe:
 
 
 def _show_release(done: Release, steering: Sequence[str]) -> None:
-    from quadrille.present.words import left_out
+    from quadrille.present.account import released
 
-    show.show_account(done.account)
-    show.show_scores(done.scores)
-    if done.verdict is not None:
-        show.show_verdict(done.verdict)
-    show.title("Written")
-    show.facts(
-        [
-            ("to publish", f"{done.public}/"),
-            ("to lock away", f"{done.confidential}/ (it can undo the release)"),
-        ]
-    )
-    if done.again is not None and done.again.repeats is not None:
-        show.note(f"\n{done.again.text()}")
-    for text in left_out(done.left_out, steering):
-        show.note(f"\n{text}")
-    show.not_held(done.not_held)
+    show.render(released(done, steering))
 
 
 def _check(data: Data, recipe: Recipe, policy: Path | None, public: PublicFile, *, as_json: bool) -> None:

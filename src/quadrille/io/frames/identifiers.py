@@ -407,10 +407,12 @@ class Run:
 
 def tally(column: Column) -> tuple[int, int]:
     """Count the different values of a column and the records that have one; missing codes are none."""
-    coded = column.variable.coded
-    values = column.values[column.values < column.valid] if coded else column.values[~np.isnan(column.values)]
-    distinct = np.count_nonzero(np.bincount(values, minlength=1)) if coded else different(values)
-    return int(distinct), len(values)
+    if column.variable.coded:
+        counts = np.bincount(column.values, minlength=1)[: column.valid]
+        return int(np.count_nonzero(counts)), int(counts.sum())
+    absent = np.isnan(column.values)
+    values = column.values[~absent] if absent.any() else column.values
+    return different(values), len(values)
 
 
 def different(values: NDArray[Any]) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quadrille.kernels.compile import Whole, kernel, no_alloc
-from quadrille.kernels.designed.state import NONE, NOTHING, Lattice, Real
+from quadrille.kernels.designed import NONE, NOTHING, Lattice, Real
 
 HELLINGER, TOTAL_VARIATION, CHI_SQUARE = 1, 2, 3
 """Losses of a table; 0 is none."""

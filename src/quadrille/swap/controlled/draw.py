@@ -31,7 +31,7 @@ from quadrille.swap.controlled.frame import (
     zones_of,
 )
 from quadrille.swap.groups import Ints, codes_of, group_ids, sorted_by
-from quadrille.swap.rules import Candidates, RuleCounts, count_pairs, rules_facts
+from quadrille.swap.pairing import Candidates, RuleCounts, count_pairs, rules_facts
 
 if TYPE_CHECKING:
     from quadrille.swap.controlled import ControlledSwap

@@ -1,6 +1,6 @@
 """pyreadstat reads a file batch by batch: the only place that lets it, and a program of its own.
 
-Files can come from anywhere, and a damaged one can crash the library. So `stat.read` runs this module as a process of
+Files can come from anywhere, and a damaged one can crash the library. So `stat_read` runs this module as a process of
 its own, and a crash there is an error message here. What goes over the pipe is Arrow and JSON.
 """
 

@@ -18,14 +18,14 @@ import polars as pl
 from quadrille.codebook import Codebook, Kind, Stored, Value, Variable
 from quadrille.data import Data
 from quadrille.errors import InputError
+from quadrille.io import stat_library
 from quadrille.io.formats import FORMATS
 from quadrille.io.frames import build, lines_of
 from quadrille.io.frames.columns import guess, is_running
 from quadrille.io.frames.identifiers import MOST_ORDINAL, identifies, name_kind, tells_apart
 from quadrille.io.frames.values import EXACT, Moment, from_moments, from_texts, moment_of, moments_as_text, to_moments
 from quadrille.io.raw import contents
-from quadrille.io.stat import library
-from quadrille.io.stat.library import TAG, Facts
+from quadrille.io.stat_library import TAG, Facts
 
 ISOLATED = True
 """Whether files are read by a process of its own, which may crash over a damaged one."""
@@ -71,7 +71,7 @@ def parse(path: Path, suffix: str, *, catalog: Path | None = None, own: bool = F
     """
     form = FORMATS[suffix]
     _check_end(path, suffix, f"The file {str(path)!r}")
-    source = _isolated if ISOLATED and not own else library.batches
+    source = _isolated if ISOLATED and not own else stat_library.batches
     tables: list[pl.DataFrame] = []
     facts: Facts = {}
     for part in source(path, _WORDS.get(suffix, suffix[1:]), form.name, catalog):
@@ -85,10 +85,10 @@ def parse(path: Path, suffix: str, *, catalog: Path | None = None, own: bool = F
 
 def _isolated(path: Path, word: str, named: str, catalog: Path | None) -> Iterator[pl.DataFrame | Facts]:
     """Let a process of its own read the file; when it dies, the file is to blame."""
-    call = [sys.executable, "-P", "-m", library.__name__, str(path), word, named, str(catalog or "")]
+    call = [sys.executable, "-P", "-m", stat_library.__name__, str(path), word, named, str(catalog or "")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONFAULTHANDLER": ""}
     with subprocess.Popen(
-        [*call, str(library.BATCH)],
+        [*call, str(stat_library.BATCH)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

@@ -30,8 +30,8 @@ from quadrille.io.frames.values import (
     moment_of,
     too_large,
 )
-from quadrille.io.stat.library import no_pyreadstat
-from quadrille.io.stat.read import Raw, is_tag, moments_in, number_of, parse, was_moment, within
+from quadrille.io.stat_library import no_pyreadstat
+from quadrille.io.stat_read import Raw, is_tag, moments_in, number_of, parse, was_moment, within
 
 _SPSS_WORDS = frozenset("ALL AND BY EQ GE GT LE LT NE NOT OR TO WITH".split())  # noqa: SIM905
 _STATA_WORDS = frozenset(
@@ -433,6 +433,7 @@ def file_bytes(data: Data, suffix: str) -> tuple[bytes, tuple[str, ...]]:
         not_held.whole(_VERSION_8.format(columns=", ".join(long)))
     with _place(suffix) as path:
         _write(columns, suffix, path)
+        _without_time(path, suffix)
         _verify(columns, parse(path, suffix, own=True).columns, target)
         return path.read_bytes(), not_held.lines()
 
@@ -490,6 +491,26 @@ def _write(columns: list[Outgoing], suffix: str, path: Path) -> None:
     except Exception:  # its text can hold data values
         name = TARGETS[suffix].name
         raise OutputError(f"The data cannot be written as a file of {name}. Write CSV or Parquet.") from None
+
+
+_HEAD = 1024
+_TIMES = {
+    ".sav": (rb"(?<=^.{92})[ \d]\d [A-Z][a-z]{2} \d\d\d\d:\d\d:\d\d", b"01 Jan 7000:00:00"),
+    ".dta": (rb"(?<=<timestamp>\x11)[ \d]\d [A-Z][a-z]{2} \d{4} \d\d:\d\d(?=</timestamp>)", b"01 Jan 1970 00:00"),
+    ".xpt": (rb"[ \d]\d[A-Z]{3}\d\d:\d\d:\d\d:\d\d", b"01JAN70:00:00:00"),
+}
+"""By ending: the time of writing as the head of a file has it, and what is written instead."""
+_MOST_TIMES = 4
+"""A transport file has the times at which file and table were made and changed, all before the first column."""
+
+
+def _without_time(path: Path, suffix: str) -> None:
+    """Put one fixed time in the place of that of writing: equal data, equal files, and nothing about where and when."""
+    pattern, fixed = _TIMES[suffix]
+    with path.open("r+b") as file:
+        head = file.read(_HEAD)
+        file.seek(0)
+        file.write(re.sub(pattern, fixed, head, count=_MOST_TIMES if suffix == ".xpt" else 1, flags=re.DOTALL))
 
 
 def _options(columns: list[Outgoing], suffix: str) -> dict[str, Any]:
