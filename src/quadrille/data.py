@@ -536,7 +536,8 @@ class Data(Shown):
 
     @cached_property
     def _head_hash(self) -> str:
-        head = repr((self.codebook, self.weight, self.n, [(c.dtype, c.nullable) for c in self._columns]))
+        kinds = [(column.dtype, column.nullable) for column in self._columns]
+        head = f"({self.codebook.identity}, {self.weight!r}, {self.n!r}, {kinds!r})"
         return hashlib.blake2b(head.encode(), digest_size=8).hexdigest()
 
     @property
