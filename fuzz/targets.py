@@ -157,7 +157,7 @@ def _policy(raw: bytes, folder: Path) -> str:
 
 
 def _note(raw: bytes, _folder: Path) -> str:
-    from quadrille.release.note import read_published
+    from quadrille.release.dossier import read_published
 
     found = read_published(_text(raw), "the note")
     return f"note {len(found.f)} {found.kind}"

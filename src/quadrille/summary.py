@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quadrille import kernels
-from quadrille.data import MOST_TICKS, Cells, Codes, Cross, Data
+from quadrille.data import MOST_TICKS, Cells, Codes, Cross, Data, Flags, Ints
 from quadrille.delta import OUTSIDE, Delta, Fused, scratch
 from quadrille.errors import MismatchError
-from quadrille.expressions import Flags, Ints, Where
+from quadrille.expressions import Where
 
 _NONE = np.empty(0, dtype=np.int64)
 Known = TypeVar("Known")

@@ -196,7 +196,7 @@ def test_json_of_swap_holds_the_design_and_the_scores_but_no_seed(run: Run, fold
     words = ["swap", "good.csv", "--swap", "Sex", "--pairs", "5", "--save-recipe", "new.json", "--json"]
     result = run([*words, "--measures", "hellinger(Sex*Age, where=Region!=ZQr0),total_variation"])
     found = document(result)
-    assert found["recipe"] == {"method": "RandomSwap", "version": 1, "swap": ["Sex"], "pairs": 5}
+    assert found["recipe"] == {"method": "RandomSwap", "version": 2, "swap": ["Sex"], "pairs": 5}
     data, recipe = qd.read(folder / "good.csv"), qd.Recipe.from_json((folder / "new.json").read_text())
     addresses = ["hellinger(Sex*Age, where=Region!=ZQr0)", "total_variation"]
     expected = qd.score(data, recipe.plan(data), addresses)
@@ -246,7 +246,9 @@ def test_release_writes_both_folders_and_takes_a_number_as_seed_only_as_insecure
 
 
 def test_release_by_a_secret_seed_is_silent_on_stderr(run: Run) -> None:
-    assert run("release good.csv --swap Sex --pairs 5 --out new --codebook book.toml").stderr == ""
+    assert (
+        run("release good.csv --swap Sex --pairs 5 --key Sex --out new --codebook book.toml").stderr == ""
+    )  # none is alone
 
 
 def test_reproduce_passes_its_options_on(run: Run) -> None:

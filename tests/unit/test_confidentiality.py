@@ -15,7 +15,7 @@ from typer.testing import CliRunner, Result
 
 import quadrille as qd
 from quadrille.cli import app
-from quadrille.io.formats import RELEASED
+from quadrille.io import RELEASED
 
 ORDER = 5.0  # standard errors by which a row order may be like another
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 import quadrille as qd
 from effort import examples, tries
-from quadrille.attack.population import population_risk, population_section
+from quadrille.attack.input import attack_input
+from quadrille.attack.population import population, population_risk, population_section
 from quadrille.attack.transition import NoClosedForm, transition_of
 from quadrille.errors import InputError, ParameterError
 from quadrille.measure.population import all_margins, fit
@@ -184,13 +185,13 @@ def test_a_design_without_closed_form_has_a_reason() -> None:
     designed = qd.Recipe.from_json('{"method":"DesignedSwap","seed":7,"version":1}')
     with pytest.raises(NoClosedForm, match="DesignedSwap has no closed form"):
         population_risk(DATA, DATA, designed, sampling=0.5)
-    section = population_section(DATA, DATA, designed, sampling=0.5)
+    section = population(attack_input(DATA, DATA, None, None, 3, "design", None, designed, sampling=0.5))
     assert section.reason and not section.findings
 
 
 def test_the_section_has_before_and_chance_next_to_each_value() -> None:
     recipe = qd.RandomSwap(["Edu", "MS"], rate=0.1, seed=1)
-    section = population_section(DATA, recipe.plan(DATA).apply(DATA), recipe, sampling=0.1)
+    section = population_section(population_risk(DATA, recipe.plan(DATA).apply(DATA), recipe, sampling=0.1))
     right = section.findings[0]
     assert right.value is not None and right.before is not None and right.chance is not None
     assert right.chance < right.value < right.before

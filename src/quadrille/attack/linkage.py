@@ -9,13 +9,13 @@ from math import floor
 import numpy as np
 from numpy.typing import NDArray
 
-from quadrille.attack.input import NEEDS_DESIGN, NOT_ALIGNED, AttackInput, Finding, Floats, KeyTable, Section
+from quadrille.attack.input import NEEDS_DESIGN, NOT_ALIGNED, AttackInput, Finding, KeyTable, Section
 from quadrille.attack.transition import CellMoves, moves_of
-from quadrille.data import Data, require_columns
+from quadrille.data import Data, Floats, Ints, require_columns
 from quadrille.errors import InputError, bad_parameter
 from quadrille.present import numbers
 from quadrille.present.numbers import count, counted, share
-from quadrille.swap.groups import Ints, group_ids
+from quadrille.swap.groups import group_ids
 
 NAME, TITLE = "linkage", "Finding a person's row by the keys"
 _ADVICE = (

@@ -9,22 +9,15 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from quadrille.attack.input import (
-    NEEDS_DESIGN,
-    NO_RECIPE,
-    AttackInput,
-    Finding,
-    Floats,
-    Section,
-)
+from quadrille.attack.input import NEEDS_DESIGN, NO_RECIPE, AttackInput, Finding, Section
 from quadrille.attack.transition import Codes, NoClosedForm, Transition, transition_of
-from quadrille.data import Data
+from quadrille.data import Data, Floats, Ints
 from quadrille.errors import InputError, bad_parameter
 from quadrille.measure.population import expected_counts, mean_one_in
 from quadrille.present import numbers
 from quadrille.recipe import Recipe
 from quadrille.score.matching import matched
-from quadrille.swap.groups import Ints, group_ids
+from quadrille.swap.groups import group_ids
 
 ATTACK, TITLE = "population", "Matching to the population"
 _NOT_MADE = "How many others there are outside the file with the keys of a person is not looked at."
@@ -245,25 +238,16 @@ def population(given: AttackInput) -> Section:
         reason = NO_RECIPE if given.recipe is None else NEEDS_DESIGN
     if reason or given.design is None:
         return Section(ATTACK, TITLE, _NOT_MADE, reason=reason)
-    return population_section(
-        given.data, given.released, given.design, given.keys, population=given.population, sampling=given.sampling
-    )
-
-
-def population_section(
-    data: Data,
-    released: Data,
-    recipe: Recipe,
-    keys: Sequence[str] | None = None,
-    *,
-    population: Data | None = None,
-    sampling: float | None = None,
-) -> Section:
-    """Report how well released uniques can be matched to a population."""
+    who, share = given.population, given.sampling
     try:
-        risk = population_risk(data, released, recipe, keys, population=population, sampling=sampling)
+        risk = population_risk(given.data, given.released, given.design, given.keys, population=who, sampling=share)
     except NoClosedForm as why:
         return Section(ATTACK, TITLE, _NOT_MADE, reason=str(why))
+    return population_section(risk)
+
+
+def population_section(risk: PopulationRisk) -> Section:
+    """Report how well released uniques can be matched to a population."""
     found, note = risk.chances, _NOTES[risk.basis]
     count, guess = len(found), 1 / risk.size
 

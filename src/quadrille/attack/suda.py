@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quadrille import kernels
-from quadrille.attack.input import AttackInput, Finding, Floats, Section
-from quadrille.data import Data, Rows
+from quadrille.attack.input import AttackInput, Finding, Section
+from quadrille.data import Data, Floats, Ints, Rows
 from quadrille.errors import InputError, bad_parameter
 from quadrille.present import numbers
 from quadrille.score.matching import matched
-from quadrille.swap.groups import Ints, group_ids
+from quadrille.swap.groups import group_ids
 
 ATTACK, TITLE = "special", "Special uniques"
 _SAMPLING = 0.01

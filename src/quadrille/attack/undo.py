@@ -16,7 +16,6 @@ from quadrille.attack.input import (
     NOT_ALIGNED,
     AttackInput,
     Finding,
-    Floats,
     KeyTable,
     Section,
     auc,
@@ -24,11 +23,11 @@ from quadrille.attack.input import (
     standard_error,
     surest,
 )
+from quadrille.data import Floats, Ints
 from quadrille.measure.population import all_margins, fit, is_feasible
 from quadrille.present.numbers import count, share, statistic
 from quadrille.swap.designed import DesignedSwap
 from quadrille.swap.designed.pairs import DesignedPairs
-from quadrille.swap.groups import Ints
 from quadrille.swap.kept import Keep, kept_tables, named_variables
 
 UNDO, UNDO_TITLE = "undo", "Undoing the table of a designed swap"

@@ -6,8 +6,7 @@ import altair as alt
 import polars as pl
 
 from quadrille.chart import theme
-from quadrille.chart.theme import HUES, INK, PALE, WIDTH, tooltips
-from quadrille.chart.tidy import Kind, checked, defined, inline, prepared
+from quadrille.chart.theme import HUES, INK, PALE, WIDTH, Kind, checked, defined, inline, prepared, tooltips
 from quadrille.errors import InputError, ParameterError
 from quadrille.present.numbers import count, counted, share
 

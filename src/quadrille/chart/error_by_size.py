@@ -11,8 +11,22 @@ import polars as pl
 
 from quadrille.chart import theme
 from quadrille.chart.labels import Place, names
-from quadrille.chart.theme import AXIS, GREY, HEIGHT, HUES, SHAPES, WIDTH, Range, left_out, tooltips
-from quadrille.chart.tidy import Kind, defined, inline, prepared, thinned
+from quadrille.chart.theme import (
+    AXIS,
+    GREY,
+    HEIGHT,
+    HUES,
+    SHAPES,
+    WIDTH,
+    Kind,
+    Range,
+    defined,
+    inline,
+    left_out,
+    prepared,
+    thinned,
+    tooltips,
+)
 from quadrille.errors import InputError
 from quadrille.present.numbers import counted
 

@@ -10,8 +10,24 @@ import polars as pl
 from quadrille.chart import theme
 from quadrille.chart.labels import free_spots, stairs
 from quadrille.chart.n_rule import COMPANION, with_companion
-from quadrille.chart.theme import GREY, HEIGHT, HUES, INK, SHAPES, WIDTH, Figure, Plane, Range, left_out, tooltips
-from quadrille.chart.tidy import Kind, defined, inline, prepared, thinned
+from quadrille.chart.theme import (
+    GREY,
+    HEIGHT,
+    HUES,
+    INK,
+    SHAPES,
+    WIDTH,
+    Figure,
+    Kind,
+    Plane,
+    Range,
+    defined,
+    inline,
+    left_out,
+    prepared,
+    thinned,
+    tooltips,
+)
 from quadrille.errors import ParameterError
 from quadrille.present.numbers import AS_IT_IS, counted
 

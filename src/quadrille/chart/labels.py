@@ -13,8 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from quadrille.chart import theme
-from quadrille.chart.theme import INK
-from quadrille.chart.tidy import inline
+from quadrille.chart.theme import INK, inline
 
 Place = tuple[float, float]
 

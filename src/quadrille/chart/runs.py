@@ -6,8 +6,7 @@ import altair as alt
 import polars as pl
 
 from quadrille.chart import n_rule, theme
-from quadrille.chart.theme import HUES, INK, SHAPES, WIDTH, left_out, tooltips
-from quadrille.chart.tidy import Kind, checked, defined, inline
+from quadrille.chart.theme import HUES, INK, SHAPES, WIDTH, Kind, checked, defined, inline, left_out, tooltips
 from quadrille.errors import InputError
 from quadrille.present.numbers import counted, statistic
 

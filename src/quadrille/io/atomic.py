@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from quadrille.errors import OutputError
-from quadrille.io.formats import RELEASED
+from quadrille.io import RELEASED
 from quadrille.text import large
 
 if TYPE_CHECKING:

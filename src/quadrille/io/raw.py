@@ -15,7 +15,7 @@ from typing import Any
 from quadrille.codebook import Codebook
 from quadrille.data import Data
 from quadrille.errors import InputError, QuadrilleError
-from quadrille.io.formats import format_of
+from quadrille.io import format_of
 
 MOST_UNPACKED = 200
 SMALL = 100 * 2**20

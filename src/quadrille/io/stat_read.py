@@ -18,8 +18,7 @@ import polars as pl
 from quadrille.codebook import Codebook, Kind, Stored, Value, Variable
 from quadrille.data import Data
 from quadrille.errors import InputError
-from quadrille.io import stat_library
-from quadrille.io.formats import FORMATS
+from quadrille.io import FORMATS, stat_library
 from quadrille.io.frames import build, lines_of
 from quadrille.io.frames.columns import guess, is_running
 from quadrille.io.frames.identifiers import MOST_ORDINAL, identifies, name_kind, tells_apart

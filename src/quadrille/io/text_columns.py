@@ -6,12 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import polars as pl
 
-from quadrille.codebook import Variable
+from quadrille.codebook import Codebook, Variable
+from quadrille.data import Data
 from quadrille.errors import InputError
-from quadrille.io.frames.columns import settled, wants_in_file
+from quadrille.io.frames.columns import build, settled, wants_in_file
 from quadrille.io.frames.values import NUMBER, few_whole, parse_numbers, too_large, without_marks
 from quadrille.io.layout import Layout, say
 
@@ -52,6 +54,7 @@ class ParsedText:
     remarks: list[str] = field(default_factory=list[str])
 
     def __post_init__(self) -> None:
+        self.given = {name: settled_by_text(variable, self.table) for name, variable in self.given.items()}
         texts = {series.name: series for series in self.table.get_columns() if series.dtype == pl.String}
         wanted = {name: wants_in_file(self.given.get(name)) for name in texts}
         void: list[str] = []
@@ -83,6 +86,11 @@ class ParsedText:
         told = [f"NA, NaN, . and blanks are missing in: {', '.join(names)}"] if names else []
         self.remarks += [*dates.remarks, *told]
         self.table = self.table.with_columns(list(columns.values()))
+
+    def data(self, path: Path, weight: str | None, dtypes: Mapping[str, str] | None = None) -> Data:
+        """Return the data of a file; `dtypes` are the types that columns are said to have had."""
+        book = Codebook(tuple(self.given.values()))
+        return build(self.table, codebook=book, weight=weight, where=f"the file {str(path)!r}", dtypes=dtypes)
 
     def _decimal(self, texts: Mapping[str, pl.Series], numbers: Mapping[str, pl.Series]) -> str:
         """Tell whether the numbers have decimal commas; refuse a file that leaves it open."""

@@ -34,6 +34,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 Whole = Any
 """A whole number in a kernel: plain or numpy's, the compiler decides."""
 Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 FunctionIdentity._unique_ids = itertools.count(secrets.randbelow(1 << 52) + (1 << 32))  # pyright: ignore

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from quadrille.kernels.compile import Ints, Whole, kernel, step
+from quadrille.kernels.compile import Floats, Ints, Whole, kernel, step
 from quadrille.kernels.draw import Dice, Pool, draw_places, put_back
 
 Table = NDArray[np.int64] | NDArray[np.int32]
@@ -106,8 +106,6 @@ def inference_change(cells: Ints, new: Ints, count: Ints, stride: Whole, size: W
         change[cell] = 0
     return sums
 
-
-Floats = NDArray[np.float64]
 
 HELLINGER, TOTAL_VARIATION, ENTROPY_CHANGE, SMALL_CELLS, EXPOSED, CONFIDENCE = range(6)
 LINKED, ATTRIBUTED, ATTRIBUTED_UNIQUE = range(6, 9)

@@ -7,18 +7,17 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any, overload
 
-from quadrille.data import Data
+from quadrille.data import Data, Floats
 from quadrille.errors import unknown_name
 from quadrille.expressions import split_outside_quotes
-from quadrille.measure import association, attack, correlation, difference, regression, risk, tables
-from quadrille.measure.areas import Floats
+from quadrille.measure import association, attack, correlation, difference, risk, tables
 from quadrille.measure.base import ALL_PAIRS, Address, Measure
 from quadrille.measure.population import sample_of
 from quadrille.recipe import find_method
 
 MEASURES: dict[str, Measure] = {
     measure.name: measure
-    for family in (tables, association, difference, risk, attack, correlation, regression)
+    for family in (tables, association, difference, risk, attack, correlation)
     for measure in family.MEASURES
 }
 

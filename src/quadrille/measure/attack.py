@@ -8,9 +8,8 @@ from functools import partial
 import numpy as np
 
 from quadrille import kernels
-from quadrille.data import Cells
+from quadrille.data import Cells, Floats, Ints
 from quadrille.delta import scratch
-from quadrille.measure.areas import Floats, Ints
 from quadrille.measure.base import EMPTY, TARGET, Measure, Score, option, undefined
 from quadrille.measure.risk import TOO_MANY
 from quadrille.summary import Change, Tally

@@ -13,15 +13,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-from quadrille.data import Codes, Data, unequal
+from quadrille.data import Codes, Data, Flags, Floats, Ints, unequal
 from quadrille.delta import Delta
 from quadrille.errors import MismatchError
-from quadrille.expressions import Floats, Scale
-from quadrille.summary import Flags, Summary
+from quadrille.expressions import Scale
+from quadrille.summary import Summary
 
-Ints = NDArray[np.int64]
 Values = Callable[[str], Codes]
 Block = tuple[Floats, Floats, Ints, Ints]
 """Products, squares, counts and numbers of infinite values of some records."""

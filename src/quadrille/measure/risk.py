@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quadrille import kernels
-from quadrille.data import Cells
-from quadrille.measure.areas import Floats, Ints
+from quadrille.data import Cells, Floats, Ints
 from quadrille.measure.base import EMPTY, NISS_131, NOTHING_CHANGED, Measure, Score, option, undefined
 from quadrille.measure.population import ASK, Sample, expected_counts, mean_one_in
 from quadrille.params import ShareText

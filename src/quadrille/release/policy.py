@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
 from quadrille.errors import InputError, QuadrilleError, bad_parameter
-from quadrille.io.formats import RELEASED
+from quadrille.io import RELEASED
 from quadrille.measure import measure_of
 from quadrille.measure.base import Address, Measure
 from quadrille.params import (

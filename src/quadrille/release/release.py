@@ -15,12 +15,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from quadrille.codebook import Variable
-from quadrille.data import Column, Data, Rows, Units, code_dtype
+from quadrille.data import Column, Data, Rows, Units, code_dtype, refuse_uncounted
 from quadrille.delta import PlanReport
 from quadrille.errors import InputError, ParameterError
-from quadrille.io import file_bytes
+from quadrille.io import RELEASED, file_bytes
 from quadrille.io.atomic import INSECURE_NOTE, NOTE, as_json, check_free, new_folder, private_folder, write_file
-from quadrille.io.formats import RELEASED
 from quadrille.measure import beside_exposed, beside_the_n_rule
 from quadrille.params import one_of
 from quadrille.plan import Details, Plan
@@ -28,18 +27,20 @@ from quadrille.randomness import Stream, fresh_seed, is_secret
 from quadrille.recipe import Recipe, random_order
 from quadrille.release.dossier import (
     GuessableSeedWarning,
+    Published,
     Record,
     ReleasedBeforeWarning,
     ReleaseWarning,
     SubtractionWarning,
     dossier,
+    kept_in_words,
     methods_note,
+    published,
     release_warnings,
     unjudged_warnings,
 )
 from quadrille.release.earlier import Again, Earlier, check_apart, earlier_releases, released_again
 from quadrille.release.judge import Case, PolicyError, Verdict, judge, scored
-from quadrille.release.note import Published, kept_in_words, published
 from quadrille.release.policy import VARIABLE, Asked, Policy, asked_policies
 from quadrille.score.contradictions import contradicted, refuse_contradictions
 from quadrille.score.evaluator import Scores, score
@@ -278,6 +279,7 @@ def _draft(
         )
     wanted = beside_exposed(beside_the_n_rule(default_measures(data) if measures is DEFAULT else measures), data)
     scores, cannot = scored(data, plan, wanted, asked)
+    refuse_uncounted(data, plan.rows)
     swapped = plan.apply(data)
     units = [swapped.units(name) for name in _unit_columns(swapped)]
     order = fresh_order(swapped.n, units) if shuffle else None

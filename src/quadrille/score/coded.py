@@ -12,13 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quadrille import kernels
-from quadrille.data import Column, Data, Rows
+from quadrille.data import Column, Data, Flags, Floats, Ints, Rows
 from quadrille.randomness import Stream
 from quadrille.recipe import random_order
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 Codes32 = NDArray[np.int32]
 
 NEARLY = 0.005

@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, cast, get_args, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
 from quadrille import kernels
-from quadrille.data import tidy
+from quadrille.data import Floats, Ints, tidy
 from quadrille.errors import InfeasibleError, ParameterError, bad_parameter
 from quadrille.params import SEED, Count, Number, Param, Share, Word, declared
 from quadrille.randomness import Seed, Stream, Words, draw_until_enough
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
     from quadrille.simulation.design import SimulationDesign
     from quadrille.simulation.run import Simulation
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Mechanism = Literal["records", "cells"]
 
 METRICS = (

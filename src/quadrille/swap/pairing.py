@@ -13,18 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quadrille import kernels
-from quadrille.data import Data
+from quadrille.data import Data, Flags, Ints
 from quadrille.errors import InfeasibleError, infeasible
 from quadrille.expressions import BITS, IDLE, Rules
 from quadrille.plan import Pairs
 from quadrille.randomness import Chooser, Stream, Words, draw_until_enough
 from quadrille.recipe import Exchange
-from quadrille.swap.groups import Ints, codes_of, group_ids, ranks
+from quadrille.swap.groups import codes_of, group_ids, ranks
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
-
-Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)

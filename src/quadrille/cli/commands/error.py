@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from quadrille.chart.theme import Figure
-    from quadrille.release.note import Published
+    from quadrille.release.dossier import Published
     from quadrille.swap.permutation import PermutationSwap
     from quadrille.theory.tables import CellErrors
 
@@ -327,7 +327,7 @@ def _published(f: float | None, note: Path | None, of_class: str | None, class_c
                 f"{option} needs --methods-note, which gives each class its own f. With --f leave it out."
             )
         return None
-    from quadrille.release.note import read_published
+    from quadrille.release.dossier import read_published
 
     said = read_published(read_text(note, "the note"), f"The note {str(note)!r}")
     if (of_class is not None or class_column is not None) and "" in said.f:

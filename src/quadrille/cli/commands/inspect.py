@@ -11,7 +11,7 @@ from quadrille.cli import options as opt
 from quadrille.cli import show
 from quadrille.cli.guard import tell
 from quadrille.cli.inputs import check_new, load, roles_of
-from quadrille.io.formats import FORMATS
+from quadrille.io import FORMATS
 
 
 def inspect(

@@ -17,7 +17,7 @@ from quadrille.cli.guard import BAD_INPUT, tell, warnings_told
 from quadrille.cli.inputs import check_readers, load, names, open_study, roles_of
 from quadrille.cli.show import measured
 from quadrille.errors import InputError, ParameterError
-from quadrille.io.formats import RELEASED
+from quadrille.io import RELEASED
 from quadrille.present.numbers import AS_IT_IS
 
 if TYPE_CHECKING:

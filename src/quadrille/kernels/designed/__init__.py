@@ -6,7 +6,8 @@ kernels take the parts of the state that they need.
 
 Base cells are sets of records that are alike in all that matters. Every table is a coarser view of them, and the cells
 of all tables are numbered through. A mover is a set of variables that a pair exchanges together; its levels are the
-combinations of their values. A class is a combination of the values that must be the same in a pair."""
+combinations of their values. A class is a combination of the values that must be the same in a pair.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +17,6 @@ from typing import Annotated, Any, NamedTuple, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
 Rows = Any
 """Rows of one kind, made by `rows`: `cells[c].count` in a kernel is `cells["count"][c]` in numpy."""
 Real = Any

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from quadrille.kernels.compile import Ints, Whole, kernel, no_alloc
-from quadrille.kernels.designed import NONE, NOTHING, Fillers, Floats, Lattice, Real, State
+from quadrille.kernels.compile import Floats, Ints, Whole, kernel, no_alloc
+from quadrille.kernels.designed import NONE, NOTHING, Fillers, Lattice, Real, State
 from quadrille.kernels.designed.fillers import (
     Route,
     add_filler,

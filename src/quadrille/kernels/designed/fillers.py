@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from quadrille.kernels.compile import Whole, kernel, no_alloc
-from quadrille.kernels.designed import EXHAUSTED_LISTED, NONE, NOTHING, Fillers, Floats, Lattice, Real
+from quadrille.kernels.compile import Floats, Whole, kernel, no_alloc
+from quadrille.kernels.designed import EXHAUSTED_LISTED, NONE, NOTHING, Fillers, Lattice, Real
 from quadrille.kernels.designed.neighbours import BACK, FORTH, HELLINGER, NEVER, move, move_cost, return_cost
 from quadrille.kernels.draw import Dice, below
 

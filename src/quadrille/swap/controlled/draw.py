@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quadrille import kernels
-from quadrille.data import Codes, Column, Data, unequal
+from quadrille.data import Codes, Column, Data, Flags, Floats, Ints, unequal
 from quadrille.errors import InputError, OverlapError, ParameterError, infeasible
 from quadrille.expressions import Rules
 from quadrille.plan import Details, Move, Pairs, Plan
@@ -18,7 +18,6 @@ from quadrille.randomness import Chooser, Stream, Words, draw_until_enough
 from quadrille.recipe import carried, carried_fact, random_order, refuse_one_area
 from quadrille.swap.controlled.frame import (
     Cells,
-    Floats,
     Targets,
     draw_targets,
     frame_of,
@@ -30,7 +29,7 @@ from quadrille.swap.controlled.frame import (
     stratum_labels,
     zones_of,
 )
-from quadrille.swap.groups import Ints, codes_of, group_ids, sorted_by
+from quadrille.swap.groups import codes_of, group_ids, sorted_by
 from quadrille.swap.pairing import Candidates, RuleCounts, count_pairs, rules_facts
 
 if TYPE_CHECKING:
@@ -357,7 +356,6 @@ def _joined(found: list[Found]) -> Found:
     )
 
 
-Flags = NDArray[np.bool_]
 T = TypeVar("T", bound=np.generic)
 NO_VALUE = -1
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quadrille import kernels
-from quadrille.data import Data, require_columns
+from quadrille.data import Data, Floats, Ints, require_columns
 from quadrille.errors import InputError, ParameterError, infeasible
 from quadrille.expressions import Rules
 from quadrille.kernels.designed import (
@@ -45,14 +45,13 @@ from quadrille.kernels.designed.neighbours import CHI_SQUARE, HELLINGER, TOTAL_V
 from quadrille.measure.base import Address
 from quadrille.recipe import carried, refuse_fixed
 from quadrille.swap.controlled.frame import flags_of
-from quadrille.swap.groups import Ints, group_ids
+from quadrille.swap.groups import group_ids
 from quadrille.swap.pairing import Candidates, Forbidden, RuleCounts, count_pairs, rules_facts
 
 if TYPE_CHECKING:
     from quadrille.swap.designed.pairs import DesignedPairs
 
 
-Floats = NDArray[np.float64]
 _MOST_BUCKETS = 1 << 26
 _ROOM = 512
 _HEAPS = 1 << 25
