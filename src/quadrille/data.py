@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING, Any, cast
@@ -325,6 +325,12 @@ class Data(Shown):
         """Return the same records as a sample that holds this share of a population; 1 is all of it.
 
         The share is no part of the fingerprint: what is swapped does not depend on it.
+
+        >>> import quadrille as qd
+        >>> data = qd.datasets.cps8d()
+        >>> sample = data.with_sampling(0.1)
+        >>> sample.sampling, sample == data, sample.fingerprint == data.fingerprint
+        (0.1, True, True)
         """
         data = copy(self)
         data.codebook = replace(self.codebook, sampling=sampling)
@@ -548,10 +554,8 @@ class Data(Shown):
 
     @cached_property
     def _head_hash(self) -> str:
-        variables = [_fields(variable) for variable in self.codebook]
-        listed = f"({variables[0]},)" if len(variables) == 1 else f"({', '.join(variables)})"
-        columns = [(column.dtype, column.nullable) for column in self._columns]
-        head = f"(Codebook(variables={listed}), {self.weight!r}, {self.n!r}, {columns!r})"
+        kinds = [(column.dtype, column.nullable) for column in self._columns]
+        head = f"({self.codebook.identity}, {self.weight!r}, {self.n!r}, {kinds!r})"
         return hashlib.blake2b(head.encode(), digest_size=8).hexdigest()
 
     @property
@@ -560,12 +564,6 @@ class Data(Shown):
             rows = np.arange(self.n, dtype=np.int64)
             self._body = sum(_hash(name, rows, self[name].values) for name in self.columns) & _MASK
         return self._body
-
-
-def _fields(variable: Variable) -> str:
-    """Write out what a fingerprint tells variables apart by. How they are shown may change; this text may not."""
-    said = [f"{each.name}={getattr(variable, each.name)!r}" for each in fields(variable) if each.repr]
-    return f"Variable({', '.join(said)})"
 
 
 def _listed(names: Sequence[str]) -> list[str]:

@@ -246,7 +246,9 @@ def test_release_writes_both_folders_and_takes_a_number_as_seed_only_as_insecure
 
 
 def test_release_by_a_secret_seed_is_silent_on_stderr(run: Run) -> None:
-    assert run("release good.csv --swap Sex --pairs 5 --out new --codebook book.toml").stderr == ""
+    assert (
+        run("release good.csv --swap Sex --pairs 5 --key Sex --out new --codebook book.toml").stderr == ""
+    )  # none is alone
 
 
 def test_reproduce_passes_its_options_on(run: Run) -> None:
