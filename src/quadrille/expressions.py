@@ -15,11 +15,10 @@ from math import isfinite, nan
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from quadrille import kernels
 from quadrille.codebook import Variable
-from quadrille.data import Column, Data, missing_positions, require_columns
+from quadrille.data import Column, Data, Flags, Floats, missing_positions, require_columns
 from quadrille.errors import InputError, bad_parameter
 from quadrille.plan import Plan
 
@@ -34,7 +33,6 @@ _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
-Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -212,8 +210,6 @@ def unquoted(text: str) -> str:
     text = text.strip()
     return text[1:-1] if len(text) > 1 and text[0] in "'\"`" and text[-1] == text[0] else text
 
-
-Floats = NDArray[np.float64]
 
 EXAMPLE = "ased_reg(score ~ age + C(race))"
 _SIGNS = re.compile(r"[-:*^/|()~+%]")
@@ -394,8 +390,6 @@ def _name(part: str, model: str) -> str:
         )
     return name
 
-
-Ints = NDArray[np.int64]
 
 BITS = 31
 """Rules in one word of the kernels."""

@@ -45,7 +45,7 @@ GOOD_CALLS = {
     "recipe varied": "score good.csv --recipe good.json --vary pairs=3,5,7,9,11,13 --draws 2 --measures hellinger",
     "recipe without a parameter": "score good.csv --codebook book.toml --recipe ruled.json --without rules --draws 2",
     "attack": "attack good.csv --recipe good.json --keys Sex,Age,Region",
-    "attack with a population": "attack good.csv --recipe good.json --fraction 0.1 --earlier good.json",
+    "attack with a population": "attack good.csv --recipe good.json --sampling 0.1 --earlier good.json",
     "attack on a file": "attack good.csv --release good.parquet --target Sex --knows file",
     "reproduce": "reproduce gomatam-karr-2003 --draws 2",
 }
@@ -196,7 +196,7 @@ def test_json_of_swap_holds_the_design_and_the_scores_but_no_seed(run: Run, fold
     words = ["swap", "good.csv", "--swap", "Sex", "--pairs", "5", "--save-recipe", "new.json", "--json"]
     result = run([*words, "--measures", "hellinger(Sex*Age, where=Region!=ZQr0),total_variation"])
     found = document(result)
-    assert found["recipe"] == {"method": "RandomSwap", "version": 1, "swap": ["Sex"], "pairs": 5}
+    assert found["recipe"] == {"method": "RandomSwap", "version": 2, "swap": ["Sex"], "pairs": 5}
     data, recipe = qd.read(folder / "good.csv"), qd.Recipe.from_json((folder / "new.json").read_text())
     addresses = ["hellinger(Sex*Age, where=Region!=ZQr0)", "total_variation"]
     expected = qd.score(data, recipe.plan(data), addresses)

@@ -10,8 +10,7 @@ import pytest
 
 import quadrille as qd
 from quadrille.measure.association import Known, c_of, v_of
-from quadrille.measure.correlation import ased
-from quadrille.measure.regression import ased_of
+from quadrille.measure.correlation import ased, ased_of
 from quadrille.measure.tables import hellinger
 from quadrille.summary import Table
 from strategies import file_of

@@ -25,8 +25,7 @@ from effort import examples
 from quadrille.codebook import Codebook, Variable
 from quadrille.data import Data
 from quadrille.errors import InputError, OutputError
-from quadrille.io import read, write
-from quadrille.io.formats import FORMATS, Format
+from quadrille.io import FORMATS, Format, read, write
 from quadrille.io.frames import from_frame, to_frame
 
 SECRET = "Zebedee"

@@ -8,7 +8,7 @@ import pytest
 
 import quadrille as qd
 from quadrille.errors import ParameterError
-from quadrille.release.note import read_published
+from quadrille.release.dossier import read_published
 
 SECRET_WORDS = ("seed", "rate", "2442", "2,442", "1221", "1,221", "plan")
 

@@ -13,9 +13,8 @@ from release_case import N, failing_at, make_data, make_recipe, tree
 
 import quadrille as qd
 from quadrille.errors import InputError, OutputError, ParameterError
-from quadrille.io import atomic
+from quadrille.io import RELEASED, atomic
 from quadrille.io import atomic as hidden
-from quadrille.io.formats import RELEASED
 from quadrille.release import release
 from quadrille.report import readers
 

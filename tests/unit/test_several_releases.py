@@ -17,7 +17,7 @@ from quadrille.attack.releases import SeveralReleases, seeds_apart, several_rele
 from quadrille.codebook import Variable
 from quadrille.data import Column, Data
 from quadrille.errors import InputError, ParameterError
-from quadrille.score.crossing import crossed
+from quadrille.score.matching import crossed
 
 DATA = qd.datasets.cps8d()
 RANDOM = qd.RandomSwap(["Edu", "MS"], rate=0.10, seed=1)
@@ -70,7 +70,7 @@ def test_crossing_designed_swaps_tells_small_cells_without_error() -> None:
     assert (result.cells, result.small) == (1_695, 547)
     assert result.right == result.told and 0.1 < result.told / 547 < 0.3
     assert result.unique > 0.8 * result.told
-    section = several_section(DATA, plans, design=recipe, aligned=False)
+    section = several_section(several_releases(DATA, plans, design=recipe, aligned=False), aligned=False)
     found, small, unique = section.findings[-3:]
     assert (found.value, small.value) == (result.right / 547, 1) and unique.value == result.unique / result.told
     assert "which tells without knowing any row that they were small" in section.story
@@ -165,13 +165,13 @@ def test_a_second_release_shows_who_was_swapped() -> None:
 
 
 def test_the_section_has_before_and_chance_next_to_each_value() -> None:
-    section = several_section(DATA, seeds_apart(PERMUTED, 3))
+    section = several_section(several_releases(DATA, seeds_apart(PERMUTED, 3)))
     assert len(section.findings) == 10
     for finding in section.findings[:7]:
         assert finding.value is not None and finding.before == 1 and finding.chance is not None
         assert finding.chance < finding.value
     assert "3 releases" in section.story and section.advice
-    unordered = several_section(DATA, seeds_apart(PERMUTED, 3), aligned=False)
+    unordered = several_section(several_releases(DATA, seeds_apart(PERMUTED, 3), aligned=False), aligned=False)
     assert unordered.findings[0].value is None and unordered.findings[0].note == "rows are not aligned"
     assert "averages 3 releases" in unordered.story
 

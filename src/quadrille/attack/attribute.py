@@ -8,12 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from quadrille.attack.finding import Finding, Section
-from quadrille.attack.fit import released_fit, standard_error, surest
-from quadrille.attack.input import AttackInput, Floats, KeyTable
+from quadrille.attack.input import AttackInput, Finding, KeyTable, Section, released_fit, standard_error, surest
+from quadrille.data import Floats, Ints
 from quadrille.present.numbers import count, counted, share
 from quadrille.present.words import listed
-from quadrille.swap.groups import Ints
 
 NAME, TITLE = "attribute", "Inferring a value from the other keys"
 _ONE_VALUE = 0.9

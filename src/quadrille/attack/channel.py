@@ -8,12 +8,11 @@ from math import prod
 
 import numpy as np
 
-from quadrille.attack.input import AttackInput, Floats, KeyTable
-from quadrille.data import Data
+from quadrille.attack.input import AttackInput, KeyTable
+from quadrille.data import Data, Floats, Ints
 from quadrille.errors import QuadrilleError
 from quadrille.randomness import Stream
 from quadrille.swap.designed import DesignedSwap
-from quadrille.swap.groups import Ints
 
 REACH = 20
 """Changes of a cell that are told apart; larger ones count as this."""

@@ -9,17 +9,14 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from quadrille.attack.finding import Finding, Section
-from quadrille.attack.input import AttackInput, Floats, Release
+from quadrille.attack.input import AttackInput, Finding, Release, Section
 from quadrille.attack.transition import NoClosedForm, Transition, transition_of
-from quadrille.data import Cross, Data
+from quadrille.data import Cross, Data, Floats, Ints
 from quadrille.errors import InputError, bad_parameter
 from quadrille.plan import Plan
 from quadrille.present import numbers
 from quadrille.recipe import Recipe
-from quadrille.score.crossing import Crossed, crossed
-from quadrille.score.matching import changed_columns
-from quadrille.swap.groups import Ints
+from quadrille.score.matching import Crossed, changed_columns, crossed
 
 ATTACK, TITLE = "releases", "Several releases of one file"
 
@@ -317,27 +314,14 @@ def releases(given: AttackInput) -> Section:
         for release in given.earlier
     ]
     files = [release for release in earlier if isinstance(release, Data)]
-    return several_section(
-        given.data,
-        [given.released, *earlier],
-        given.keys,
-        design=given.design,
-        n=given.n,
-        aligned=given.aligned and all(changed_columns(given.data, file) is not None for file in files),
-    )
+    aligned = given.aligned and all(changed_columns(given.data, file) is not None for file in files)
+    every = [given.released, *earlier]
+    found = several_releases(given.data, every, given.keys, design=given.design, n=given.n, aligned=aligned)
+    return several_section(found, aligned=aligned)
 
 
-def several_section(
-    data: Data,
-    releases: Sequence[Release],
-    keys: Sequence[str] | None = None,
-    *,
-    design: Recipe | None = None,
-    n: int = 3,
-    aligned: bool = True,
-) -> Section:
+def several_section(found: SeveralReleases, *, aligned: bool = True) -> Section:
     """Report what several releases give away together, next to what one of them does."""
-    found = several_releases(data, releases, keys, design=design, n=n, aligned=aligned)
     many, tables = f"{found.releases} releases", "corrected by the design" if found.corrected else "not corrected"
 
     def row(quantity: str, value: float | None, chance: float | None, count: int, note: str = "") -> Finding:

@@ -12,13 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quadrille import kernels
-from quadrille.attack.finding import Finding, Section
-from quadrille.attack.input import AttackInput, Floats
-from quadrille.data import Data, Rows
+from quadrille.attack.input import AttackInput, Finding, Section
+from quadrille.data import Data, Floats, Ints, Rows
 from quadrille.errors import InputError, bad_parameter
 from quadrille.present import numbers
 from quadrille.score.matching import matched
-from quadrille.swap.groups import Ints, group_ids
+from quadrille.swap.groups import group_ids
 
 ATTACK, TITLE = "special", "Special uniques"
 _SAMPLING = 0.01
@@ -244,7 +243,7 @@ def special(given: AttackInput) -> Section:
         reason = f"{len(given.keys)} keys have too many sets: name at most {_MOST_NAMED}"
         return Section(ATTACK, TITLE, "Who is alone on few of the keys is not looked at.", reason=reason)
     return special_uniques_section(
-        given.data, given.released, given.keys, sampling=given.fraction, aligned=given.aligned
+        given.data, given.released, given.keys, sampling=given.sampling, aligned=given.aligned
     )
 
 

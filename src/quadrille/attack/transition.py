@@ -8,11 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from quadrille.attack.input import NEEDS_DESIGN, NO_RECIPE, AttackInput, Floats, KeyTable
-from quadrille.data import Cross, Data
+from quadrille.attack.input import NEEDS_DESIGN, NO_RECIPE, AttackInput, KeyTable
+from quadrille.data import Cross, Data, Floats, Ints
 from quadrille.errors import QuadrilleError
 from quadrille.recipe import Recipe
-from quadrille.swap.groups import Ints
 from quadrille.theory.cells import NotPredicted, levels_of
 
 Codes = Mapping[str, Ints]

@@ -6,8 +6,7 @@ import altair as alt
 import polars as pl
 
 from quadrille.chart import theme
-from quadrille.chart.theme import AXIS, GREY, HUES, INK, WIDTH, tooltips
-from quadrille.chart.tidy import Kind, checked, inline
+from quadrille.chart.theme import AXIS, GREY, HUES, INK, WIDTH, Kind, checked, inline, tooltips
 from quadrille.errors import InputError
 from quadrille.present.numbers import statistic
 

@@ -6,8 +6,7 @@ import altair as alt
 import polars as pl
 
 from quadrille.chart import theme
-from quadrille.chart.theme import HUES, INK, PALE, WIDTH, tooltips
-from quadrille.chart.tidy import Kind, checked, defined, inline, prepared
+from quadrille.chart.theme import HUES, INK, PALE, WIDTH, Kind, checked, defined, inline, prepared, tooltips
 from quadrille.errors import InputError, ParameterError
 from quadrille.present.numbers import count, counted, share
 
@@ -215,7 +214,7 @@ def treatment_costs(costs: pl.DataFrame, *, loss: str = "hellinger²") -> alt.La
     base = alt.Chart(inline(frame)).encode(x=x, xOffset=offset, y=y("cost"), tooltip=tooltip)
     known = frame.drop_nulls("theory")
     ticks = alt.Chart(inline(known)).mark_tick(thickness=1.6, size=22, color=INK)
-    legend = alt.Legend(title="Treatment", symbolOpacity=1, symbolStrokeWidth=0)
+    legend = theme.legend("Treatment", symbolOpacity=1, symbolStrokeWidth=0)
     color, shape = theme.looks("name", names, hues, shapes, legend)
     layers = [
         *([ticks.encode(x=x, xOffset=offset, y=y("theory"), tooltip=tooltip)] if known.height else []),

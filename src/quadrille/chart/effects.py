@@ -9,8 +9,20 @@ import altair as alt
 import polars as pl
 
 from quadrille.chart import n_rule, theme
-from quadrille.chart.theme import AXIS, HUES, INK, WIDTH, left_out, tooltips
-from quadrille.chart.tidy import Kind, checked, defined, inline, prepared, thinned
+from quadrille.chart.theme import (
+    AXIS,
+    HUES,
+    INK,
+    WIDTH,
+    Kind,
+    checked,
+    defined,
+    inline,
+    left_out,
+    prepared,
+    thinned,
+    tooltips,
+)
 from quadrille.present.numbers import counted
 
 At = Callable[[str], alt.X]

@@ -11,8 +11,22 @@ import polars as pl
 
 from quadrille.chart import theme
 from quadrille.chart.labels import Place, names
-from quadrille.chart.theme import AXIS, GREY, HEIGHT, HUES, SHAPES, WIDTH, Range, left_out, tooltips
-from quadrille.chart.tidy import Kind, defined, inline, prepared, thinned
+from quadrille.chart.theme import (
+    AXIS,
+    GREY,
+    HEIGHT,
+    HUES,
+    SHAPES,
+    WIDTH,
+    Kind,
+    Range,
+    defined,
+    inline,
+    left_out,
+    prepared,
+    thinned,
+    tooltips,
+)
 from quadrille.errors import InputError
 from quadrille.present.numbers import counted
 
@@ -220,7 +234,7 @@ def _ticks(sampling: pl.DataFrame, axes: _Logs) -> alt.Chart:
 
 
 def _dots(cells: pl.DataFrame, groups: list[str], axes: _Logs) -> alt.Chart:
-    legend = alt.Legend(title="Swapping", symbolOpacity=1, offset=44)
+    legend = theme.legend("Swapping", symbolOpacity=1, offset=44)
     color, shape = theme.looks("group", groups, HUES, SHAPES, legend)
     tips = [name for name in ("rmse", "rounding", "sampling") if name in cells.columns]
     return (

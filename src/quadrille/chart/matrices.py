@@ -10,8 +10,7 @@ import altair as alt
 import polars as pl
 
 from quadrille.chart import n_rule, theme
-from quadrille.chart.theme import INK, tooltips
-from quadrille.chart.tidy import checked, inline
+from quadrille.chart.theme import INK, checked, inline, tooltips
 from quadrille.errors import InputError, bad_parameter
 from quadrille.present.numbers import counted
 

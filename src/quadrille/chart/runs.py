@@ -6,8 +6,7 @@ import altair as alt
 import polars as pl
 
 from quadrille.chart import n_rule, theme
-from quadrille.chart.theme import HUES, INK, SHAPES, WIDTH, left_out, tooltips
-from quadrille.chart.tidy import Kind, checked, defined, inline
+from quadrille.chart.theme import HUES, INK, SHAPES, WIDTH, Kind, checked, defined, inline, left_out, tooltips
 from quadrille.errors import InputError
 from quadrille.present.numbers import counted, statistic
 
@@ -125,7 +124,7 @@ def _average() -> alt.Chart:
 
 def _dots(points: pl.DataFrame, x: alt.X, y: alt.Y, *, dense: bool) -> list[alt.Chart]:
     names = points["name"].unique(maintain_order=True).to_list()
-    color, shape = theme.looks("name", names, HUES, SHAPES, alt.Legend(title=None, symbolOpacity=1, labelLimit=300))
+    color, shape = theme.looks("name", names, HUES, SHAPES, theme.legend(symbolOpacity=1))
     base = alt.Chart(inline(points.select("run", "measure", "name", "value", "relative")))
     dots = base.mark_point(filled=True, size=22 if dense else 60, opacity=0.85)
     tooltip = tooltips("run:N", "measure:N", "value:Q", "relative:Q")

@@ -9,8 +9,7 @@ import polars as pl
 
 from quadrille.chart import theme
 from quadrille.chart.labels import names
-from quadrille.chart.theme import GREY, HUES, INK, Plane, left_out, tooltips
-from quadrille.chart.tidy import Kind, inline, prepared, thinned
+from quadrille.chart.theme import GREY, HUES, INK, Kind, Plane, inline, left_out, prepared, thinned, tooltips
 from quadrille.errors import InputError
 from quadrille.present.numbers import counted
 

@@ -1,14 +1,18 @@
-"""One look for all charts: sizes, fonts, colours that everybody can tell apart, number formats, titles, axes."""
+"""What all charts share: one look, in colours that everybody can tell apart; frames checked, cleaned and thinned."""
 
 from __future__ import annotations
 
+import difflib
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar, cast
 
 import altair as alt
+import polars as pl
+import vl_convert
 
+from quadrille.errors import InputError
 from quadrille.measure.difference import DIVERSITIES
 from quadrille.present.numbers import counted
 
@@ -37,7 +41,45 @@ def finish(figure: AnyFigure, title: str, reading: str, notes: Iterable[str] = (
     lines = [line for text in (reading, " ".join(filter(None, notes))) for line in textwrap.wrap(text, _LINE)]
     head = alt.TitleParams(text=title, subtitle=lines, anchor="start", frame="bounds", offset=14)
     text = " ".join([title, *lines])
-    return figure.properties(title=head, description=text, padding=12, config=_look())
+    made = figure.properties(title=head, description=text, padding=12, config=_look())
+    object.__setattr__(made, "__class__", _PICTURES[type(made)])  # a plain assignment would be a property of the chart
+    return made
+
+
+PIXELS = 2.0
+"""A picture has so many pixels for each one of the chart, for sharp print."""
+
+
+class Picture:
+    """A chart that a notebook shows as a PNG: no network, no script, and no data in the notebook but what is seen.
+
+    What Altair would show instead loads its scripts from the internet and stores the whole table with the output.
+    """
+
+    def _repr_mimebundle_(self, *_: object, **__: object) -> tuple[dict[str, bytes], dict[str, dict[str, int]]]:
+        png = as_png(cast("Figure", self))
+        width, height = (int(int.from_bytes(png[at : at + 4]) / PIXELS) for at in (16, 20))
+        return {"image/png": png}, {"image/png": {"width": width, "height": height}}
+
+
+def as_png(figure: Figure) -> bytes:
+    """Draw a chart as a picture."""
+    return vl_convert.vegalite_to_png(figure.to_dict(), scale=PIXELS)
+
+
+class _Single(Picture, alt.Chart): ...
+
+
+class _Layers(Picture, alt.LayerChart): ...
+
+
+class _Across(Picture, alt.HConcatChart): ...
+
+
+class _Down(Picture, alt.VConcatChart): ...
+
+
+_PICTURES: Mapping[type, type] = {kind.__mro__[2]: kind for kind in (_Single, _Layers, _Across, _Down)}
 
 
 def _look() -> alt.Config:
@@ -66,6 +108,16 @@ def _look() -> alt.Config:
     )
 
 
+_LEGEND = 40
+WRAPPED = f"split(trim(replace(datum.label, regexp('(.{{1,{_LEGEND}}})(?: |$)', 'g'), '$1' + '\\n')), '\\n')"
+"""How Vega breaks the names of a legend into lines. Cut off they would be short, and alike where they begin alike."""
+
+
+def legend(title: str | list[str] | None = None, **style: Any) -> alt.Legend:
+    """Return a legend of names, which may be long: they are broken into lines between words, and never cut."""
+    return alt.Legend(title=title, labelExpr=WRAPPED, labelLimit=0, **style)
+
+
 def layered(
     layers: Iterable[alt.Chart], width: int, height: int, title: alt.TitleParams | None = None
 ) -> alt.LayerChart:
@@ -76,7 +128,7 @@ def layered(
 
 def heading(text: str, **style: Any) -> alt.TitleParams:
     """Return the title of one panel among several."""
-    style = {"fontSize": 14, "offset": 4, **style}
+    style = {"fontSize": 14, "offset": 4, "frame": "group", **style}
     return alt.TitleParams(text=text, anchor="start", **style)
 
 
@@ -167,3 +219,76 @@ class Plane:
 def fixed(domain: Range) -> alt.Scale:
     """Return a scale that covers just this range."""
     return alt.Scale(domain=list(domain), nice=False, zero=False)
+
+
+Kind = Literal["number", "text", "flag"]
+
+MOST_ROWS = 5_000
+"""More points than this are too many to tell apart, and slow."""
+
+
+def checked(frame: pl.DataFrame, owner: str, columns: Mapping[str, Kind]) -> pl.DataFrame:
+    """Return the columns a chart needs, in their types; NaN and infinite numbers become null."""
+    for name in columns:
+        if name not in frame.columns:
+            raise InputError(_missing(owner, name, frame.columns, columns))
+    if frame.is_empty():
+        raise InputError(f"There is nothing to draw: the frame for {owner} has no rows.")
+    return frame.select(_typed(frame[name], kind, owner) for name, kind in columns.items())
+
+
+def _missing(owner: str, name: str, found: list[str], columns: Mapping[str, Kind]) -> str:
+    near = difflib.get_close_matches(name, found, n=1, cutoff=0.6)
+    hint = f" Rename {near[0]!r}?" if near else ""
+    return f"The frame for {owner} has no column {name!r}. It needs: {', '.join(columns)}.{hint}"
+
+
+def _typed(column: pl.Series, kind: Kind, owner: str) -> pl.Series:
+    if kind == "text":
+        return column.cast(pl.String).fill_null("")
+    if kind == "flag":
+        if column.dtype.base_type() not in (pl.Boolean, pl.Null):
+            raise InputError(f"Column {column.name!r} of the frame for {owner} must hold true and false.")
+        return column.cast(pl.Boolean).fill_null(False)
+    if not (column.dtype.is_numeric() or column.dtype == pl.Null):
+        raise InputError(f"Column {column.name!r} of the frame for {owner} must hold numbers.")
+    numbers = column.cast(pl.Float64)
+    return numbers.set(~numbers.is_finite().fill_null(False), None)
+
+
+def prepared(frame: pl.DataFrame, owner: str, columns: Mapping[str, Kind], *needed: str) -> tuple[pl.DataFrame, int]:
+    """Return the columns a chart needs, without rows that lack a value in the `needed` ones, and how many those are."""
+    return defined(checked(frame, owner, columns), owner, *needed)
+
+
+def defined(frame: pl.DataFrame, owner: str, *columns: str) -> tuple[pl.DataFrame, int]:
+    """Return the rows that have a value in all of these columns, and how many were left out."""
+    kept = frame.drop_nulls(list(columns))
+    if kept.is_empty():
+        raise InputError(f"There is nothing to draw: no row of the frame for {owner} has {' and '.join(columns)}.")
+    return kept, frame.height - kept.height
+
+
+def thinned(frame: pl.DataFrame, *, keep: pl.Expr, most: int = MOST_ROWS) -> pl.DataFrame:
+    """Return at most `most` rows, or all that `keep` asks for; the others are thinned evenly along all values.
+
+    Which rows stay depends on the values alone, not on their order or on chance.
+    """
+    if frame.height <= most:
+        return frame
+    must, rest = frame.filter(keep), frame.filter(~keep).sort(frame.columns)
+    room = min(max(most - must.height, 0), rest.height)
+    steps = pl.int_range(room, eager=True)
+    spread = (steps * (rest.height - 1)) // max(room - 1, 1)
+    return pl.concat([rest[spread], must])
+
+
+def inline(frame: pl.DataFrame) -> alt.InlineData:
+    """Hand the rows to Altair as they are; its own limit of rows is ours to keep.
+
+    Altair copies lists and checks values row by row each time a chart is combined with another: most of the time that
+    a report takes. A tuple is not copied, and values that are set later are not checked again; the chart is the same.
+    """
+    data = alt.InlineData(values=[])
+    data.values = tuple(frame.to_dicts())
+    return data

@@ -1,16 +1,18 @@
-"""Microdata files in and out: what is not understood is refused, and nothing is left half-written."""
+"""Microdata files in and out, their formats each declared once: messages, options and releases know them from here.
+
+What is not understood is refused, and nothing is left half-written.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from quadrille.errors import InputError, OutputError
-from quadrille.io.formats import FORMATS, SUFFIXES, WRITABLE, Format, format_of
 
 if TYPE_CHECKING:
     from quadrille.codebook import Codebook
@@ -18,6 +20,65 @@ if TYPE_CHECKING:
     from quadrille.io.layout import Layout
 
 __all__ = ["SUFFIXES", "WRITABLE", "file_bytes", "left_to_codebook", "read", "write"]
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format: the ending of its file names, what to call it, and which modules of this package know it.
+
+    The module that reads it has `read_file(path, ending, *, codebook, weight)`, and takes the `layout` that the user
+    says where it has one. The one that writes it, if any, has
+    `file_bytes(data, ending)`, which returns the file and line by line what it cannot hold, and
+    `left_to_codebook(data)`, the lines that only matter when no codebook is written too.
+    """
+
+    ending: str
+    name: str
+    reader: str
+    writer: str | None = None
+    released: bool = False
+    """Whether the public file of a release can have it."""
+    program: str = ""
+    """The statistics program that it belongs to."""
+    also: tuple[str, ...] = ()
+    """Other endings for the same."""
+
+    @property
+    def endings(self) -> tuple[str, ...]:
+        """All endings."""
+        return (*self.also, self.ending)
+
+
+_ALL = (
+    Format(".csv", "CSV", "csv", "csv", released=True),
+    Format(".csv.gz", "CSV, packed", "csv", "csv"),
+    Format(".tsv", "text with tabs", "csv", "csv"),
+    Format(".parquet", "Parquet", "parquet", "parquet", released=True),
+    Format(".xlsx", "Excel", "excel"),
+    Format(".sav", "SPSS", "stat_read", "stat_write", released=True, program="spss"),
+    Format(".zsav", "SPSS", "stat_read", program="spss"),
+    Format(".por", "SPSS portable", "stat_read", program="spss"),
+    Format(".dta", "Stata", "stat_read", "stat_write", released=True, program="stata"),
+    Format(".sas7bdat", "SAS", "stat_read", program="sas"),
+    Format(".xpt", "SAS transport", "stat_read", "stat_write", released=True, program="sas", also=(".xport",)),
+    Format(".zip", "zip archive", "raw"),
+)
+FORMATS = {form.ending: form for form in _ALL}
+"""By ending, in the order in which they are listed to users."""
+
+SUFFIXES = tuple(ending for form in _ALL for ending in form.endings)
+"""File names that `read` understands, by their ending."""
+
+WRITABLE = tuple(ending for form in _ALL if form.writer for ending in form.endings)
+"""File names that `write` understands, by their ending."""
+
+RELEASED = tuple(form.ending[1:] for form in _ALL if form.released)
+"""What the public file of a release can be written as, in the words of the option."""
+
+
+def format_of(name: str) -> Format | None:
+    """Return the format that the ending of a file name tells."""
+    return next((form for form in _ALL if name.lower().endswith(form.endings)), None)
 
 
 def read(
@@ -33,13 +94,15 @@ def read(
     quote: str | None = None,
     dates: str | None = None,
     sheet: str | int | None = None,
+    sampling: float | None = None,
 ) -> Data:
     """Read a microdata file; the ending of its name tells the format.
 
     `codebook` is a Codebook or the path of a TOML file; none is ever read without being named. `weight` names
     the weight column, `geography` nested levels of geography, the coarsest first. What the codebook leaves open is
     guessed, see `from_frame`; files of SPSS, Stata and SAS bring labels, missing codes and formats along. `catalog`
-    is the SAS catalog (.sas7bcat) with the value labels of a .sas7bdat file.
+    is the SAS catalog (.sas7bcat) with the value labels of a .sas7bdat file. `sampling` is the share of the population
+    that is in the file, where it is a sample and the weights do not count persons; a codebook can say it, too.
 
     How delimited text is written is detected, and a file that can be read in two ways is refused; these say it:
     `separator` (`,` `;` `|` or `tab`), `decimal` (`.` or `,`), `encoding` (as Python calls it), `quote` (`"`, `'` or
@@ -67,7 +130,9 @@ def read(
     more: dict[str, Any] = {} if catalog is None else {"catalog": Path(catalog)}
     layout = Layout(separator, decimal, encoding, quote, dates, sheet)
     more |= {"layout": layout} if layout else {}
-    return read_as(Path(path), codebook=book, weight=weight, **more)
+    data = read_as(Path(path), codebook=book, weight=weight, **more)
+    said = book.sampling if book is not None and sampling is None else sampling
+    return data if said is None else data.with_sampling(said)
 
 
 def read_as(file: Path, *, codebook: Codebook | None, weight: str | None, **more: Any) -> Data:
@@ -86,9 +151,9 @@ def read_as(file: Path, *, codebook: Codebook | None, weight: str | None, **more
 def _check_layout(layout: Layout, form: Format) -> None:
     """Refuse settings that a format does not have."""
     text_only = replace(layout, sheet=None)
-    if text_only and form.reader not in ("csv", "zipped"):
+    if text_only and form.reader not in ("csv", "raw"):
         raise InputError("Separator, decimal, encoding, quote and dates are for delimited text. Leave them out.")
-    if layout.sheet is not None and form.reader not in ("excel", "zipped"):
+    if layout.sheet is not None and form.reader not in ("excel", "raw"):
         raise InputError("A sheet is part of an Excel workbook (.xlsx). Leave the sheet out.")
 
 
@@ -122,7 +187,7 @@ def left_to_codebook(data: Data, name: str) -> tuple[str, ...]:
 
 def file_bytes(data: Data, name: str) -> tuple[bytes | memoryview, tuple[str, ...]]:
     """Return the file of that name, and line by line what its format cannot hold."""
-    from quadrille.io.not_held import remarked
+    from quadrille.io.frames import remarked
 
     writer, ending = _writer(name)
     contents, not_held = writer.file_bytes(data, ending)

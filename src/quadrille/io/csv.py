@@ -17,13 +17,12 @@ from numpy.typing import NDArray
 from quadrille.codebook import Codebook, Variable
 from quadrille.data import Data
 from quadrille.errors import InputError
-from quadrille.io.frames import build, to_frame
+from quadrille.io.frames import moments_left, not_in_text, numbers_of_moments, orders_left, to_frame, words_left
 from quadrille.io.frames.columns import no_patterns, wants_in_file
 from quadrille.io.frames.values import moments_as_text
 from quadrille.io.layout import Layout, Shape, in_utf8, shape_of, words_of
-from quadrille.io.not_held import moments_left, not_in_text, numbers_of_moments, orders_left, words_left
 from quadrille.io.raw import Buffer, contents
-from quadrille.io.text_columns import ParsedText, settled_by_text
+from quadrille.io.text_columns import ParsedText
 
 Bytes = NDArray[np.uint8]
 
@@ -171,15 +170,9 @@ def read_file(
         kept = {name for name, variable in given.items() if "" in variable.categories}
         texts = [name for name, dtype in table.schema.items() if dtype == pl.String and name not in kept]
         table = table.with_columns(pl.col(texts).replace({"": None}))
-    given = {name: settled_by_text(variable, table) for name, variable in given.items()}
     parsed = ParsedText(table, given, said, where)
-    data = build(
-        parsed.table,
-        codebook=Codebook(tuple(given.values())),
-        weight=weight,
-        where=f"the file {str(path)!r}",
-        dtypes={name: "String" for name, dtype in table.schema.items() if isinstance(dtype, pl.Enum)},
-    )
+    listed = {name: "String" for name, dtype in table.schema.items() if isinstance(dtype, pl.Enum)}
+    data = parsed.data(path, weight, dtypes=listed)
     facts = {"separator": shape.separator, "encoding": encoding, "quote": shape.quote, "decimal": parsed.decimal}
     usual = {"separator": ","} if ending == ".tsv" and shape.separator == "\t" else {}
     data.read_as = (*words_of({**facts, **usual, "dates": parsed.dates}), *unnamed, *parsed.remarks)

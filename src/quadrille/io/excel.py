@@ -11,13 +11,12 @@ import polars as pl
 from quadrille.codebook import Codebook
 from quadrille.data import Data
 from quadrille.errors import InputError
-from quadrille.io.frames import build
 from quadrille.io.frames.columns import no_patterns
 from quadrille.io.frames.values import EXACT
 from quadrille.io.layout import Layout, say
 from quadrille.io.parquet import no_panic_shown
 from quadrille.io.raw import open_zip
-from quadrille.io.text_columns import ParsedText, settled_by_text
+from quadrille.io.text_columns import ParsedText
 
 
 def read_file(
@@ -40,14 +39,8 @@ def read_file(
             for i, name in enumerate(names)
         ]
     )
-    given = {variable.name: settled_by_text(variable, table) for variable in codebook or ()}
-    parsed = ParsedText(table, given, said, where)
-    data = build(
-        parsed.table,
-        codebook=Codebook(tuple(given.values())),
-        weight=weight,
-        where=f"the file {str(path)!r}",
-    )
+    parsed = ParsedText(table, {variable.name: variable for variable in codebook or ()}, said, where)
+    data = parsed.data(path, weight)
     told = [f"sheet {sheet!r}"] if len(book.sheet_names) > 1 else []
     told += ["cells in which Excel shows an error are missing"] if faulty else []
     data.read_as = (*told, *parsed.remarks)

@@ -9,11 +9,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from quadrille.data import Cells, Cross
+from quadrille.data import Cells, Cross, Floats, Ints
 from quadrille.summary import Change, Tally
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Grouped = tuple[Floats, Ints | None]
 """A value per area, and per area how many cells were empty before and not after; None where that does not matter."""
 

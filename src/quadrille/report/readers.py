@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import cast
 
 from quadrille import chart
-from quadrille.data import Data, require_data, tidy
+from quadrille.data import Data, Rows, require_data, tidy
 from quadrille.delta import PlanReport
 from quadrille.errors import InputError, bad_parameter
 from quadrille.expressions import Model, Term, quoted
@@ -23,6 +23,7 @@ from quadrille.present.account import (
     WORDED,
     account_facts,
     alternatives_table,
+    diagnosis,
     recipe_table,
     rule_facts,
     strata_table,
@@ -31,7 +32,6 @@ from quadrille.present.account import (
     variable_table,
 )
 from quadrille.present.blocks import Block, Table, Text, Title, facts, table
-from quadrille.present.designed import diagnosis
 from quadrille.present.numbers import count, counted, finite, fixed, ratio, share
 from quadrille.present.scores import definitions, score_table
 from quadrille.recipe import Recipe
@@ -161,12 +161,12 @@ def drawn(material: Material) -> Row:
         else:
             known.append((title, numbers.value(cast("object", value))))
     lists = [
-        {"title": name, "count": count(len(rows)), "text": ", ".join(map(str, rows.tolist()))}
+        {"title": name, "count": count(len(rows)), "text": ", ".join(_with_ids(material.data, rows))}
         for name, rows in details.rows.items()
         if len(rows)
     ]
     blocks = [*([facts(known)] if known else []), *tables, *diagnosis(material.account)]
-    return {"blocks": blocks, "lists": lists}
+    return {"blocks": blocks, "lists": lists, "id": _id_column(material.data)}
 
 
 _NO_TARGETS = "This method draws pairs directly: there are no targets, no certainties and no target without a partner."
@@ -174,13 +174,30 @@ _NO_TARGETS = "This method draws pairs directly: there are no targets, no certai
 
 def pairs(material: Material) -> Row:
     """List which rows exchanged which columns."""
-    return {"moves": [_move(move) for move in material.plan.moves]}
+    moves = [_move(material.data, move) for move in material.plan.moves]
+    return {"moves": moves, "id": _id_column(material.data)}
 
 
-def _move(move: Move) -> Row:
+def _id_column(data: Data) -> str | None:
+    """Return the column by which the file's owner knows its records: the first with the role id."""
+    return next((variable.name for variable in data.codebook if variable.role == "id"), None)
+
+
+def _with_ids(data: Data, rows: Rows) -> list[str]:
+    """Name rows by their number and, in brackets, by the id of the file, where it has one."""
+    name = _id_column(data)
+    if name is None or not len(rows):
+        return list(map(str, rows.tolist()))
+    ids: list[object] = data.take(rows).frame()[name].to_list()
+    return [str(row) if each is None else f"{row} ({each})" for row, each in zip(rows.tolist(), ids, strict=True)]
+
+
+def _move(data: Data, move: Move) -> Row:
     sign = "←" if move.pairs is None else "↔"
     ones, others = (move.rows, move.source) if move.pairs is None else (move.pairs[:, 0], move.pairs[:, 1])
-    lines = [f"{one} {sign} {other}" for one, other in zip(ones.tolist(), others.tolist(), strict=True)]
+    lines = [
+        f"{one} {sign} {other}" for one, other in zip(*(_with_ids(data, rows) for rows in (ones, others)), strict=True)
+    ]
     return {
         "columns": words.listed(list(move.columns)),
         "count": counted(len(lines), "row" if move.pairs is None else "pair"),
@@ -442,7 +459,7 @@ def write_readers(
     outcomes: Sequence[str] | None = None,
     models: Sequence[str] | None = None,
     stratum: str | Sequence[str] | None = None,
-    psu: str | None = None,
+    cluster: str | None = None,
     measures: Sequence[str | Measure] | None = None,
     overwrite: bool = False,
 ) -> dict[str, Path]:
@@ -458,7 +475,7 @@ def write_readers(
     data : the file before.
     swap : the plan, or the recipe that draws it.
     out : the folder to make; it must not exist, or be empty.
-    variables, outcomes, stratum, psu : as in `before_after`.
+    variables, outcomes, stratum, cluster : as in `before_after`.
     models : further regressions to compare, such as "score ~ age + C(race)".
     measures : the utility measures; by default HD1, HD2, those of pairs and of regressions.
     overwrite : replace an earlier folder of such reports.
@@ -475,7 +492,14 @@ def write_readers(
     folder = Path(out)
     check_free(folder, overwrite=overwrite, holds=FILES)
     pages = reader_pages(
-        data, swap, variables=variables, outcomes=outcomes, models=models, stratum=stratum, psu=psu, measures=measures
+        data,
+        swap,
+        variables=variables,
+        outcomes=outcomes,
+        models=models,
+        stratum=stratum,
+        cluster=cluster,
+        measures=measures,
     )
     return write_pages(pages, folder, overwrite=overwrite)
 
@@ -488,16 +512,16 @@ def reader_pages(
     outcomes: Sequence[str] | None = None,
     models: Sequence[str] | None = None,
     stratum: str | Sequence[str] | None = None,
-    psu: str | None = None,
+    cluster: str | None = None,
     measures: Sequence[str | Measure] | None = None,
 ) -> dict[str, bytes]:
     """Return the pages of `write_readers` by their reader, so that they can be written together with other files."""
     require_data(data, _OWNER)
-    design_of(data, stratum, psu)  # a wrong column is told before the draw
+    design_of(data, stratum, cluster)  # a wrong column is told before the draw
     plan = swap.plan(data) if isinstance(swap, Recipe) else swap
     if not isinstance(plan, Plan):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InputError(f"{_OWNER} needs a plan or a recipe, and got {type(plan).__name__!r}.")
-    compared = before_after(data, plan, variables=variables, outcomes=outcomes, stratum=stratum, psu=psu)
+    compared = before_after(data, plan, variables=variables, outcomes=outcomes, stratum=stratum, cluster=cluster)
     judge = Evaluator(data, _measures(data, plan, outcomes, models, measures))
     alternatives: Mapping[str, Plan] = plan.details.alternatives if plan.details else {}
     material = Material(

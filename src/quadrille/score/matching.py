@@ -1,14 +1,17 @@
-"""Bringing two files to common categories, so that they can be compared cell by cell."""
+"""Several files held against one another: brought to common categories, or crossed cell by cell."""
 
 from __future__ import annotations
 
+import unicodedata
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from quadrille.codebook import Variable
-from quadrille.data import Column, Data, code_dtype, require_columns, unequal
+from quadrille.data import Column, Cross, Data, code_dtype, require_columns, unequal
 from quadrille.errors import InputError
 
 
@@ -23,10 +26,25 @@ def matched(data: Data, other: Data, variables: tuple[str, ...]) -> tuple[Data, 
     mine: dict[str, Column] = {}
     theirs: dict[str, Column] = {}
     for name in variables:
-        mine[name], theirs[name] = _match(
-            data.coded(name, purpose="a table"), other.coded(name, purpose="a table in the second file")
-        )
+        first, second = data.coded(name, purpose="a table"), other.coded(name, purpose="a table in the second file")
+        _refuse_spellings(first, second)
+        mine[name], theirs[name] = _match(first, second)
     return _with(data, mine), _with(other, theirs)
+
+
+def _refuse_spellings(mine: Column, theirs: Column) -> None:
+    """Refuse a text that the two files spell in different ways of Unicode: it would count as two categories."""
+    if mine.variable == theirs.variable:
+        return
+    known, others = (set(column.variable.names) for column in (mine, theirs))
+    composed = {unicodedata.normalize("NFC", text) for text in known - others}
+    again = sum(unicodedata.normalize("NFC", text) in composed for text in others - known)
+    if again:
+        raise InputError(
+            f"Column {mine.variable.name!r} has {again:,} {'category' if again == 1 else 'categories'} that the second "
+            "file spells in another way of Unicode (composed or decomposed letters, NFC or NFD). Read both with one "
+            'codebook that merges them, such as merge = { "\\u00e9" = ["e\\u0301"] }.'
+        )
 
 
 def changed_columns(data: Data, other: Data) -> tuple[str, ...] | None:
@@ -89,3 +107,63 @@ def _keys(mine: Variable, theirs: Variable) -> tuple[list[str], list[str]]:
 
 def _with(data: Data, columns: dict[str, Column]) -> Data:
     return Data((columns.get(name, data[name]) for name in data.columns), weight=data.weight)
+
+
+class Crossed(NamedTuple):
+    """Cells told to be small by several releases together, next to what they were."""
+
+    cells: int
+    """Cells that were occupied before."""
+    small: int
+    """Of these, how many had fewer than n records."""
+    told: int
+    """Cells told to be small: n or more rows in one release, fewer in another."""
+    right: int
+    """Of these, how many had 1 to n - 1 records."""
+    unique: int
+    """Of these, how many had one."""
+
+
+def crossed(data: Data, releases: Sequence[Data], names: Sequence[str], n: int) -> Crossed:
+    """Cross the tables of several releases.
+
+    A designed swap fills no cell that was empty, and makes none small that was large. So who sees n rows or more in
+    one release knows that somebody was there, and who sees fewer in another, that they were fewer than n: with
+    certainty, and without knowing which row is whose.
+
+    Example
+    -------
+    >>> import quadrille as qd
+    >>> from quadrille.score.matching import crossed
+    >>> data = qd.datasets.cps8d()
+    >>> files = [qd.DesignedSwap(effort=0.1, seed=seed).plan(data).apply(data) for seed in (1, 2)]
+    >>> found = crossed(data, files, data.keys, 3)
+    >>> found.small, found.told > 40, found.right == found.told
+    (547, True, True)
+    """
+    cross = Cross.of(data, tuple(names))
+    cell = [cross.cells(file) for file in (data, *releases)]
+    place = np.unique(np.concatenate(cell), return_inverse=True)[1].ravel()
+    ends = np.cumsum([len(each) for each in cell])[:-1]
+    cells = int(place.max(initial=-1)) + 1
+    before, *after = (np.bincount(part, minlength=cells) for part in np.split(place, ends))
+    told = told_small(np.array(after), n)
+    few = (before > 0) & (before < n)
+    return Crossed(
+        cells=int((before > 0).sum()),
+        small=int(few.sum()),
+        told=int(told.sum()),
+        right=int((told & few).sum()),
+        unique=int((told & (before == 1)).sum()),
+    )
+
+
+def told_small(counts: NDArray[np.int64], n: int) -> NDArray[np.bool_]:
+    """Tell which cells were small, by what every release (a row) has in every cell (a column).
+
+    >>> import numpy as np
+    >>> from quadrille.score.matching import told_small
+    >>> told_small(np.array([[3, 0, 3, 1, 9], [0, 0, 2, 0, 8]]), 3).tolist()
+    [True, False, True, False, False]
+    """
+    return (counts.max(axis=0) >= n) & (counts.min(axis=0) < n)

@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quadrille import kernels
+from quadrille.data import Flags, Floats, Ints
 
 Points = NDArray[np.float64]
-Flags = NDArray[np.bool_]
-Ints = NDArray[np.int64]
 
 _BLOCK = 512
 
@@ -136,7 +135,6 @@ def nearest_ideal(points: Points, weights: NDArray[np.float64]) -> int:
     return int(np.argmin(np.where(front, distance, np.inf)))
 
 
-Floats = NDArray[np.float64]
 NOISE_SHARE = 0.5
 
 

@@ -6,12 +6,9 @@ from collections.abc import Sequence
 from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from quadrille import kernels
-from quadrille.data import Codes, Data
-
-Ints = NDArray[np.int64]
+from quadrille.data import Codes, Data, Ints
 
 _RANK_LIMIT = 1 << 22
 

@@ -10,14 +10,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from quadrille.data import Data
+from quadrille.data import Data, Floats, Ints
 from quadrille.errors import InfeasibleError, QuadrilleError
 from quadrille.recipe import Recipe, carried
-from quadrille.swap.groups import Ints, codes_of, group_ids
+from quadrille.swap.groups import codes_of, group_ids
 from quadrille.swap.permutation import PermutationSwap, refuse_small_groups, two_groups
 from quadrille.swap.random import RandomSwap
 from quadrille.theory.expected import admissible, combinations, pairs_between
-from quadrille.theory.moments import Floats
 from quadrille.theory.tables import EXACT, is_exact, moments_of
 
 MOST_LEVELS = 500

@@ -9,12 +9,11 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from quadrille.data import Data
+from quadrille.data import Data, Floats, Ints
 from quadrille.errors import InputError, bad_parameter, infeasible
 from quadrille.params import as_float, one_of
-from quadrille.swap.groups import Ints, codes_of, group_ids
+from quadrille.swap.groups import codes_of, group_ids
 from quadrille.swap.random import RandomSwap
-from quadrille.theory.moments import Floats
 from quadrille.theory.tally import Margin
 
 _OWNER = "pairs_between"

@@ -7,10 +7,8 @@ from functools import cached_property
 from typing import Any, NamedTuple, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from quadrille.data import Floats, Ints
 
 _MOST_STEPS = 80
 _TO_THE_WALL = 0.9995

@@ -15,8 +15,9 @@ from quadrille.errors import InputError, ParameterError, bad_parameter, unknown_
 from quadrille.params import as_float, share, whole
 from quadrille.plan import Plan
 from quadrille.recipe import Recipe, carried
-from quadrille.swap.permutation import PermutationSwap, records_of, refuse_small_groups
+from quadrille.swap.permutation import PermutationSwap, refuse_small_groups
 from quadrille.swap.random import RandomSwap
+from quadrille.text import Shown
 from quadrille.theory.equivalent import checked_base, equivalent_table, rounding_error
 from quadrille.theory.expected import flow_moments
 from quadrille.theory.moments import Error, Floats, Ints, Kind, factors, swap_error
@@ -151,7 +152,7 @@ def _amount(given: Labelled, recipe: Recipe, where: str) -> tuple[Kind, int]:
         if recipe.records > n:
             raise bad_parameter(where, "records", f"at most the number of records, {n:,}", recipe.records)
         return recipe.kind, recipe.records
-    moved = int(records_of(recipe.kind, np.array([recipe.rate]), np.array([n]))[0])
+    moved = int(recipe.records_at(np.array([recipe.rate]), np.array([n]))[0])
     if moved < 2:
         first = (1.5 if recipe.kind == "cycles" else 1) / max(n, 1)
         least = f"The smallest rate that moves two is about {first:.3g}." if n > 1 else ""
@@ -196,7 +197,7 @@ def _permuted(data: Data, recipe: PermutationSwap, margin: str | Sequence[str] |
         classes = class_index(data, recipe.within)
         joint = joint_of(data, split, classes=classes, groups=recipe.groups, weight=recipe.weight)
         n = joint.count.sum(axis=(0, 2, 3))
-        k = records_of(recipe.kind, np.full(len(n), recipe.rate), n)
+        k = recipe.records_at(np.full(len(n), recipe.rate), n)
     else:
         given = recipe.classes(data)
         classes, k = ClassIndex(len(given.n), listed=given.of) if recipe.within else None, given.k
@@ -300,8 +301,8 @@ def expected_table(table: object, recipe: Recipe, margin: str | Sequence[str] | 
     return moments_of(table, recipe, margin, "expected_table").frame(ERRORS[:2])
 
 
-@dataclass(frozen=True)
-class ExpectedChiSquare:
+@dataclass(frozen=True, repr=False)
+class ExpectedChiSquare(Shown):
     """Expected chi-squares of a margin after a planned swap.
 
     `distance` is E sum (T' - T)^2 / T over the cells that were not empty; `left_out` counts the empty ones that can be
@@ -497,8 +498,8 @@ _TRUE_SWAPS = "the number that equals rounding is for permutations, and true swa
 _SIDE_BY_SIDE = "compare_errors"
 
 
-@dataclass(frozen=True, eq=False)
-class CellErrors:
+@dataclass(frozen=True, eq=False, repr=False)
+class CellErrors(Shown):
     """The errors of the cells of a table side by side, as `compare_errors` returns them.
 
     `cells` holds one mapping per cell and `labels` the names of those of its entries that are labels. `not_given` says

@@ -7,10 +7,10 @@ record to a level is to move it, in every table, from its cell to the neighbour 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
-from quadrille.kernels.compile import kernel, no_alloc
-from quadrille.kernels.designed.state import NONE, NOTHING, Lattice, Real
-from quadrille.kernels.pool import Whole
+from quadrille.kernels.compile import Whole, kernel, no_alloc
+from quadrille.kernels.designed import NONE, NOTHING, Lattice, Real
 
 HELLINGER, TOTAL_VARIATION, CHI_SQUARE = 1, 2, 3
 """Losses of a table; 0 is none."""
@@ -181,3 +181,29 @@ def loss_now(lattice: Lattice) -> Real:
             raw = np.sqrt(max(raw, 0.0))
         loss += table.importance * raw
     return loss
+
+
+@kernel
+def fit_pairs(counts: NDArray[np.int64], sizes: NDArray[np.int64], sweeps: int, expected: NDArray[np.float64]) -> None:
+    """Fit `expected` to the two-way tables of `counts` by proportional steps, the first axis running fastest.
+
+    Sums run in a fixed order and nothing but sums, products and quotients is taken: every machine gives the same.
+    """
+    strides = np.ones(len(sizes), dtype=np.int64)
+    for a in range(1, len(sizes)):
+        strides[a] = strides[a - 1] * sizes[a - 1]
+    expected[:] = 1.0
+    for _ in range(sweeps):
+        for a in range(len(sizes)):
+            for b in range(a):
+                wanted = np.zeros(sizes[a] * sizes[b])
+                fitted = np.zeros(sizes[a] * sizes[b])
+                for cell in range(len(counts)):
+                    at = cell // strides[a] % sizes[a] * sizes[b] + cell // strides[b] % sizes[b]
+                    wanted[at] += counts[cell]
+                    fitted[at] += expected[cell]
+                for at in range(len(wanted)):
+                    wanted[at] = wanted[at] / fitted[at] if fitted[at] > 0 else 0.0
+                for cell in range(len(counts)):
+                    at = cell // strides[a] % sizes[a] * sizes[b] + cell // strides[b] % sizes[b]
+                    expected[cell] *= wanted[at]

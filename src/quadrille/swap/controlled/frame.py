@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
-from math import floor
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from quadrille import kernels
-from quadrille.data import Codes, Column, Data, to_ticks
+from quadrille.data import Codes, Column, Data, Flags, Floats, Ints, to_ticks
 from quadrille.errors import InputError
 from quadrille.randomness import Chooser, Stream, Words, draw_until_enough
-from quadrille.swap.groups import Ints, codes_of, group_ids, sorted_by
+from quadrille.recipe import half_up
+from quadrille.swap.groups import codes_of, group_ids, sorted_by
 
 if TYPE_CHECKING:
     from quadrille.swap.controlled import ControlledSwap
-
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,9 +122,6 @@ def impute(codes: Codes, valid: int, zone: tuple[Ints, int], stream: Stream, nam
     return filled
 
 
-Flags = NDArray[np.bool_]
-
-
 @dataclass(frozen=True, eq=False)
 class Frame:
     """What the targets are drawn from: strata, the share of targets in each, sizes in ticks, must and never."""
@@ -141,7 +134,7 @@ class Frame:
 
     def asked(self, h: int, records: int) -> int:
         """Return the number of targets of a stratum with so many records that may be drawn; halves go up."""
-        return floor(Fraction(str(float(self.share[h]))) * records + Fraction(1, 2))
+        return half_up(float(self.share[h]), records)
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,9 +7,8 @@ from math import sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from quadrille.data import Data
+from quadrille.data import Data, Floats, Ints
 from quadrille.errors import QuadrilleError
 from quadrille.kernels.designed.cubes import Cubes
 from quadrille.kernels.designed.neighbours import HELLINGER, NEVER, TOTAL_VARIATION
@@ -17,12 +16,11 @@ from quadrille.plan import Move
 from quadrille.recipe import carried_fact
 from quadrille.swap.designed.draw import just_large, of_size
 from quadrille.swap.designed.lattice import CubeProblem
-from quadrille.swap.groups import Ints, group_ids
+from quadrille.swap.groups import group_ids
 
 if TYPE_CHECKING:
     from quadrille.swap.designed import DesignedSwap
 
-Floats = NDArray[np.float64]
 
 _NEAR = 3
 """Cells of n to n + 2 records are looked at: so many sizes."""

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quadrille import kernels
-from quadrille.data import Data
-from quadrille.kernels.designed.state import Fillers, Rows, State, Treatments
-from quadrille.kernels.designed.treat import (
+from quadrille.data import Data, Ints
+from quadrille.kernels.designed import Fillers, Rows, State, Treatments
+from quadrille.kernels.designed.design import (
     BUDGET,
     CAMOUFLAGE_ONLY,
     CAMOUFLAGED,
@@ -29,7 +29,7 @@ from quadrille.plan import Details, Move, Pairs, Plan
 from quadrille.randomness import Stream, Words, draw_until_enough
 from quadrille.recipe import carried_fact, random_order
 from quadrille.swap.designed.problem import DesignedProblem
-from quadrille.swap.groups import Ints, sorted_by
+from quadrille.swap.groups import sorted_by
 
 if TYPE_CHECKING:
     from quadrille.swap.designed.pairs import DesignedPairs

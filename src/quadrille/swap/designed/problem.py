@@ -11,12 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quadrille import kernels
-from quadrille.data import Data, require_columns
+from quadrille.data import Data, Floats, Ints, require_columns
 from quadrille.errors import InputError, ParameterError, infeasible
 from quadrille.expressions import Rules
-from quadrille.kernels.designed.fillers import CLOSED
-from quadrille.kernels.designed.neighbours import CHI_SQUARE, HELLINGER, TOTAL_VARIATION
-from quadrille.kernels.designed.state import (
+from quadrille.kernels.designed import (
     BaseCell,
     BaseLevel,
     Block,
@@ -42,17 +40,18 @@ from quadrille.kernels.designed.state import (
     row,
     rows,
 )
+from quadrille.kernels.designed.fillers import CLOSED
+from quadrille.kernels.designed.neighbours import CHI_SQUARE, HELLINGER, TOTAL_VARIATION
 from quadrille.measure.base import Address
 from quadrille.recipe import carried, refuse_fixed
 from quadrille.swap.controlled.frame import flags_of
-from quadrille.swap.groups import Ints, group_ids
-from quadrille.swap.rules import Candidates, Forbidden, RuleCounts, count_pairs, rules_facts
+from quadrille.swap.groups import group_ids
+from quadrille.swap.pairing import Candidates, Forbidden, RuleCounts, count_pairs, rules_facts
 
 if TYPE_CHECKING:
     from quadrille.swap.designed.pairs import DesignedPairs
 
 
-Floats = NDArray[np.float64]
 _MOST_BUCKETS = 1 << 26
 _ROOM = 512
 _HEAPS = 1 << 25

@@ -6,21 +6,19 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from quadrille import kernels
-from quadrille.data import Data
+from quadrille.data import Data, Floats, Ints
 from quadrille.kernels.designed.cubes import Cubes
 from quadrille.plan import Move
 from quadrille.randomness import Chooser, Stream, Words, draw_until_enough
 from quadrille.recipe import random_order
 from quadrille.swap.designed.lattice import CubeProblem
-from quadrille.swap.groups import Ints, codes_of, group_ids, sorted_by
+from quadrille.swap.groups import codes_of, group_ids, sorted_by
 
 if TYPE_CHECKING:
     from quadrille.swap.designed import DesignedSwap
 
-Floats = NDArray[np.float64]
 
 _MATCHED = 2_000
 """So many records are matched to places at the least number of changed values; more than that in steps."""
