@@ -223,6 +223,10 @@ class Variable(Shown):
         return {value: label for value, label in pairs if label}
 
 
+_OF_DATA = tuple(each for each in fields(Variable) if each.repr)
+"""The fields of a variable that are more than words about it."""
+
+
 def _identity(value: Value) -> tuple[str, Value]:
     return ("bool" if isinstance(value, bool) else "", value)
 
@@ -281,6 +285,15 @@ class Codebook(Shown):
     def names(self) -> list[str]:
         """Column names in file order."""
         return [variable.name for variable in self.variables]
+
+    @property
+    def identity(self) -> str:
+        """What of the codebook is part of the fingerprint of data, as one text: it never changes its form."""
+        variables = ", ".join(
+            f"Variable({', '.join(f'{each.name}={getattr(variable, each.name)!r}' for each in _OF_DATA)})"
+            for variable in self.variables
+        )
+        return f"Codebook(variables=({variables}{',' if len(self.variables) == 1 else ''}))"
 
     @property
     def keys(self) -> tuple[str, ...]:

@@ -325,6 +325,12 @@ class Data(Shown):
         """Return the same records as a sample that holds this share of a population; 1 is all of it.
 
         The share is no part of the fingerprint: what is swapped does not depend on it.
+
+        >>> import quadrille as qd
+        >>> data = qd.datasets.cps8d()
+        >>> sample = data.with_sampling(0.1)
+        >>> sample.sampling, sample == data, sample.fingerprint == data.fingerprint
+        (0.1, True, True)
         """
         data = copy(self)
         data.codebook = replace(self.codebook, sampling=sampling)
@@ -533,7 +539,8 @@ class Data(Shown):
 
     @cached_property
     def _head_hash(self) -> str:
-        head = repr((self.codebook, self.weight, self.n, [(c.dtype, c.nullable) for c in self._columns]))
+        kinds = [(column.dtype, column.nullable) for column in self._columns]
+        head = f"({self.codebook.identity}, {self.weight!r}, {self.n!r}, {kinds!r})"
         return hashlib.blake2b(head.encode(), digest_size=8).hexdigest()
 
     @property

@@ -76,7 +76,7 @@ def test_the_table_tells_of_targets_and_partners(run: Run) -> None:
     result = run(f"{SWAP} --targets 0.1 --boundary Region")
     assert result.exit_code == 0, result.output
     shown = " ".join(result.stdout.split())
-    assert "targets 6 drawn, 0 of them certain by size" in shown
+    assert "targets 6 drawn to get a partner, 0 of them certain by size" in shown
     assert "no partner none" in shown
 
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
+from pathlib import Path
+
 import polars as pl
 import pytest
 
 import quadrille as qd
+from quadrille.data import Data
 from quadrille.datasets import CLUSTERS, HOUSEHOLDS, PERSONS, REGIONS
+from quadrille.inspect import of_design
 from quadrille.measure.population import sample_of
+from quadrille.release.dossier import ReleaseWarning
 
 FINGERPRINT = "e04a4fced3b323e8f5945df077bbf309"
 OF_HOUSEHOLDS = (
@@ -100,3 +106,61 @@ def test_the_weights_count_persons_and_differ_between_strata(data: qd.Data, fram
 def test_contradictions_know_what_follows_from_what(data: qd.Data) -> None:
     found = [str(each) for each in qd.contradictions(data, qd.RandomSwap(["region"], rate=0.05, seed=1))]
     assert any("stratum" in each for each in found) and any("hh_id" in each for each in found)
+
+
+# What a new user is told of such a file
+
+
+def as_read(data: Data) -> Data:
+    """The file as it is guessed: without a codebook."""
+    return qd.from_frame(data.frame())
+
+
+def test_columns_of_the_design_are_pointed_out_until_they_have_a_role(data: Data) -> None:
+    listed = qd.inspect(as_read(data)).hints
+    for name, role in (("stratum", "stratum"), ("cluster", "cluster"), ("hh_id", "unit"), ("person", "id")):
+        assert any(f"Column '{name}'" in hint and f'role = "{role}"' in hint for hint in listed)
+    assert any("--weight weight" in hint for hint in listed)
+    assert not any(word in " ".join(qd.inspect(data).hints) for word in ("is called like", "numbers the members"))
+
+
+def test_a_column_that_does_not_run_from_1_to_the_size_of_each_household_numbers_no_members() -> None:
+    frame = pl.DataFrame(
+        {"hh_id": [1, 1, 2, 2, 3] * 20, "children": [1, 1, 2, 2, 1] * 20, "line": [2, 1, 1, 2, 1] * 20}
+    )
+    frame = frame.with_columns(hh_id=pl.int_range(100) // 5 * 3 + pl.col("hh_id"))
+    told = [hint for hint in of_design(qd.from_frame(frame)) if "numbers the members" in hint]
+    assert len(told) == 1 and "'line'" in told[0]
+
+
+def test_members_of_a_household_do_not_make_a_dependency(data: Data) -> None:
+    """Income of the household and stratum nearly number it, so they seem to determine whatever its members share."""
+    found = {str(each) for each in qd.dependencies(data)}
+    guessed = {str(each) for each in qd.dependencies(as_read(data))}
+    alone = "stratum and eq_income together determine tenure"
+    assert alone in guessed and alone not in found
+    assert {"tenure is constant within hh_id", "region and urban together determine stratum"} <= found
+    assert {
+        "hh_income and eq_income together determine hh_size",
+        "poor follows from eq_income, range by range",
+    } <= found
+    assert len(found) < 0.8 * len(guessed)
+
+
+def test_a_swap_of_what_the_household_shares_is_refused_and_one_of_what_persons_have_is_not(data: Data) -> None:
+    for recipe in (qd.RandomSwap(["tenure"], rate=0.05), qd.RandomSwap(["region"], rate=0.05), qd.DesignedSwap()):
+        assert any("constant within hh_id" in str(each) for each in qd.contradictions(data, recipe))
+    assert qd.contradictions(data, qd.RandomSwap(["sex", "citizen"], rate=0.05)) == ()
+
+
+def test_a_release_that_hides_nobody_or_forgets_the_weight_is_warned_of(data: Data, tmp_path: Path) -> None:
+    few = as_read(data.take(range(1_500)))
+    with pytest.warns(ReleaseWarning) as told:
+        qd.release(few, qd.RandomSwap(["sex"], rate=0.05), tmp_path / "out", measures=["hellinger"])
+    texts = " ".join(str(each.message) for each in told)
+    assert "too many combinations for a swap to hide many" in texts and "called like a weight" in texts
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        kept = data.take(range(1_500)).with_roles(key=["sex", "citizen"])
+        qd.release(kept, qd.RandomSwap(["sex"], rate=0.05), tmp_path / "again", measures=["hellinger"])
+    assert not any("combinations" in str(each.message) or "called like" in str(each.message) for each in told)

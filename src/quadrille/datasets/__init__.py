@@ -391,7 +391,7 @@ def _members(stream: Stream, size: Ints, of: Ints, place: Ints) -> tuple[Ints, I
     late = np.select([size == 1, size == 2], [0.42, 0.40], 0.03)
     old = u < late
     eldest = np.select([size <= 2, size == 3], [64.0, 58.0], 52.0)
-    head = np.floor(np.where(old, 65 + 26 * v * v, np.where(size == 1, 20, 24) + (eldest - 23) * v)).astype(np.int64)
+    head: Ints = np.floor(np.where(old, 65 + 26 * v * v, 20.0 + 4 * (size > 1) + (eldest - 23) * v)).astype(np.int64)
     couple = w < np.select([size == 1, size == 2, size == 3], [0.0, 0.84, 0.86], 0.93)
     grandparent = (size >= 4) & (uniform(stream, "grandparents", HOUSEHOLDS) < 0.06)
     x, y, z = uniform(stream, "members", 3, PERSONS)
@@ -399,11 +399,11 @@ def _members(stream: Stream, size: Ints, of: Ints, place: Ints) -> tuple[Ints, I
     partner = (place == 1) & couple[of]
     elder = last & grandparent[of]
     child = (place > 0) & ~partner & ~elder
-    age = head[of]
-    age = np.where(partner, head[of] + np.floor(9 * x - 5).astype(np.int64), age)
+    first: Ints = head[of]
+    age = np.where(partner, first + np.floor(9 * x - 5).astype(np.int64), first)
     apart = np.floor(20 + 16 * x + 2.5 * place).astype(np.int64)
-    age = np.where(child, np.maximum(head[of] - apart, np.floor(12 * y).astype(np.int64)), age)
-    age = np.where(elder, head[of] + np.floor(21 + 10 * x).astype(np.int64), age)
+    age = np.where(child, np.maximum(first - apart, np.floor(12 * y).astype(np.int64)), age)
+    age = np.where(elder, first + np.floor(21 + 10 * x).astype(np.int64), age)
     male = (uniform(stream, "head", HOUSEHOLDS) < np.select([old & (size == 1), size == 1], [0.3, 0.52], 0.58))[of]
     own = np.where(partner, male ^ (y < 0.98), np.where(place == 0, male, z < 0.512))
     return np.clip(age, 0, TOP_AGE), own.astype(np.int64)

@@ -142,18 +142,18 @@ def _tree(codes: Sequence[Ints], sizes: Sequence[int], count: Floats) -> Floats:
     def joint(a: int, b: int) -> Floats:
         pair = codes[a].astype(np.int64) * sizes[b] + codes[b]
         _, place = np.unique(pair, return_inverse=True)
-        return np.bincount(place, weights=count)[place]
+        return np.bincount(place, weights=count)[place].astype(np.float64)
 
-    expected, free = own[0][codes[0]].astype(np.float64), dict.fromkeys(range(1, len(codes)), (-1.0, 0))
+    expected = own[0][codes[0]].astype(np.float64)
+    free: dict[int, tuple[float, int]] = dict.fromkeys(range(1, len(codes)), (-1.0, 0))
 
     def information(a: int, b: int) -> float:
         return float((count * np.log(joint(a, b) * total / (own[a][codes[a]] * own[b][codes[b]]))).sum())
 
     latest = 0
     while free:
-        for other in free:
-            free[other] = max(free[other], (information(latest, other), latest))
-        latest = max(free, key=lambda each: free[each][0])
+        free = {other: max(known, (information(latest, other), latest)) for other, known in free.items()}
+        latest = max(free, key=free.__getitem__)
         _, neighbour = free.pop(latest)
         expected *= joint(neighbour, latest) / own[neighbour][codes[neighbour]]
     return expected

@@ -104,7 +104,10 @@ def target_facts(details: Mapping[str, object]) -> Pairs:
     left = f"{counted(alone, 'target')}, left as {'it was' if alone == 1 else 'they were'}" if alone else "none"
     reasons = (f"{reason}: {count(number)}" for reason, number in known["reasons"].items())
     return (
-        ("targets", f"{count(known['targets'])} drawn, {count(known['certain'])} of them certain by size"),
+        (
+            "targets",
+            f"{count(known['targets'])} drawn to get a partner, {count(known['certain'])} of them certain by size",
+        ),
         (
             "partners",
             f"{counted(known['pairs'], 'pair')} in {counted(known['rounds'], 'round')}, "
