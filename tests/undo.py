@@ -18,6 +18,8 @@ BELIEVED = 0.05
 RARE = 0.02
 """A combination with fewer records than this share of those expected is taken for impossible."""
 MOST_VALUES = 60
+FEW_CELLS = 8
+"""A table of so many cells per record is counted as a whole, which is quicker than sorting the records."""
 
 
 def suspects(public: Path) -> Iterator[tuple[str, np.ndarray]]:
@@ -40,7 +42,7 @@ def _laws(
     for x, y in permutations(codes, 2):
         yield f"{x} -> {y}", _lacking(codes[x], codes[y], mixed)
     for a, b in combinations(codes, 2):
-        both = np.unique(codes[a] * (codes[b].max() + 1) + codes[b], return_inverse=True)[1]
+        both = _numbered(codes[a] * (codes[b].max() + 1) + codes[b])
         yield from ((f"{a}, {b} -> {y}", _lacking(both, codes[y], mixed)) for y in codes if y not in (a, b))
         yield f"{a} never with {b}", _impossible(codes[a], codes[b])
     for a, b, c in permutations(numbers, 3):
@@ -64,11 +66,24 @@ def _lacking(group: np.ndarray, value: np.ndarray, mixed: np.ndarray) -> np.ndar
 
 def _minority(group: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     size = np.bincount(group)
-    cell, place, held = np.unique(group * (value.max() + 1) + value, return_inverse=True, return_counts=True)
-    most = np.zeros(len(size), dtype=int)
-    np.maximum.at(most, cell // (value.max() + 1), held)
+    values = value.max() + 1
+    cell = group * values + value
+    if len(size) * values <= FEW_CELLS * len(cell):
+        table = np.bincount(cell, minlength=len(size) * values)
+        held, most = table[cell], table.reshape(-1, values).max(axis=1)
+    else:
+        cells, place, counts = np.unique(cell, return_inverse=True, return_counts=True)
+        held, most = counts[place], np.zeros(len(size), dtype=int)
+        np.maximum.at(most, cells // values, counts)
     shared = size[group] > 1
-    return shared & (held[place] < most[group]), shared
+    return shared & (held < most[group]), shared
+
+
+def _numbered(key: np.ndarray) -> np.ndarray:
+    """Number the values that occur, in order."""
+    if key.max() >= FEW_CELLS * len(key):
+        return np.unique(key, return_inverse=True)[1]
+    return (np.cumsum(np.bincount(key) > 0) - 1)[key]
 
 
 def _impossible(a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -348,6 +348,21 @@ class Data(Shown):
         """
         return self._ticks
 
+    @cached_property
+    def uncounted(self) -> NDArray[np.bool_] | None:
+        """Which records have a weight above 0 that is too small next to the others to be a tick; None if there is none.
+
+        >>> import polars as pl
+        >>> import quadrille as qd
+        >>> data = qd.from_frame(pl.DataFrame({"sex": ["m", "f"], "w": [1e12, 1e-9]}), weight="w")
+        >>> data.uncounted.tolist()
+        [False, True]
+        """
+        if self._ticks is None or self._ticks.exact or self.weight is None:
+            return None
+        lost = (self._ticks.values == 0) & (self[self.weight].values > 0)
+        return lost if lost.any() else None
+
     def __getitem__(self, name: str) -> Column:
         if name not in self._by_name:
             raise unknown_name("column", name, self._by_name)
@@ -636,6 +651,27 @@ def require_data(data: object, where: str) -> Data:
     if not isinstance(data, Data):
         raise InputError(f"{where} needs Data, and got {type(data).__name__!r}. Use qd.read or qd.from_frame first.")
     return data
+
+
+def uncounted_weights(data: Data) -> str:
+    """Say how many weights count as 0 because they are too small next to the others; nothing if none does."""
+    if data.uncounted is None:
+        return ""
+    lost = int(data.uncounted.sum())
+    who = "1 weight above 0 counts" if lost == 1 else f"{lost:,} weights above 0 count"
+    return f"{who} as 0 in {data.weight!r}: too small next to the largest for whole numbers of 64 bits"
+
+
+def refuse_uncounted(data: Data, rows: Rows) -> None:
+    """Refuse to move records whose weight counts as 0 and is not: what a swap does to their cells would not show."""
+    if data.uncounted is None:
+        return
+    moved = int(data.uncounted[rows].sum())
+    if moved:
+        raise InputError(
+            f"{uncounted_weights(data)}, and the swap moves {moved:,} of these records. Trim the weights: their range "
+            "must stay below about 10^18 divided by the number of records."
+        )
 
 
 def require_columns(data: Data, names: Sequence[str], where: str) -> None:

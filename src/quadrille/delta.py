@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quadrille import kernels
-from quadrille.data import Cells, Codes, Cross, Data, Rows, tidy, unequal
+from quadrille.data import Cells, Codes, Cross, Data, Rows, refuse_uncounted, tidy, unequal
 from quadrille.plan import Move, Plan
 from quadrille.text import Shown
 
@@ -43,6 +43,7 @@ class Delta:
         self._values: dict[str, tuple[Codes, Codes]] = {}
         only = plan.moves[0] if len(plan.moves) == 1 else None
         self.rows: Rows = only.given[0] if only else plan.rows
+        refuse_uncounted(data, self.rows)
         self._places = [
             (move, None if move is only else np.searchsorted(self.rows, move.given[0])) for move in plan.moves
         ]

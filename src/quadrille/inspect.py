@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
@@ -11,7 +12,7 @@ from typing import cast
 import numpy as np
 
 from quadrille.codebook import records_in
-from quadrille.data import Column, Cross, Data
+from quadrille.data import Column, Cross, Data, uncounted_weights
 from quadrille.io.frames.identifiers import (
     MOST_ORDINAL,
     can_be_rounded,
@@ -202,7 +203,9 @@ def weight_remarks(data: Data) -> list[str]:
     if data.ticks is None or data.weight is None:
         return []
     name, found = data.weight, list[str]()
-    zero = int((data.ticks.values == 0).sum())
+    if lost := uncounted_weights(data):
+        found.append(f"{lost}. Weighted tables leave these records out: trim the weights.")
+    zero = int((data.ticks.values == 0).sum()) - (0 if data.uncounted is None else int(data.uncounted.sum()))
     if zero:
         who = "1 record has" if zero == 1 else f"{zero:,} records have"
         it = "it" if zero == 1 else "them"
@@ -221,6 +224,42 @@ def weight_remarks(data: Data) -> list[str]:
             "Round it before a release."
         )
     return found
+
+
+def spelled_twice(column: Column) -> dict[str, tuple[str, ...]]:
+    """Return the texts that are spelled in several ways of Unicode: composed, with the other spellings in the column.
+
+    An accented letter is one character (NFC) or a letter and its accent (NFD); they look alike and are different text.
+    What is returned is the `merge` of a codebook that makes them one.
+
+    >>> import polars as pl
+    >>> import quadrille as qd
+    >>> from quadrille.inspect import spelled_twice
+    >>> frame = pl.DataFrame({"town": ["K\u00f6ln", "Ko\u0308ln", "Bonn"]})
+    >>> merge = spelled_twice(qd.from_frame(frame)["town"])
+    >>> book = qd.Codebook((qd.Variable("town", merge=tuple(merge.items())),))
+    >>> qd.from_frame(frame)["town"].valid, qd.from_frame(frame, codebook=book)["town"].valid
+    (3, 2)
+    """
+    texts = [value for value in column.variable.categories if isinstance(value, str) and not value.isascii()]
+    ways: dict[str, list[str]] = {}
+    for text in texts:
+        ways.setdefault(unicodedata.normalize("NFC", text), []).append(text)
+    return {
+        composed: tuple(text for text in found if text != composed) for composed, found in ways.items() if found[1:]
+    }
+
+
+def _spellings(column: Column) -> list[str]:
+    twice = len(spelled_twice(column))
+    if not twice:
+        return []
+    which = "1 category is" if twice == 1 else f"{twice:,} categories are"
+    return [
+        f"In {column.variable.name!r} {which} spelled in several ways of Unicode (composed and decomposed letters, NFC "
+        "and NFD), which look alike and count as different. Make them one by merge in the codebook, such as merge = "
+        '{ "\\u00e9" = ["e\\u0301"] }; in Python, quadrille.inspect.spelled_twice lists them.'
+    ]
 
 
 def repeated_identifiers(columns: Sequence[Column]) -> list[str]:
@@ -342,7 +381,7 @@ def _why_kind(column: Column) -> str:
 def checks(data: Data, declared: Collection[str] = ()) -> list[str]:
     """Return everything worth looking at before swapping; `declared` are the columns of the user's own codebook."""
     columns = [data[name] for name in data.columns]
-    found = [hint for column in columns for hint in (*_of_column(column, data), *_labels(column))]
+    found = [hint for column in columns for hint in (*_of_column(column, data), *_labels(column), *_spellings(column))]
     about_weight = (*weights(data), *weight_remarks(data), *of_design(data))
     return [
         *(*left_out(columns, declared), *repeated_identifiers(columns), *found),

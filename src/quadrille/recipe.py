@@ -7,7 +7,9 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from importlib import import_module
+from math import floor
 from typing import Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
@@ -88,6 +90,9 @@ class Recipe(Shown, ABC):
     """
 
     version: ClassVar[int] = 1
+    stream_version: ClassVar[int] = 0
+    """The version whose streams it goes on with, so that plans stay as they were but for what the new version changes;
+    0 is its own. A study goes on with that version where it began with it."""
     method_name: ClassVar[str] = ""
     """The name under which recipes are written."""
     methods: ClassVar[dict[str, type[Recipe]]] = {}
@@ -133,7 +138,7 @@ class Recipe(Shown, ABC):
 
         >>> import quadrille as qd
         >>> list(qd.RandomSwap.versions()), list(qd.DesignedSwap.versions())
-        ([1], [1, 2])
+        ([1, 2], [1, 2])
         """
         found = {number: made for (name, number), made in Recipe.earlier.items() if name == cls.method_name}
         return dict(sorted((found | {cls.version: cls}).items()))
@@ -235,7 +240,11 @@ class Recipe(Shown, ABC):
 
     def stream(self) -> Stream:
         """Return the random stream that belongs to this recipe, and to no other."""
-        return Stream.of(cast("int | str", self.parameters()["seed"]), self.design_json())
+        return self.stream_of(cast("int | str", self.parameters()["seed"]))
+
+    def stream_of(self, seed: int | str) -> Stream:
+        """Return the stream of the same design with another seed."""
+        return Stream.of(seed, self._json(without=("seed",), version=self.stream_version or self.version))
 
     def parameters(self) -> dict[str, Any]:
         """Return all parameters by name.
@@ -258,19 +267,19 @@ class Recipe(Shown, ABC):
 
     def design_json(self) -> str:
         """Return the canonical JSON without the seed: the design."""
-        return self._json(without=("seed",))
+        return self._json(without=("seed",), version=self.version)
 
     def to_json(self) -> str:
         """Return the canonical JSON: sorted keys, defaults left out.
 
         >>> import quadrille as qd
         >>> print(qd.RandomSwap(["Edu"], rate=0.02, seed=7).to_json())
-        {"method":"RandomSwap","rate":0.02,"seed":7,"swap":["Edu"],"version":1}
+        {"method":"RandomSwap","rate":0.02,"seed":7,"swap":["Edu"],"version":2}
         """
-        return self._json(without=())
+        return self._json(without=(), version=self.version)
 
-    def _json(self, without: tuple[str, ...]) -> str:
-        document: dict[str, object] = {"method": self.method_name, "version": self.version}
+    def _json(self, without: tuple[str, ...], version: int) -> str:
+        document: dict[str, object] = {"method": self.method_name, "version": version}
         for name, param in self.params().items():
             value = getattr(self, name)
             if name not in without and (param.required or value != param.default):
@@ -361,6 +370,18 @@ def _imported(place: str) -> type[Recipe]:
     if not (isinstance(found, type) and issubclass(found, Recipe)):
         raise InputError(f"{place!r} is not a method: it must be a class that derives from quadrille.Recipe.")
     return found
+
+
+def half_up(share: float, n: int, of: int = 1) -> int:
+    """Return share * n / of, rounded to a whole number; halves go up. The share counts as the decimal it is written as.
+
+    A float is not quite that decimal: 0.29 * 100 / 2 is 14.499999999999998 in floats, and 14.5 in fact.
+
+    >>> from quadrille.recipe import half_up
+    >>> half_up(0.29, 100, of=2), half_up(0.02, 48_842, of=2)
+    (15, 488)
+    """
+    return floor(Fraction(str(float(share))) * n / of + Fraction(1, 2))
 
 
 def random_order(n: int, stream: Stream) -> Rows:

@@ -196,7 +196,7 @@ def test_json_of_swap_holds_the_design_and_the_scores_but_no_seed(run: Run, fold
     words = ["swap", "good.csv", "--swap", "Sex", "--pairs", "5", "--save-recipe", "new.json", "--json"]
     result = run([*words, "--measures", "hellinger(Sex*Age, where=Region!=ZQr0),total_variation"])
     found = document(result)
-    assert found["recipe"] == {"method": "RandomSwap", "version": 1, "swap": ["Sex"], "pairs": 5}
+    assert found["recipe"] == {"method": "RandomSwap", "version": 2, "swap": ["Sex"], "pairs": 5}
     data, recipe = qd.read(folder / "good.csv"), qd.Recipe.from_json((folder / "new.json").read_text())
     addresses = ["hellinger(Sex*Age, where=Region!=ZQr0)", "total_variation"]
     expected = qd.score(data, recipe.plan(data), addresses)

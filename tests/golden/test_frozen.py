@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 import shutil
 import struct
 from collections.abc import Iterable, Mapping, Sequence
@@ -32,7 +33,7 @@ from quadrille.swap.designed.pairs import DesignedPairs
 FROZEN = Path(__file__).parent / "frozen"
 METHODS = (qd.RandomSwap, qd.PermutationSwap, qd.ControlledSwap, DesignedPairs)
 """Named so that their recipes can be read back; `DesignedSwap` was `DesignedPairs` when the files were written."""
-OLD_VERSION = ('method = "DesignedSwap"', 'method = "DesignedSwap"\nversion = 1')
+OLD_VERSION = (r'^(method = "(?:Designed|Random|Permutation)Swap")$', r"\1\nversion = 1")
 """A job file says no version of itself and gets the designs of today; with this line it goes on as it began."""
 ANYWAY = "--allow-contradictions"
 """Version 0.1.0 did not look for contradictions, and its jobs move columns that others of the file give away."""
@@ -309,7 +310,7 @@ def job_done(folder: Path, job: str) -> dict[str, Any]:
     """
     in_folder(folder, [job, "survey.csv", "survey.toml"])
     text = (folder / job).read_text(encoding="utf-8")
-    (folder / job).write_text(text.replace(*OLD_VERSION), encoding="utf-8")
+    (folder / job).write_text(re.sub(*OLD_VERSION, text, flags=re.MULTILINE), encoding="utf-8")
     before = set(folder.iterdir())
     code, dry = command(folder, "search", job, ANYWAY, "--dry-run")
     assert code == 0
@@ -425,7 +426,7 @@ def test_a_recipe_written_in_other_words_is_the_same_recipe(case: dict[str, Any]
 @pytest.mark.parametrize(
     "text",
     [
-        '{"method":"RandomSwap","rate":0.02,"seed":7,"swap":["Edu"],"version":2}',
+        '{"method":"RandomSwap","rate":0.02,"seed":7,"swap":["Edu"],"version":3}',
         '{"method":"RandomSwap","pace":0.02,"seed":7,"swap":["Edu"],"version":1}',
         '{"method":"ControlledSwap","seed":7,"swap":["Edu"],"targets":0.01,"variant":"other","version":1}',
         '{"method":"PermutationSwap","rate":0.1,"rules":["MS=Other"],"seed":7,"swap":["Edu"],"version":1}',

@@ -188,7 +188,7 @@ def test_canonical_json_leaves_defaults_out_and_reads_back() -> None:
     recipe = qd.PermutationSwap(["A"], rate="r", within=["C"], weight="moves", seed=3)
     written = json.loads(recipe.to_json())
     design = {"swap": ["A"], "rate": "r", "within": ["C"], "weight": "moves", "seed": 3}
-    assert written == {"method": "PermutationSwap", "version": 1, **design}
+    assert written == {"method": "PermutationSwap", "version": 2, **design}
     assert qd.Recipe.from_json(recipe.to_json()) == recipe
     assert recipe.steering_columns == ("r",)
     assert qd.PermutationSwap(["A"], rate=1).steering_columns == ()

@@ -19,7 +19,7 @@ from quadrille.params import SEED, Columns
 from quadrille.randomness import Seed, Stream
 from quadrille.recipe import Prepared, Recipe
 
-pytestmark = pytest.mark.filterwarnings("ignore:The public rows stand in the order")
+pytestmark = pytest.mark.filterwarnings("ignore::quadrille.release.release.ReleaseWarning")
 N = 240
 KINDS = ("text", "enum", "category", "small", "code", "number", "flag", "day", "moment", "hours")
 PLANS: dict[str, qd.Plan] = {}

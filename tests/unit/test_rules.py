@@ -128,7 +128,7 @@ def test_a_permutation_refuses_rules_and_says_why(more: dict[str, str]) -> None:
 
 def test_recipes_without_rules_are_what_they_were_and_those_with_some_survive_json() -> None:
     plain = qd.RandomSwap(["Edu"], rate=0.02, seed=7)
-    assert plain.to_json() == '{"method":"RandomSwap","rate":0.02,"seed":7,"swap":["Edu"],"version":1}'
+    assert plain.to_json() == '{"method":"RandomSwap","rate":0.02,"seed":7,"swap":["Edu"],"version":2}'
     assert qd.RandomSwap(["Edu"], rate=0.02, rules=[], seed=7) == plain
     assert "rules" not in qd.ControlledSwap(["Edu"], targets=0.02, seed=7).to_json()
     assert "rules" not in qd.PermutationSwap(["Edu"], rate=0.02, rules=[], seed=7).to_json()

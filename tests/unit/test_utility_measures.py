@@ -6,6 +6,7 @@ from math import sqrt
 
 import numpy as np
 import pytest
+from scipy.stats import contingency
 from survey_case import SWAPS, survey
 
 import quadrille as qd
@@ -250,3 +251,24 @@ def test_a_model_of_several_outcomes_is_the_mean_over_models() -> None:
     assert scores[both] == pytest.approx(np.mean(single), rel=1e-14)
     assert scores.results[both][1].parts == {(model,): value for model, value in zip(models, single, strict=True)}
     assert scores.results[f"ased_reg({models[0]})"][1].detail["coefficients"] == 4
+
+
+def test_missing_values_are_categories_of_the_table_released_and_no_part_of_a_relative_difference() -> None:
+    # Code 2 of A is a missing code: it goes with B0, and only there.
+    a, b = np.array([0, 0, 0, 1, 1, 1, 2, 2, 2, 2]), np.array([0, 0, 1, 1, 1, 0, 0, 0, 0, 0])
+    variable = qd.Variable("A", "nominal", ("x", "y"), missing=("?",))
+    data = Data([Column(variable, a.astype(np.uint8)), column("B", b)])
+    plan = qd.Plan.of_pairs(data, ["A"], np.array([[0, 4], [6, 3]]))
+    after = plan.apply(data)["A"].values
+    plain, relative = qd.score(data, plan, ["cramers_v_change(A*B)"]), qd.score(data, plan, ["v_ard(A*B)"])
+
+    def v(codes: np.ndarray, kept: np.ndarray) -> float:
+        table = np.zeros((3, 2))
+        np.add.at(table, (codes[kept], b[kept]), 1)
+        return contingency.association(table[table.any(axis=1)].astype(int), method="cramer")
+
+    every = np.ones(10, dtype=bool)
+    assert plain["cramers_v_change(A*B)"] == pytest.approx(v(a, every) - v(after, every), rel=1e-12)
+    before = v(a, a < 2)
+    sign = -1 if (after[0], after[4]) == (1, 0) else 1
+    assert relative["v_ard(A*B)"] == pytest.approx(abs(before - sign * v(after, after < 2)) / before, rel=1e-12)

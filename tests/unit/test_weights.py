@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quadrille.data import to_ticks
+import quadrille as qd
+from quadrille.data import Data, to_ticks
 from quadrille.errors import InputError
+from quadrille.inspect import weight_remarks
+from quadrille.plan import Plan
+from quadrille.score.estimates import before_after
+from strategies import file_of
 
 
 @given(st.lists(st.integers(0, 10**7), min_size=1, max_size=50).filter(any), st.integers(0, 6))
@@ -78,3 +84,47 @@ def test_bad_weights_are_refused_with_a_count_and_no_value(weights: list[float],
     with pytest.raises(InputError, match=message) as caught:
         to_ticks(np.array(weights), "w")
     assert "77" not in str(caught.value)
+
+
+def lopsided() -> Data:
+    """Two weights of eight are above 0 and less than a tick."""
+    return file_of(
+        [1e12, 1e12 / 3, 1e-9, 1e12, 1e12, 1e-9, 0, 1], A=[0, 1, 0, 1, 0, 1, 0, 1], B=[0, 0, 1, 1, 0, 0, 1, 1]
+    )
+
+
+def test_weights_too_small_to_count_are_reported_wherever_they_are_left_out() -> None:
+    data = lopsided()
+    assert data.uncounted is not None and data.uncounted.tolist() == [
+        False,
+        False,
+        True,
+        False,
+        False,
+        True,
+        False,
+        False,
+    ]
+    told = "2 weights above 0 count as 0 in 'w'"
+    plan = Plan.of_pairs(data, ["A"], np.array([[0, 1], [4, 7]]))
+    for released in (plan, plan.apply(data)):
+        scores = qd.score(data, released, ["hellinger(A*B)", "chi_square(A*B)"])
+        assert all(told in scores.note(address) for address in scores)
+    assert any(told in note for note in before_after(data, plan, variables=["A"]).notes)
+    remarks = weight_remarks(data)
+    assert remarks[0].startswith(told) and remarks[1].startswith("1 record has the weight 0")
+    exact = file_of([1e12, 1e-3, 0], A=[0, 1, 0])
+    assert exact.uncounted is None and weight_remarks(exact)[0].startswith("1 record has the weight 0")
+
+
+def test_a_swap_of_records_whose_weight_does_not_count_is_refused(tmp_path: Path) -> None:
+    data = lopsided()
+    moved = Plan.of_pairs(data, ["A"], np.array([[0, 1], [2, 3]]))
+    message = r"2 weights above 0 count as 0 in 'w'.* the swap moves 1 of these records"
+    for attempt in (lambda: qd.score(data, moved, ["hellinger(A*B)"]), lambda: before_after(data, moved)):
+        with pytest.raises(InputError, match=message):
+            attempt()
+    recipe = qd.RandomSwap(["A"], pairs=4, seed=1)
+    with pytest.raises(InputError, match="count as 0"):
+        qd.release(data, recipe, out=tmp_path / "release", allow_contradictions=True, insecure=True)
+    assert not (tmp_path / "release").exists()

@@ -1,4 +1,9 @@
-"""Changes of the association between two variables, plain and relative: Cramér's V and the contingency coefficient."""
+"""Changes of the association between two variables, plain and relative: Cramér's V and the contingency coefficient.
+
+The plain changes are of the table as it is released, as in their paper: a missing value is a category like others, and
+who misses a value may depend on the other variable. The relative ones are what an analyst of complete records finds, as
+in theirs: records that miss either variable are left out.
+"""
 
 from __future__ import annotations
 
@@ -181,25 +186,27 @@ _relative = partial(Measure, side="loss", reference=DOHRMANN_2009, range=(0.0, i
 MEASURES = (
     _change(
         "cramers_v_change",
-        "V before − V after, V = √( χ² / (N min(m−1, n−1)) ), m, n categories that occur; positive: weaker",
+        "V before − V after, V = √( χ² / (N min(m−1, n−1)) ), m, n categories that occur, a "
+        "missing value being one; positive: weaker",
         change_of(cramers_v),
         reference=NISS_131 + ", there adV",
     ),
     _change(
         "contingency_change",
-        "C before − C after, C = √( χ² / (χ² + N) ); positive: weaker",
+        "C before − C after, C = √( χ² / (χ² + N) ), a missing value being a category; positive: weaker",
         change_of(contingency),
         reference=NISS_131 + ", there adC",
     ),
     _relative(
         "c_ard",
-        f"|C before − C after| / C before, C = √( χ² / (χ² + n) ), n the sum of weights; {_PAIRS}",
+        "|C before − C after| / C before, C = √( χ² / (χ² + n) ), n the sum of weights of the records that miss "
+        f"neither; {_PAIRS}",
         relative(c_of),
     ),
     _relative(
         "v_ard",
         "|V before − V after| / |V before|, V = √( χ² / (n min(m−1, k−1)) ), in 2×2 tables with the sign of "
-        f"n₁₁n₂₂ − n₁₂n₂₁; {_PAIRS}",
+        f"n₁₁n₂₂ − n₁₂n₂₁, over the records that miss neither; {_PAIRS}",
         relative(v_of),
     ),
 )

@@ -15,7 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from quadrille.codebook import Variable
-from quadrille.data import Column, Data, Rows, Units, code_dtype
+from quadrille.data import Column, Data, Rows, Units, code_dtype, refuse_uncounted
 from quadrille.delta import PlanReport
 from quadrille.errors import InputError, ParameterError
 from quadrille.io import RELEASED, file_bytes
@@ -279,6 +279,7 @@ def _draft(
         )
     wanted = beside_exposed(beside_the_n_rule(default_measures(data) if measures is DEFAULT else measures), data)
     scores, cannot = scored(data, plan, wanted, asked)
+    refuse_uncounted(data, plan.rows)
     swapped = plan.apply(data)
     units = [swapped.units(name) for name in _unit_columns(swapped)]
     order = fresh_order(swapped.n, units) if shuffle else None

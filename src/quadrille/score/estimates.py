@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from quadrille.data import Data, require_columns, require_data, tidy
+from quadrille.data import Data, refuse_uncounted, require_columns, require_data, tidy, uncounted_weights
 from quadrille.errors import InputError, ParameterError, bad_parameter
 from quadrille.params import whole
 from quadrille.plan import Plan
@@ -426,6 +426,8 @@ def before_after(
     measured, more = _outcomes(data, outcomes)
     design = design_of(data, stratum, cluster)
     after = plan.apply(data)
+    refuse_uncounted(data, plan.rows)
+    more += [f"{lost}."] if (lost := uncounted_weights(data)) else []
     estimates: list[Estimate] = []
     for name in names:
         estimates += percents_of(data, after, name, design, rules)

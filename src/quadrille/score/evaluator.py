@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from quadrille import measure
 from quadrille.codebook import Variable
-from quadrille.data import DENSE_LIMIT, Column, Cross, Data, require_columns, require_data, tidy
+from quadrille.data import DENSE_LIMIT, Column, Cross, Data, require_columns, require_data, tidy, uncounted_weights
 from quadrille.delta import Delta, Fused
 from quadrille.errors import InputError, ParameterError, bad_parameter
 from quadrille.expressions import Condition, Where
@@ -306,6 +306,7 @@ class Evaluator:
                     changes[id(before)] = before.change(delta)
                 scores.append((part, kind.score(before, changes[id(before)], **part.given)))
             results[call.text] = kind, combine(scores, call, kind, parts)
+        results = _remarked(results, self._data)
         if not self.levels:
             return Scores(results)
 
@@ -362,6 +363,7 @@ class Evaluator:
                 continue
             scores = [(part, self._compare(part, kind, other, mask, aligned=aligned)) for part in parts.parts]
             results[call.text] = kind, combine(scores, call, kind, parts)
+        results = _remarked(results, self._data, other)
         return Scores(results, self._split_two(other, mask, wanted, reasons) if self.levels else Split())
 
     def _split_two(
@@ -460,6 +462,17 @@ def score(
         return evaluator.score(released)
     require_data(released, "score")
     return evaluator.compare(released, swapped, None if moved is None else tuple(moved))
+
+
+def _remarked(results: dict[str, tuple[Measure, Score]], *files: Data) -> dict[str, tuple[Measure, Score]]:
+    """Add to each note how many weights count as 0 in a file, if any does."""
+    remarks = [text for text in map(uncounted_weights, files) if text]
+    if not remarks:
+        return results
+    return {
+        address: (kind, replace(score, note="; ".join(filter(None, (score.note, *remarks)))))
+        for address, (kind, score) in results.items()
+    }
 
 
 def measures() -> pl.DataFrame:

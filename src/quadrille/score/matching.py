@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -25,10 +26,25 @@ def matched(data: Data, other: Data, variables: tuple[str, ...]) -> tuple[Data, 
     mine: dict[str, Column] = {}
     theirs: dict[str, Column] = {}
     for name in variables:
-        mine[name], theirs[name] = _match(
-            data.coded(name, purpose="a table"), other.coded(name, purpose="a table in the second file")
-        )
+        first, second = data.coded(name, purpose="a table"), other.coded(name, purpose="a table in the second file")
+        _refuse_spellings(first, second)
+        mine[name], theirs[name] = _match(first, second)
     return _with(data, mine), _with(other, theirs)
+
+
+def _refuse_spellings(mine: Column, theirs: Column) -> None:
+    """Refuse a text that the two files spell in different ways of Unicode: it would count as two categories."""
+    if mine.variable == theirs.variable:
+        return
+    known, others = (set(column.variable.names) for column in (mine, theirs))
+    composed = {unicodedata.normalize("NFC", text) for text in known - others}
+    again = sum(unicodedata.normalize("NFC", text) in composed for text in others - known)
+    if again:
+        raise InputError(
+            f"Column {mine.variable.name!r} has {again:,} {'category' if again == 1 else 'categories'} that the second "
+            "file spells in another way of Unicode (composed or decomposed letters, NFC or NFD). Read both with one "
+            'codebook that merges them, such as merge = { "\\u00e9" = ["e\\u0301"] }.'
+        )
 
 
 def changed_columns(data: Data, other: Data) -> tuple[str, ...] | None:

@@ -189,9 +189,13 @@ def _register(store: Store, candidates: Candidates, *, new: bool) -> int:
 def _designs_and_seeds(store: Store, candidates: Candidates) -> Iterator[tuple[str, int | str]]:
     """Return design and seed of every candidate; a grid of secret seeds goes on with those the study has."""
     versions = _versions(store)
-    for candidate in candidates:
-        method = candidate.method if isinstance(candidate, Grid) else type(candidate)
-        _refuse_other_version(store.path, method, versions.get(method.method_name, set()))
+    for given in candidates:
+        candidate, method = given, given.method if isinstance(given, Grid) else type(given)
+        held = versions.get(method.method_name, set())
+        if method.stream_version in held:  # the study goes on with the plans that it began with
+            method = method.versions()[method.stream_version]
+            candidate = _in_version(candidate, method)
+        _refuse_other_version(store.path, method, held)
         if isinstance(candidate, Grid):
             seeds = candidate.seeds
             yield from product(
@@ -199,6 +203,10 @@ def _designs_and_seeds(store: Store, candidates: Candidates) -> Iterator[tuple[s
             )
         else:
             yield candidate.design_json(), candidate.parameters()["seed"]
+
+
+def _in_version(candidate: Grid | Recipe, method: type[Recipe]) -> Grid | Recipe:
+    return replace(candidate, method=method) if isinstance(candidate, Grid) else method(**candidate.parameters())
 
 
 def _versions(store: Store) -> dict[str, set[object]]:

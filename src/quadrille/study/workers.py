@@ -134,14 +134,16 @@ class Scorer:
 
     def _prepared(self, design: str) -> Prepared:
         if self._latest is None or design != self._design:
-            self._latest = Recipe.from_json(design).prepared(self._data)
+            self._recipe = Recipe.from_json(design)
+            self._latest = self._recipe.prepared(self._data)
             self._design = design
         return self._latest
 
     def _score(self, candidate: Pending, design: str) -> Result:
         started = time.perf_counter()
         try:
-            prepared, stream = self._prepared(design), Stream.of(seed_of(candidate.seed), design)
+            prepared = self._prepared(design)
+            stream = self._recipe.stream_of(seed_of(candidate.seed))
             quick = self._fused.run(prepared.exchange, stream) if self._fused and prepared.exchange else None
             values, reason = (quick, "") if quick else self._evaluator.values(prepared.draw(stream))
             status = DONE

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from quadrille.errors import InputError, OverlapError, ParameterError, bad_param
 from quadrille.params import SEED, ColumnName, Columns, Count, RuleList, Share, Word
 from quadrille.plan import Details, Move, Plan
 from quadrille.randomness import Seed, Stream, Words, draw_until_enough
-from quadrille.recipe import Movement, Prepared, Recipe, carried, carried_fact, refuse_one_area
+from quadrille.recipe import Movement, Prepared, Recipe, carried, carried_fact, half_up, refuse_one_area
 from quadrille.swap.controlled.frame import Floats, constant_within, numbers_of
 from quadrille.swap.groups import Ints, codes_of, group_ids
 from quadrille.text import Shown
@@ -52,9 +52,11 @@ class Classes(Shown):
         parts = [_labels(self.data[name], leader) for name in self.columns]
         return [", ".join(row) for row in zip(*parts, strict=True)]
 
-    def facts(self, kind: Kind) -> dict[str, object]:
-        """Return what the plan remembers: every class, and how many are left as they are, by reason."""
-        given = records_of(kind, self.rate, self.n)
+    def facts(self, kind: Kind, given: Ints) -> dict[str, object]:
+        """Return what the plan remembers: every class, and how many are left as they are, by reason.
+
+        `given` are the records that the rate of each class gives, though one alone does not move.
+        """
         columns = (self.labels, self.n.tolist(), self.rate.tolist(), self.k.tolist(), given.tolist())
         rows = [
             {"class": label, "n": n, "rate": rate, "k": k, "left_out": "" if k else _reason(n, rate, asked)}
@@ -110,11 +112,15 @@ class Blocks:
         return draw_until_enough(attempt, stream, guess=_WORDS * len(places))
 
 
-def records_of(kind: Kind, rate: Floats, n: Ints) -> Ints:
-    """Return how many of n records a rate moves; never more than can move."""
-    if kind == "cycles":
-        return np.minimum(np.floor(rate * n + 0.5), n).astype(np.int64)
-    return 2 * np.minimum(np.floor(rate * n / 2 + 0.5), n // 2).astype(np.int64)
+def records_of(kind: Kind, rate: Floats, n: Ints, *, floats: bool = False) -> Ints:
+    """Return how many of n records a rate moves; never more than can move. `floats` rounds as version 1 did."""
+    each = 1 if kind == "cycles" else 2
+    wanted = rate * n / each
+    groups = np.floor(wanted + 0.5).astype(np.int64)
+    near = np.flatnonzero(np.abs(wanted - np.floor(wanted) - 0.5) < 1e-6) if not floats else ()
+    for i in near:  # only next to a half may floats and decimals differ
+        groups[i] = half_up(float(rate[i]), int(n[i]), of=each)
+    return each * np.minimum(groups, n // each)
 
 
 def class_rates(data: Data, name: str, of: Ints, count: int, owner: str) -> Floats:
@@ -195,6 +201,9 @@ class PermutationSwap(Recipe):
 
     Reference: Boudreau, Statistics Canada, 2005.
     """
+
+    version: ClassVar[int] = 2
+    stream_version: ClassVar[int] = 1
 
     swap: Annotated[Sequence[str], Columns("the variables that move, all by one permutation", least=1, moves=True)]
     _: KW_ONLY
@@ -283,7 +292,7 @@ class PermutationSwap(Recipe):
         classes = self.classes(data)
         blocks = self._blocks(data, classes)
         along = carried(data, self.swap, self.within)
-        details = Details({**classes.facts(self.kind), **carried_fact(along)})
+        details = Details({**classes.facts(self.kind, self.records_at(classes.rate, classes.n)), **carried_fact(along)})
 
         def draw(stream: Stream) -> Plan:
             move, asked = blocks.draw(stream, columns, self.kind)
@@ -318,10 +327,20 @@ class PermutationSwap(Recipe):
             return Classes(data, self.within, of, n, np.array([self.records / data.n]), np.array([self.records]))
         column = self.rate if isinstance(self.rate, str) else None
         rate = np.full(count, self.rate) if column is None else class_rates(data, column, of, count, _OWNER)
-        k = records_of(self.kind, rate, n)
+        k = self.records_at(rate, n)
         if not (k > 1).any():
             raise self._nothing(n, k)
         return Classes(data, self.within, of, n, rate, np.where(k > 1, k, 0))
+
+    def records_at(self, rate: Floats, n: Ints) -> Ints:
+        """Return how many records move of classes of n records at some rates.
+
+        >>> import numpy as np
+        >>> import quadrille as qd
+        >>> qd.PermutationSwap(["Age"], rate=0.29).records_at(np.array([0.29]), np.array([100])).tolist()
+        [30]
+        """
+        return records_of(self.kind, rate, n)
 
     def check_columns(self, data: Data) -> None:
         """Refuse columns that the data lack, and to swap what must stay with its record."""
@@ -370,3 +389,14 @@ class PermutationSwap(Recipe):
         blocks = Blocks.of(group * count + classes.of, 2 * count, np.tile(half, 2))
         refuse_small_groups(np.diff(blocks.start).reshape(2, count), half, self.groups)
         return blocks
+
+
+@dataclass(frozen=True)
+class PermutationSwapOfFloats(PermutationSwap, earlier_version_of="PermutationSwap"):
+    """Permutation swapping as version 1 had it: rates are rounded as floats, which may fall just short of a half."""
+
+    version: ClassVar[int] = 1
+
+    def records_at(self, rate: Floats, n: Ints) -> Ints:
+        """Return how many records move of classes of n records at some rates."""
+        return records_of(self.kind, rate, n, floats=True)

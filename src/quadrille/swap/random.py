@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from math import floor
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from quadrille.data import Data
 from quadrille.errors import OverlapError, ParameterError, infeasible
@@ -13,7 +13,16 @@ from quadrille.expressions import Rules
 from quadrille.params import SEED, Columns, Count, RuleList, Share, Word
 from quadrille.plan import Details, Move, Plan
 from quadrille.randomness import Seed, Stream
-from quadrille.recipe import Movement, Prepared, Recipe, carried, carried_fact, one_area, refuse_one_area
+from quadrille.recipe import (
+    Movement,
+    Prepared,
+    Recipe,
+    carried,
+    carried_fact,
+    half_up,
+    one_area,
+    refuse_one_area,
+)
 from quadrille.swap.pairing import Differ, Pairing, Rule, Sampler, rules_facts
 
 
@@ -34,6 +43,9 @@ class RandomSwap(Recipe):
 
     Reference: Gomatam & Karr, Distortion Measures for Categorical Data Swapping, NISS Technical Report 131, 2003.
     """
+
+    version: ClassVar[int] = 2
+    stream_version: ClassVar[int] = 1
 
     swap: Annotated[Sequence[str], Columns("the variables to exchange", least=1, moves=True)]
     _: KW_ONLY
@@ -96,13 +108,16 @@ class RandomSwap(Recipe):
         if self.pairs is not None:
             return self.pairs
         assert self.rate is not None
-        count = min(floor(self.rate * n / 2 + 0.5), n // 2)
+        count = min(self._rounded(self.rate, n), n // 2)
         if count == 0:
             raise ParameterError(
                 f"The 'rate' parameter of RandomSwap gives no pair at all for {n:,} records. "
                 f"The smallest rate that gives one is {1 / n:.3g}."
             )
         return count
+
+    def _rounded(self, rate: float, n: int) -> int:
+        return half_up(rate, n, of=2)
 
     def prepare(self, data: Data) -> Prepared:
         """Sort the records by what decides whether two of them may be paired."""
@@ -162,6 +177,16 @@ class RandomSwap(Recipe):
             return [swap]
         together = tuple(name for name in swap if name in levels)
         return list(dict.fromkeys(together if name in together else (name,) for name in swap))
+
+
+@dataclass(frozen=True)
+class RandomSwapOfFloats(RandomSwap, earlier_version_of="RandomSwap"):
+    """Random swapping as version 1 had it: rate * N / 2 is rounded as a float, which may fall just short of a half."""
+
+    version: ClassVar[int] = 1
+
+    def _rounded(self, rate: float, n: int) -> int:
+        return floor(rate * n / 2 + 0.5)
 
 
 def _waits(rules: Rules, columns: list[tuple[str, ...]], i: int) -> bool:

@@ -13,7 +13,7 @@ from quadrille.data import tidy
 from quadrille.errors import InputError, ParameterError, bad_parameter, unknown_name
 from quadrille.params import as_float, one_of
 from quadrille.recipe import Recipe
-from quadrille.swap.permutation import PermutationSwap, records_of
+from quadrille.swap.permutation import PermutationSwap
 from quadrille.swap.random import RandomSwap
 from quadrille.text import Shown
 from quadrille.theory.expected import pair_scatter, pairs_between, transitions
@@ -379,7 +379,7 @@ def _published(recipe: Recipe, n: int) -> tuple[Kind, float]:
     if recipe.records is not None:
         return recipe.kind, recipe.records / (n - 1)
     assert recipe.rate is not None
-    return recipe.kind, int(records_of(recipe.kind, np.array([recipe.rate]), np.array([n]))[0]) / (n - 1)
+    return recipe.kind, int(recipe.records_at(np.array([recipe.rate]), np.array([n]))[0]) / (n - 1)
 
 
 def _by_class(

@@ -15,7 +15,7 @@ from quadrille.errors import InputError, ParameterError, bad_parameter, unknown_
 from quadrille.params import as_float, share, whole
 from quadrille.plan import Plan
 from quadrille.recipe import Recipe, carried
-from quadrille.swap.permutation import PermutationSwap, records_of, refuse_small_groups
+from quadrille.swap.permutation import PermutationSwap, refuse_small_groups
 from quadrille.swap.random import RandomSwap
 from quadrille.text import Shown
 from quadrille.theory.equivalent import checked_base, equivalent_table, rounding_error
@@ -152,7 +152,7 @@ def _amount(given: Labelled, recipe: Recipe, where: str) -> tuple[Kind, int]:
         if recipe.records > n:
             raise bad_parameter(where, "records", f"at most the number of records, {n:,}", recipe.records)
         return recipe.kind, recipe.records
-    moved = int(records_of(recipe.kind, np.array([recipe.rate]), np.array([n]))[0])
+    moved = int(recipe.records_at(np.array([recipe.rate]), np.array([n]))[0])
     if moved < 2:
         first = (1.5 if recipe.kind == "cycles" else 1) / max(n, 1)
         least = f"The smallest rate that moves two is about {first:.3g}." if n > 1 else ""
@@ -197,7 +197,7 @@ def _permuted(data: Data, recipe: PermutationSwap, margin: str | Sequence[str] |
         classes = class_index(data, recipe.within)
         joint = joint_of(data, split, classes=classes, groups=recipe.groups, weight=recipe.weight)
         n = joint.count.sum(axis=(0, 2, 3))
-        k = records_of(recipe.kind, np.full(len(n), recipe.rate), n)
+        k = recipe.records_at(np.full(len(n), recipe.rate), n)
     else:
         given = recipe.classes(data)
         classes, k = ClassIndex(len(given.n), listed=given.of) if recipe.within else None, given.k

@@ -239,19 +239,12 @@ def weight_for_two(found: Region, cell: Cell) -> float:
 
 def equivalent_for_large_n(found: Region, cell: Cell, kind: Kind) -> int | None:
     """Return the least number of moved records by the formula for large n, as the paper has it, or None."""
-    here, row, column = (number / found.n for number in _margins(found, cell))
-    step = 2 if kind == "pairs" else 1
-    errors = (
-        (k, large_n_error(found.n, here, row, column, rate=k / found.n, kind=kind).rmse)
-        for k in range(2, found.n + 1, step)
-    )
-    return next((k for k, rmse in errors if rmse >= cell.rounding.rmse), None)
-
-
-def _margins(found: Region, cell: Cell) -> tuple[int, int, int]:
-    """Return a cell with the totals of its age, which moves, and of its status, which stays."""
     here, age, status, _ = _kinds(found, AGES.index(cell.age), STATUS.index(cell.status))
-    return here, here + age, here + status
+    shares = [count / found.n for count in (here, here + age, here + status)]
+    for k in range(2, found.n + 1, 2 if kind == "pairs" else 1):
+        if large_n_error(found.n, *shares, rate=k / found.n, kind=kind).rmse >= cell.rounding.rmse:
+            return k
+    return None
 
 
 @dataclass(frozen=True)

@@ -200,23 +200,23 @@ def _effect(found: Experiment, constraint: str, measure: int) -> Effect:
 
 def means(*experiments: Experiment) -> Listing:
     """Show the means over swaps of one and of two variables."""
-    rows: list[tuple[str | int | float, ...]] = []
-    for found in experiments:
-        for r, pairs in enumerate(PAIRS):
-            for word, which in (("one", slice(None, found.singles)), ("two", slice(found.singles, None))):
-                rows.append((found.sampler, pairs, word, *map(float, found.means[r, which].mean(axis=0))))
-    return Listing("Means over swaps and seeds", ("sampler", "pairs", "variables", *MEASURES), tuple(rows))
+    rows = tuple(
+        (found.sampler, pairs, word, *map(float, found.means[r, which].mean(axis=0)))
+        for found in experiments
+        for r, pairs in enumerate(PAIRS)
+        for word, which in (("one", slice(None, found.singles)), ("two", slice(found.singles, None)))
+    )
+    return Listing("Means over swaps and seeds", ("sampler", "pairs", "variables", *MEASURES), rows)
 
 
 def ranges(*experiments: Experiment) -> Listing:
     """Show the least and the largest mean over seeds among the swaps."""
-    rows: list[tuple[str | int | float, ...]] = []
-    for found in experiments:
-        for r, pairs in enumerate(PAIRS):
-            low, high = found.means[r].min(axis=0), found.means[r].max(axis=0)
-            shown = [f"{a:.4f}-{b:.4f}" for a, b in zip(low, high, strict=True)]
-            rows.append((found.sampler, pairs, *shown))
-    return Listing("Ranges over the 36 swaps, means over seeds", ("sampler", "pairs", *MEASURES), tuple(rows))
+    rows = tuple(
+        (found.sampler, pairs, *(f"{own.min():.4f}-{own.max():.4f}" for own in found.means[r].T))
+        for found in experiments
+        for r, pairs in enumerate(PAIRS)
+    )
+    return Listing("Ranges over the 36 swaps, means over seeds", ("sampler", "pairs", *MEASURES), rows)
 
 
 def frontier(points: Sequence[Point]) -> Listing:

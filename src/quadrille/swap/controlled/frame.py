@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
-from math import floor
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +13,7 @@ from quadrille import kernels
 from quadrille.data import Codes, Column, Data, Flags, Floats, Ints, to_ticks
 from quadrille.errors import InputError
 from quadrille.randomness import Chooser, Stream, Words, draw_until_enough
+from quadrille.recipe import half_up
 from quadrille.swap.groups import codes_of, group_ids, sorted_by
 
 if TYPE_CHECKING:
@@ -135,7 +134,7 @@ class Frame:
 
     def asked(self, h: int, records: int) -> int:
         """Return the number of targets of a stratum with so many records that may be drawn; halves go up."""
-        return floor(Fraction(str(float(self.share[h]))) * records + Fraction(1, 2))
+        return half_up(float(self.share[h]), records)
 
 
 @dataclass(frozen=True, eq=False)
