@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
@@ -15,7 +17,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 import quadrille as qd
 from quadrille import chart
 from quadrille.data import Data
-from quadrille.report import write_report
+from quadrille.report import write_readers, write_report
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 QUIET = [
@@ -32,6 +34,12 @@ SIZES = """() => [...document.querySelectorAll('.chart')].map(place => {
     const box = place.querySelector('svg.marks, canvas').getBoundingClientRect();
     return [place.id, box.width, box.height, place.getBoundingClientRect().width];
 })"""
+SHEET = round((210 - 2 * 14) * 96 / 25.4)  # pixels between the margins of A4, as style.css sets them
+OUTSIDE = """() => [...document.querySelectorAll('body *')].filter(one => {
+    const box = one.getBoundingClientRect();
+    return box.width && !one.closest('details:not([open]) > :not(summary)')
+        && (box.right > window.innerWidth + 1 || box.left < -1);
+}).map(one => `${one.tagName} ${one.className} ${one.textContent.slice(0, 60)}`)"""
 WIDE = "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium found: apt-get install chromium")
@@ -118,6 +126,60 @@ def test_a_report_prints_on_a_few_pages(visit: Visit) -> None:
     printed = visit.page.pdf(prefer_css_page_size=True)
     assert printed.startswith(b"%PDF")
     assert 5 < printed.count(b"/Type /Page\n") < 25
+
+
+@pytest.fixture(scope="module")
+def readers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Pages for three readers, of a file with long names and labels, and with an id."""
+    dice, n = np.random.default_rng(4), 300
+    names = ("a category with a name as long as they come in questionnaires", "another", "a third one")
+    frame = pl.DataFrame(
+        {
+            "number": [f"P-{row:05d}" for row in range(n)],
+            "the_highest_school_certificate_of_the_respondent": dice.choice([1, 2, 3], n),
+            "region": dice.choice([1, 2], n),
+            "score": dice.normal(200, 40, n),
+        }
+    )
+    book = qd.Codebook(
+        (
+            qd.Variable("number", role="id"),
+            qd.Variable("the_highest_school_certificate_of_the_respondent", "nominal", (1, 2, 3), names),
+            qd.Variable("region", "nominal", (1, 2), ("North", "South")),
+            qd.Variable("score", "numeric", role="outcome"),
+        )
+    )
+    recipe = qd.RandomSwap(["the_highest_school_certificate_of_the_respondent"], pairs=40, seed=1)
+    return write_readers(qd.from_frame(frame, codebook=book), recipe, tmp_path_factory.mktemp("print") / "out")
+
+
+def test_nothing_is_wider_than_the_sheet_in_print(browser: Browser, report: Path, readers: dict[str, Path]) -> None:
+    for path in (report, *readers.values()):
+        page = Visit(browser, path, SHEET).page
+        page.emulate_media(media="print")
+        assert page.evaluate(OUTSIDE) == [], path.name
+
+
+def test_what_is_folded_says_in_print_what_it_holds(visit: Visit) -> None:
+    visit.page.emulate_media(media="print")
+    folded = visit.page.locator("section details:not(.chart *)")
+    assert folded.count() >= 1
+    texts = [folded.nth(place).locator("summary").inner_text() for place in range(folded.count())]
+    assert "8 variables as before, to the last digit shown" in texts
+    assert all(folded.nth(place).locator("summary").is_visible() for place in range(folded.count()))
+    assert not folded.first.locator("table").first.is_visible()
+    visit.page.emulate_media(media="screen")
+
+
+def test_labels_stand_for_codes_and_ids_next_to_rows(readers: dict[str, Path]) -> None:
+    analyst = readers["analyst"].read_text(encoding="utf-8")
+    assert "a category with a name as long as they come in questionnaires" in analyst
+    assert "respondent=1<" not in analyst
+    pairs = re.findall(r"^(\d+) \(P-(\d{5})\) ↔ (\d+) \(P-(\d{5})\)", analyst, re.MULTILINE)
+    listed = re.findall(r"(\d+) \(P-(\d{5})\) ↔ (\d+) \(P-(\d{5})\)", analyst)
+    assert len(listed) == 40 and len(pairs) >= 39
+    assert all(int(a) == int(b) and int(c) == int(d) for a, b, c, d in listed)
+    assert "P-0" not in readers["chair"].read_text(encoding="utf-8") + readers["board"].read_text(encoding="utf-8")
 
 
 def test_a_saved_chart_asks_for_nothing_and_is_drawn(browser: Browser, tmp_path: Path) -> None:

@@ -10,14 +10,15 @@ from math import comb, prod
 import numpy as np
 
 from quadrille.data import Data, Floats, Ints
+from quadrille.text import Shown
 
 NEAR_1 = 0.05
 """Weights whose mean is this near to 1 are taken for scaled to the number of records."""
 ASK = "say what share of it the file holds, with sampling= or --sampling, or as a line sampling = 0.02 of the codebook"
 
 
-@dataclass(frozen=True)
-class Sample:
+@dataclass(frozen=True, repr=False)
+class Sample(Shown):
     """A file as a part of a population.
 
     `share` is the part of the population that is in the file, None where it is not known; `reason` says why not.

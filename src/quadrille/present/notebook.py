@@ -97,15 +97,11 @@ def line(seen: object) -> str:
 def _fields(seen: object) -> Iterator[tuple[str, Any]]:
     """Yield the fields of an object that may be seen, but for those that say nothing."""
     for field in fields(seen) if is_dataclass(seen) else ():
-        value = getattr(seen, field.name)
+        value: object = getattr(seen, field.name)
         usual = isinstance(value, bool) and value is (field.default is True)
-        silent = value is None or usual or (isinstance(value, Collection) and not len(value))
-        if (
-            field.name not in _UNSEEN
-            and not field.name.startswith("_")
-            and not silent
-            and (isinstance(value, type) or not callable(value))
-        ):
+        silent = value is None or usual or _length(value) == 0
+        hidden = field.name in _UNSEEN or field.name.startswith("_") or not field.repr
+        if not silent and not hidden and (isinstance(value, type) or not callable(value)):
             yield field.name, value
 
 
@@ -209,7 +205,7 @@ def _profile(found: Profile) -> list[Block]:
 
 
 def _dependencies(found: Sequence[Dependency]) -> list[Block]:
-    none = [Title("Dependencies"), Text("No column says what another one holds.")]
+    none: list[Block] = [Title("Dependencies"), Text("No column says what another one holds.")]
     return dependency_blocks(found, "the object") or none
 
 

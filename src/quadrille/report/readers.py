@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import cast
 
 from quadrille import chart
-from quadrille.data import Data, require_data, tidy
+from quadrille.data import Data, Rows, require_data, tidy
 from quadrille.delta import PlanReport
 from quadrille.errors import InputError, bad_parameter
 from quadrille.expressions import Model, Term, quoted
@@ -161,12 +161,12 @@ def drawn(material: Material) -> Row:
         else:
             known.append((title, numbers.value(cast("object", value))))
     lists = [
-        {"title": name, "count": count(len(rows)), "text": ", ".join(map(str, rows.tolist()))}
+        {"title": name, "count": count(len(rows)), "text": ", ".join(_with_ids(material.data, rows))}
         for name, rows in details.rows.items()
         if len(rows)
     ]
     blocks = [*([facts(known)] if known else []), *tables, *diagnosis(material.account)]
-    return {"blocks": blocks, "lists": lists}
+    return {"blocks": blocks, "lists": lists, "id": _id_column(material.data)}
 
 
 _NO_TARGETS = "This method draws pairs directly: there are no targets, no certainties and no target without a partner."
@@ -174,13 +174,30 @@ _NO_TARGETS = "This method draws pairs directly: there are no targets, no certai
 
 def pairs(material: Material) -> Row:
     """List which rows exchanged which columns."""
-    return {"moves": [_move(move) for move in material.plan.moves]}
+    moves = [_move(material.data, move) for move in material.plan.moves]
+    return {"moves": moves, "id": _id_column(material.data)}
 
 
-def _move(move: Move) -> Row:
+def _id_column(data: Data) -> str | None:
+    """Return the column by which the file's owner knows its records: the first with the role id."""
+    return next((variable.name for variable in data.codebook if variable.role == "id"), None)
+
+
+def _with_ids(data: Data, rows: Rows) -> list[str]:
+    """Name rows by their number and, in brackets, by the id of the file, where it has one."""
+    name = _id_column(data)
+    if name is None or not len(rows):
+        return list(map(str, rows.tolist()))
+    ids: list[object] = data.take(rows).frame()[name].to_list()
+    return [str(row) if each is None else f"{row} ({each})" for row, each in zip(rows.tolist(), ids, strict=True)]
+
+
+def _move(data: Data, move: Move) -> Row:
     sign = "←" if move.pairs is None else "↔"
     ones, others = (move.rows, move.source) if move.pairs is None else (move.pairs[:, 0], move.pairs[:, 1])
-    lines = [f"{one} {sign} {other}" for one, other in zip(ones.tolist(), others.tolist(), strict=True)]
+    lines = [
+        f"{one} {sign} {other}" for one, other in zip(*(_with_ids(data, rows) for rows in (ones, others)), strict=True)
+    ]
     return {
         "columns": words.listed(list(move.columns)),
         "count": counted(len(lines), "row" if move.pairs is None else "pair"),

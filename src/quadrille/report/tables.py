@@ -13,7 +13,7 @@ from quadrille.attack.attack import attack
 from quadrille.attack.input import Section
 from quadrille.data import Cross, Data, tidy
 from quadrille.present.blocks import Table, table
-from quadrille.present.numbers import count, score, share, signed
+from quadrille.present.numbers import count, counted, score, share, signed
 from quadrille.present.scores import exposure, section_blocks
 from quadrille.report.input import TWO_WAY, ReportInput, Row
 
@@ -162,14 +162,27 @@ def tables(scope: ReportInput) -> Row:
     if full.f.min() <= max(_SIZES, scope.n - 1) or full.g.min() <= max(_SIZES, scope.n - 1):
         charts["Small cells"] = chart.small_cells(tidy(full.sizes(max(_SIZES, scope.n - 1))))
     charts["Who was swapped"] = chart.who_was_swapped(tidy(full.swapped(taking_part)))
+    singles = [one_way(data, released, name) for name in keys]
+    kept = [single for single in singles if _same(single)]
     return {
         "charts": charts,
         "heated": heated,
-        "one_way": [one_way(data, released, name) for name in keys],
+        "one_way": singles,
+        "changed": [single for single in singles if single not in kept],
+        "kept": kept,
+        "kept_in_words": f"{counted(len(kept), 'variable')} as before, to the last digit shown",
         "weighted": data.ticks is not None,
         "two_way": [two_way(data, released, pair, value) for pair, value in _most_changed(scope)],
         "categories": categories(scope, full),
     }
+
+
+def _same(table: Table) -> bool:
+    """Tell whether every row of a table of one variable says after what it says before."""
+    places = {name: place for place, name in enumerate(table.head)}
+    pairs = [("before", "after"), ("weighted before", "weighted after")]
+    known = [(places[was], places[now]) for was, now in pairs if was in places]
+    return all(row[was] == row[now] for row in table.rows for was, now in known)
 
 
 def _heat(scope: ReportInput) -> dict[str, chart.Figure]:
