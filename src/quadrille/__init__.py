@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from quadrille.score.dependencies import dependencies
     from quadrille.score.estimates import before_after
     from quadrille.score.evaluator import Scores, measures, score
+    from quadrille.score.published import table_changes
     from quadrille.simulation import simulate
     from quadrille.study.forecast import forecast
     from quadrille.study.grid import grid
@@ -75,6 +76,7 @@ _HOME = {
     "score_recipes": "study.run",
     "search": "study.run",
     "simulate": "simulation",
+    "table_changes": "score.published",
     "write": "io",
 }
 
@@ -131,6 +133,7 @@ __all__ = [  # sorted as in _HOME; a test keeps the two lists equal
     "score_recipes",
     "search",
     "simulate",
+    "table_changes",
     "testing",
     "theory",
     "write",

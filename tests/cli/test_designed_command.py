@@ -38,7 +38,7 @@ def test_every_option_reaches_its_parameter(run: Run, folder: Path) -> None:
     words = (
         "swap dataset:cps8d --method designed --n 4 --share 0.5 --choose cheapest --treatment camouflage"
         " --spread 0 --price 0 --keep-low hellinger=1,hellinger(Age*Sex)=5 --no-improve"
-        " --together Age*MS --tables Age*MS*Sex,Edu*Race --keep 1-way,Age*Sex --keep logit(Race)"
+        " --together Age*MS --protect Age*MS*Sex,Edu*Race --keep 1-way,Age*Sex --keep logit(Race)"
         " --sensitive AnnSal --fit AvgHrs --new-cells --effort 0.01"
         " --max-pairs 9 --same EmpTyp --swap Age,MS,Edu,Race --seed 3 --save-recipe new.json"
     )
@@ -120,7 +120,7 @@ def test_json_has_the_diagnosis(run: Run) -> None:
         ("--n 1", "'n' parameter of DesignedSwap must be a whole number of 2 or more"),
         ("--keep-low foo=a", "'--keep-low' parameter of the command must be measures with their weights"),
         ("--keep-low hellinger,hellinger", "'--keep-low' parameter of the command must be measures with their weights"),
-        ("--tables Age*Foo", "There is no column 'Foo' in 'tables'"),
+        ("--protect Age*Foo", "There is no column 'Foo' in 'tables'"),
         ("--rate 0.1", "--rate belongs to --method permutation or random, and this is designed swapping"),
         ("--targets 0.1", "--targets belongs to --method controlled"),
         ("--spread 3", "'spread' parameter"),

@@ -26,6 +26,7 @@ from quadrille.measure.base import Address
 from quadrille.params import SEED, Columns, Param
 from quadrille.present.notebook import PAGES
 from quadrille.recipe import Prepared, Recipe
+from quadrille.release.policy import Limit, Published
 from quadrille.study.choose import Option
 from quadrille.study.designed import gains_of
 from quadrille.study.forecast import Traced
@@ -144,6 +145,8 @@ def about_data(data: qd.Data) -> list[object]:
         *(plan, *plan.moves, plan.report(data), qd.before_after(data, plan), qd.inspect(state), qd.inspect(data)),
         *(qd.dependencies(state), qd.contradictions(qd.from_frame(broken), qd.RandomSwap(["b"], rate=0.1))),
         *(qd.score(data, plan, measures), qd.score(data, plan, measures[:1], by=["Region"])),
+        *(changes := qd.table_changes(data, plan, ["Edu*Region"]), changes.limits, *changes.tables),
+        Published(percent=Limit(most=10)),
         *map(Address.parse, measures),
         *(scale for model in Address.parse(measures[2]).models for scale in model.scales(data)),
     ]

@@ -118,7 +118,9 @@ def test_the_example_is_a_policy_that_an_ordinary_release_keeps(cps8d: qd.Data) 
     policy = qd.Policy.read(EXAMPLE)
     assert policy.sha256 == hashlib.sha256(EXAMPLE.read_bytes()).hexdigest()
     verdict = qd.check_policy(cps8d, qd.RandomSwap(["MS"], rate=0.05), policy)
-    assert {line.rule.split()[0] for line in verdict.lines} == {"[swap]", "[release]", "[cells]", "[measures]"}
+    assert {line.rule.split()[0] for line in verdict.lines} == {
+        *("[swap]", "[release]", "[cells]", "[published]", "[measures]")
+    }
     assert verdict.outcome == "pass", verdict.lines
 
 

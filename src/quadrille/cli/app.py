@@ -64,7 +64,7 @@ _add(convert, "quadrille convert survey.sav survey.parquet --write-codebook surv
 _add(measures, "quadrille measures")
 _add(
     swap,
-    "quadrille swap dataset:cps8d --swap Edu,Race --rate 0.02 --same Sex --save-recipe recipe.json\n"
+    "quadrille swap dataset:cps8d --swap Edu --rate 0.02 --save-recipe recipe.json\n"
     "quadrille swap dataset:cps8d --method designed --measures exposed,hellinger",
     kind=DesignCommand,
 )

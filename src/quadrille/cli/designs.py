@@ -17,6 +17,7 @@ from quadrille.errors import InputError, ParameterError, QuadrilleError
 from quadrille.text import read_text
 
 if TYPE_CHECKING:
+    from quadrille.data import Data
     from quadrille.params import Param
     from quadrille.recipe import Recipe
 
@@ -129,6 +130,16 @@ def recipe_of(ctx: typer.Context, method: str | None, file: Path | None) -> Reci
         if param.required and option not in words:
             raise ParameterError(_needed(made.word(), option, param))
     return made(**{params[option].name: value_of(params[option], value) for option, value in words.items()})
+
+
+def designed_for(ctx: typer.Context, made: Recipe, data: Data, tables: Sequence[tuple[str, ...]]) -> Recipe:
+    """Let a designed swap keep the published tables low, unless its options name a loss or a file has the recipe."""
+    from quadrille.study.designed import with_published
+
+    given = design_words(ctx)
+    if not tables or ctx.params.get("recipe") is not None or "keep-low" in given:
+        return made
+    return with_published(made, data, tables)
 
 
 def _unnamed(words: Mapping[str, object]) -> str:

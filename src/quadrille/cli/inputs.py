@@ -112,6 +112,16 @@ def addresses(values: Sequence[str] | None, data: Data) -> Sequence[str]:
     return beside_exposed(wanted, data)
 
 
+def published_tables(values: Sequence[str] | None, study: Study | None = None) -> tuple[tuple[str, ...], ...]:
+    """Return the published tables that an option lists; without it those that the study was told of."""
+    from quadrille.expressions import split_outside_quotes
+    from quadrille.score.published import tables_of
+
+    if not values:
+        return () if study is None else study.tables
+    return tables_of("--tables", [part.strip() for value in values for part in split_outside_quotes(value, ",")])
+
+
 def check_new(*paths: Path | None, overwrite: bool, source: str) -> None:
     """Refuse to write over a file, unless told to; over the original or two results into one, always."""
     given = [path for path in paths if path is not None]

@@ -82,7 +82,7 @@ Method = Annotated[
     str | None,
     value(
         "WORD",
-        "designed, random, controlled, permutation or MODULE:CLASS; with --help its options. [default: designed]",
+        "designed, random, controlled, permutation or MODULE:CLASS; each has its --help. [default: designed]",
     ),
 ]
 RecipeFile = Annotated[Path | None, value("FILE", "A recipe, JSON, as --save-recipe keeps it.", "--recipe")]
@@ -96,6 +96,10 @@ Workers = Annotated[int | None, value("NUMBER", "Processes to use. [default: all
 Measures = Annotated[
     list[str] | None,
     value("LIST", 'As in "hellinger,cramers_v_change(A*B)"; see: measures.'),
+]
+Tables = Annotated[
+    list[str] | None,
+    value("LIST", 'Published tables, as in "Age*Edu,MS*Race*Sex".'),
 ]
 Risk = Annotated[str | None, value("MEASURE", "Measure of risk. [default: the first one of the study]")]
 Loss = Annotated[str | None, value("MEASURE", "Measure of loss. [default: the first one of the study]")]

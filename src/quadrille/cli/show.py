@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from quadrille.recipe import Recipe
     from quadrille.release.judge import Verdict
     from quadrille.score.evaluator import Scores
+    from quadrille.score.published import TableChanges
     from quadrille.simulation.effects import Analysis, Model, Stratum
     from quadrille.simulation.run import Simulation
 
@@ -88,6 +89,13 @@ def show_scores(scores: Scores) -> None:
     from quadrille.present.scores import scores as blocks
 
     render(blocks(scores))
+
+
+def show_published(found: TableChanges | None, recipe: Recipe | None = None) -> None:
+    """Print what becomes of the published tables by a recipe, where any are named."""
+    from quadrille.present.scores import published_tables as blocks
+
+    render([] if found is None else blocks(found, loss=recipe and recipe.parameters().get("loss")))
 
 
 def show_attack(found: Attack) -> None:

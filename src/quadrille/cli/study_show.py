@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from quadrille.score.published import TableChanges
     from quadrille.study.choose import Choice
     from quadrille.study.study import Study
 
@@ -395,6 +396,7 @@ def show_choice(
     warnings: Sequence[str],
     release: str,
     unswapped: Mapping[str, float | None] | None = None,
+    tables: TableChanges | None = None,
 ) -> None:
     """Print a choice: why, what it is, all its scores, how to release it."""
     from quadrille.present.blocks import Title
@@ -408,6 +410,7 @@ def show_choice(
     show.facts([(name, text) for name, text in lines if text])
     before = {} if unswapped is None else {AS_IT_IS: unswapped}
     show.render([Title("Scores"), score_table({**before, "value": row["scores"]})])
+    show.show_published(tables, chosen.recipe)
     show_warnings(warnings)
     show.title("Release it, with the file, codebook and weight of the search")
     show.shell(f"  {release} --candidate {chosen.candidate}")

@@ -99,11 +99,17 @@ def _worst_cell(before: Tally, change: Change, *, floor: int = 10) -> Score:
     detail: dict[str, float] = {"cells_changed": int((step != 0).sum())}
     if plain := unscored(change, detail):
         return plain
-    relative = np.abs(step) / np.maximum(f, floor * _mean_weight(before))
+    relative = relative_steps(before, change, floor)
     worst = int(relative.argmax())
     detail |= {"before": float(f[worst]), "after": float(g[worst])}
     detail |= {"records_before": int(change.old_count[worst]), "records_after": int(change.new_count[worst])}
     return Score(float(relative[worst]), detail)
+
+
+def relative_steps(before: Tally, change: Change, floor: int) -> Floats:
+    """Return |W after − W before| / max(W before, floor × mean weight) of each cell of a table that is not empty."""
+    f, _, step = steps(change)
+    return np.abs(step) / np.maximum(f, floor * _mean_weight(before))
 
 
 def _worst_by_area(areas: Areas, *, floor: int = 10) -> Grouped:

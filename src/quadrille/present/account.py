@@ -12,7 +12,7 @@ from quadrille.plan import Plan
 from quadrille.present import numbers
 from quadrille.present.blocks import Alert, Block, Facts, Items, Pairs, Table, Text, Title, facts, table
 from quadrille.present.numbers import count, counted, score, share, statistic
-from quadrille.present.scores import scores, verdict
+from quadrille.present.scores import published_tables, scores, verdict
 from quadrille.present.words import left_out
 from quadrille.recipe import Recipe
 
@@ -50,9 +50,11 @@ def plan_facts(plan: Plan) -> Pairs:
     )
 
 
-def released(done: Release, steering: Sequence[str] = ()) -> list[Block]:
-    """Return what a release did, where it is, and what is not in it."""
-    blocks = [*account(done.account), *scores(done.scores), *([] if done.verdict is None else verdict(done.verdict))]
+def released(done: Release, steering: Sequence[str] = (), loss: object = None) -> list[Block]:
+    """Return what a release did, where it is, and what is not in it; `loss` is what a designed swap keeps low."""
+    tables = [] if done.tables is None else published_tables(done.tables, loss=loss)
+    judged = [] if done.verdict is None else verdict(done.verdict)
+    blocks = [*account(done.account), *scores(done.scores), *tables, *judged]
     places = (
         ("to publish", f"{done.public}/"),
         ("to lock away", f"{done.confidential}/ (it can undo the release)"),

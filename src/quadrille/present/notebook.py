@@ -13,7 +13,16 @@ from quadrille.present.blocks import Block, Items, Text, Title, facts, table
 from quadrille.present.numbers import count, counted
 from quadrille.present.profile import data_facts, dependency_blocks, profile, variable_table
 from quadrille.present.render import as_html
-from quadrille.present.scores import Values, attack, definitions, scores, section_blocks, study, verdict
+from quadrille.present.scores import (
+    Values,
+    attack,
+    definitions,
+    published_tables,
+    scores,
+    section_blocks,
+    study,
+    verdict,
+)
 from quadrille.present.words import forecast_facts
 
 if TYPE_CHECKING:
@@ -268,6 +277,7 @@ PAGES: Mapping[str, Callable[[Any], Iterable[Block]]] = {
     "quadrille.score.contradictions.Contradictions": _contradictions,
     "quadrille.score.dependencies.Dependencies": _dependencies,
     "quadrille.score.evaluator.Scores": scores,
+    "quadrille.score.published.TableChanges": published_tables,
     "quadrille.study.choose.Choice": _choice,
     "quadrille.study.forecast.Forecast": _forecast,
     "quadrille.study.grid.Grid": _grid,

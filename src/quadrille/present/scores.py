@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from math import isnan
+from typing import TYPE_CHECKING, cast
 
 from quadrille import __version__
 from quadrille.data import Data
 from quadrille.errors import QuadrilleError
 from quadrille.measure import measure_of, orient
-from quadrille.measure.base import Measure, Score
+from quadrille.measure.base import Address, Measure, Score
 from quadrille.measure.difference import DIVERSITIES, NOT_MONOTONE
 from quadrille.measure.population import sample_of
 from quadrille.plan import Plan
@@ -17,6 +18,7 @@ from quadrille.present import numbers
 from quadrille.present.blocks import Alert, Block, Facts, Items, Pairs, Table, Text, Title, facts, table
 from quadrille.present.numbers import AS_IT_IS, NONE, count, score, statistic
 from quadrille.score.evaluator import Evaluator, Scores
+from quadrille.score.published import TableChanges
 
 if TYPE_CHECKING:
     from quadrille.attack.attack import Attack
@@ -30,6 +32,8 @@ BEST = "▸"
 THREE = "Three candidates to look at; the limit is the agency's to set"
 LONGEST_WHOLE = 12
 """Names of measures up to this length are not broken in the head of a table."""
+MOST_CELLS = 10
+"""How many cells of published tables fit a terminal."""
 
 
 def scores(found: Scores) -> list[Block]:
@@ -160,17 +164,33 @@ def judged_by(found: Study, axes: tuple[str, str]) -> tuple[str, ...]:
 def recommended(found: Study, choices: Mapping[str, Choice], addresses: Sequence[str]) -> list[Block]:
     """Return recommended candidates next to one another, the file as it is first, and why each of them."""
     columns = [found.measures.index(address) for address in addresses]
+    worst = _of_published(found)
     rows: list[tuple[str, ...]] = []
     if found.unswapped is not None:
         scores_before = (numbers.score(found.unswapped.get(address)) for address in addresses)
-        rows.append((AS_IT_IS, "", *scores_before, ""))
+        rows.append((AS_IT_IS, "", *scores_before, *([numbers.share(0.0)] if worst else []), ""))
     for word, choice in choices.items():
-        own = found.scores[int((found.ids == choice.candidate).argmax()), columns].tolist()
+        place = int((found.ids == choice.candidate).argmax())
+        own = found.scores[place, columns].tolist()
         less = "" if choice.reduction is None else numbers.share(choice.reduction)
-        rows.append((word, str(choice.candidate), *map(numbers.score, own), less))
-    head = ("", "candidate", *short_names(addresses), "risk taken away")
+        largest = [_largest(found.scores[place, worst].tolist())] if worst else []
+        rows.append((word, str(choice.candidate), *map(numbers.score, own), *largest, less))
+    head = ("", "candidate", *short_names(addresses), *(["worst cell"] if worst else []), "risk taken away")
     reasons = facts((word, choice.reason) for word, choice in choices.items())
     return [table(head, rows, numbers=range(1, len(head)), whole=(0,)), reasons]
+
+
+def _of_published(found: Study) -> list[int]:
+    """Return which measures of a study are the worst cells of the published tables that it was told of."""
+    known = {frozenset(variables) for variables in found.tables}
+    parsed = map(Address.parse, found.measures)
+    return [i for i, each in enumerate(parsed) if each.name == "worst_cell" and frozenset(each.margin or ()) in known]
+
+
+def _largest(values: Sequence[float]) -> str:
+    """Write the largest change of a cell of several tables; one without a score is left out."""
+    known = [value for value in values if not isnan(value)]
+    return numbers.share(max(known)) if known else ""
 
 
 def short_names(measures: Sequence[str]) -> list[str]:
@@ -185,6 +205,73 @@ def short_names(measures: Sequence[str]) -> list[str]:
 def definitions(kinds: Iterable[Measure]) -> Items:
     """Return what measures measure, and where that is from."""
     return Items(tuple(f"{kind.name}: {kind.definition}. Source: {kind.reference}." for kind in dict.fromkeys(kinds)))
+
+
+def published_tables(found: TableChanges, most: int = MOST_CELLS, *, loss: object = None) -> list[Block]:
+    """Return what a swap does to the published tables: each in a line, then the cells over the limits, worst first.
+
+    `loss` is what a designed swap keeps low, where there is one: it is said which of the tables are in it.
+    """
+    head = ("table", "cells", "changed", "over limits", "largest change", "points")
+    rows = [
+        (
+            each.name,
+            *(numbers.count(value) for value in (len(each), each.changed, int(each.over.sum()))),
+            f"{numbers.statistic(each.worst_percent)} %",
+            numbers.statistic(each.worst_points),
+        )
+        for each in found.tables
+    ]
+    limits = found.limits
+    basis = "in sums of weights" if found.weighted else "in records"
+    said = (
+        f"Over the limits are cells that change by more than {limits.percent:g} %, or whose share of the table changes "
+        f"by more than {limits.points:g} percentage {'point' if limits.points == 1 else 'points'}, {basis}. A cell "
+        f"of fewer than {limits.floor:,} records counts as one of {limits.floor:,}, or the smallest would always come "
+        "first."
+    )
+    caption = "The published tables: cells, how many change and are over the limits, the largest change"
+    overview = table(head, rows, caption=caption, numbers=range(1, len(head)))
+    return [Title("Published tables"), overview, Text(said + _kept_low(found, loss)), *_worst_cells(found, most)]
+
+
+def _kept_low(found: TableChanges, loss: object) -> str:
+    """Say which of the tables are in the loss of a designed swap."""
+    named = cast("Iterable[str]", loss if isinstance(loss, Mapping) else [loss] if isinstance(loss, str) else [])
+    margins = {frozenset(address.margin or ()) for address in map(Address.parse, named)}
+    low = [each.name for each in found.tables if frozenset(each.variables) in margins]
+    return f" The swap was chosen so that the change is small, too, in {', '.join(low)}." if low else ""
+
+
+def _worst_cells(found: TableChanges, most: int) -> list[Block]:
+    if not found.count_over:
+        return [Text("No cell is over the limits.")]
+    head = ("cell", "records", *(("weighted",) if found.weighted else ()), "change", "points")
+    rows = [
+        (
+            str(each["cell"]),
+            _step(each["records_before"], each["records_after"]),
+            *((_step(each["before"], each["after"]),) if found.weighted else ()),
+            _percent(cast("float | None", each["percent"])),
+            numbers.signed(cast("float", each["points"]), 2),
+        )
+        for each in found.worst(most, over=True)
+    ]
+    left = found.count_over - len(rows)
+    more = [Text(f"{numbers.count(left)} more cells are over the limits.")] if left else []
+    caption = "The cells over the limits, worst first, before and after"
+    amounts = range(1, len(head))
+    return [table(head, rows, caption=caption, numbers=amounts, whole=amounts), *more]
+
+
+def _step(before: object, after: object) -> str:
+    """Write a count before and after."""
+    return " → ".join(numbers.count(cast("float", amount)) for amount in (before, after))
+
+
+def _percent(change: float | None) -> str:
+    """Write the change of a cell; from nothing there are no per cent."""
+    return "was empty" if change is None else f"{numbers.signed(change, 1)} %"
 
 
 _CAPTION = "What was found, the same before the swap, and by chance"

@@ -33,13 +33,14 @@ from quadrille.present.blocks import Block, Items, Text, Title, facts, table
 from quadrille.present.numbers import share
 from quadrille.present.profile import column_table, contradicted, profile_facts
 from quadrille.present.render import as_markdown
-from quadrille.present.scores import definitions, exposure, score_table, scores, verdict
+from quadrille.present.scores import definitions, exposure, published_tables, score_table, scores, verdict
 from quadrille.randomness import is_secret
 from quadrille.recipe import Recipe, carried
 from quadrille.release.earlier import NUMBERS, ON_CPS8D, Again
 from quadrille.release.judge import Verdict
 from quadrille.score.contradictions import Contradicted
 from quadrille.score.evaluator import Scores, score
+from quadrille.score.published import TableChanges
 from quadrille.swap.designed import DesignedSwap
 from quadrille.swap.designed.pairs import DesignedPairs
 from quadrille.swap.designed.problem import protected_tables
@@ -327,6 +328,8 @@ class Record:
     """The original row of each public one, counted from 0; None where they stand in their order."""
     verdict: Verdict | None = None
     again: Again | None = None
+    tables: TableChanges | None = None
+    """What the swap does to the published tables, where any are named."""
     one_way: PlanReport | None = None
     """Of a swap that keeps tables: the same without, to see what keeping them costs."""
     contradicted: Contradicted | None = None
@@ -353,6 +356,7 @@ def dossier(record: Record) -> str:
         *exact_for_users(record.account),
         *_targets(record.plan.details),
         *scores(record.scores),
+        *_published_tables(record.tables, record.recipe),
         *_intruder(record),
         Title("What the measures are"),
         definitions(kind for kind, _ in record.scores.results.values()),
@@ -366,6 +370,14 @@ def dossier(record: Record) -> str:
         "Whoever has the seed or the plan in this folder can undo the release. Never publish any part of it.\n\n"
         f"{as_markdown(blocks)}\n"
     )
+
+
+def _published_tables(found: TableChanges | None, recipe: Recipe) -> list[Block]:
+    """List the cells of published tables that change too much; all cells are in a file of their own."""
+    if found is None:
+        return []
+    listed = published_tables(found, MOST_ROWS, loss=recipe.parameters().get("loss"))
+    return [*listed, Text("Every cell, before and after, is in `tables.parquet`.")]
 
 
 def _intruder(record: Record) -> list[Block]:

@@ -19,8 +19,9 @@ from quadrille.present import numbers
 from quadrille.randomness import is_secret
 from quadrille.recipe import Recipe
 from quadrille.release.earlier import Again
-from quadrille.release.policy import Asked, Limit, Outcome, Policy, Required
+from quadrille.release.policy import PUBLISHED_LIMITS, Asked, Limit, Outcome, Policy, Published, Required
 from quadrille.score.evaluator import Scores, score
+from quadrille.score.published import Names, TableChange, table_changes, table_name
 from quadrille.text import Shown
 
 _FEWEST_DIGITS = 9
@@ -218,6 +219,8 @@ class Case:
     publish_f: bool
     warnings: Sequence[str]
     again: Again | None = None
+    tables: tuple[Names, ...] = ()
+    """The published tables that the release names."""
 
 
 def scored(data: Data, plan: Plan, wanted: Sequence[str], asked: Sequence[Asked]) -> tuple[Scores, dict[str, str]]:
@@ -248,6 +251,7 @@ def _judged(policy: Policy, case: Case, *, machine: bool) -> Judged:
         *_swap_lines(policy, case),
         *_release_lines(policy, case),
         *(_measured(required, case) for required in policy.measures),
+        *([] if policy.published is None else _published_lines(policy.published, case)),
         *_warned(policy.warnings, case.warnings),
     ]
     file = None if policy.path is None else policy.path.name
@@ -364,6 +368,40 @@ def _measured(required: Required, case: Case) -> Line:
     if outcome == "pass" and missing and not harmless:
         outcome, why = "review", f"{missing} of {len(found.parts)} tables or models behind it are undefined"
     return Line(rule, asked, numbers.score(found.value), outcome, why)
+
+
+_UNITS = {"percent": " %", "points": " points", "over": " of the cells"}
+
+
+def _published_lines(published: Published, case: Case) -> list[Line]:
+    """Judge every published table by every limit: those of the policy, or, where it names none, of the release."""
+    limits = {name: limit for name in PUBLISHED_LIMITS if (limit := getattr(published, name)) is not None}
+    tables = published.tables or case.tables
+    if not tables:
+        why = "name the published tables in the policy, or with the release"
+        return [Line("[published] tables", "the tables that are published", "none is named", "review", why)]
+    lines: list[Line] = []
+    for variables in tables:
+        change = _table_change(published, variables, case)
+        for name, limit in limits.items():
+            rule = f"[published] {name}({table_name(variables)})"
+            asked = str(limit) if limit.open else f"{limit}{_UNITS[name]}"
+            if isinstance(change, str):
+                lines.append(Line(rule, asked, "cannot be computed", "fail", change))
+                continue
+            value = {"percent": change.worst_percent, "points": change.worst_points, "over": change.share_over}[name]
+            outcome = limit.judge(value)
+            lines.append(Line(rule, asked, f"{numbers.score(value)}{_UNITS[name]}", outcome, _why(limit, outcome)))
+    return lines
+
+
+def _table_change(published: Published, variables: Names, case: Case) -> TableChange | str:
+    """Return what the swap does to a table, or why that cannot be said."""
+    noticed = asdict(published.cell_limits)
+    try:
+        return table_changes(case.data, case.plan, [variables], **noticed).tables[0]
+    except QuadrilleError as error:
+        return str(error)
 
 
 def _harmless(kind: Measure, required: Required, case: Case) -> bool:

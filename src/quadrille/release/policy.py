@@ -15,6 +15,7 @@ from quadrille.io import RELEASED
 from quadrille.measure import measure_of
 from quadrille.measure.base import Address, Measure
 from quadrille.params import (
+    NOT_INFINITE,
     Flag,
     Number,
     Param,
@@ -28,6 +29,7 @@ from quadrille.params import (
     setting,
 )
 from quadrille.recipe import known_methods
+from quadrille.score.published import EXAMPLE, CellLimits, Names, read_tables
 from quadrille.text import Shown, Table, frozen, know_sections, parse_toml
 from quadrille.text import read_toml_bytes as read_bytes
 
@@ -192,6 +194,66 @@ class Cells:
     confidence: Annotated[Limit | None, Limits("the share of the records in small cells that match", margin=0.0)] = None
 
 
+@dataclass(frozen=True)
+class TableList(Setting):
+    """Published tables, each a text such as Age*Edu."""
+
+    kind = "tables"
+
+    def of_table(self, table: Table) -> object:
+        """An empty list that is written would be a rule about nothing."""
+        listed = read_tables(table, self.written)
+        return listed or table.demand(f"a list of tables, like {EXAMPLE}", (), self.written)
+
+    def shape(self) -> dict[str, object]:
+        """Return the part of the JSON Schema that says which values there are."""
+        return {"type": "array", "items": {"type": "string"}, "uniqueItems": True, "minItems": 1}
+
+
+_NOTICED = CellLimits()
+
+
+@dataclass(frozen=True, repr=False)
+class Published(Shown):
+    """[published]: limits on what a swap does to the cells of the published tables."""
+
+    tables: Annotated[
+        tuple[Names, ...],
+        TableList(
+            f"the tables that are published, such as `{EXAMPLE}`", otherwise="those that the release or its study names"
+        ),
+    ] = ()
+    floor: Annotated[
+        int,
+        UpTo(
+            "a cell of fewer records counts as one of so many records of mean weight, as in `worst_cell`",
+            least=1,
+            most=1_000_000,
+        ),
+    ] = _NOTICED.floor
+    percent: Annotated[
+        Limit | None, Limits("the largest change of a cell, in per cent of the cell", high=inf, margin=0.0)
+    ] = None
+    points: Annotated[
+        Limit | None,
+        Limits("the largest change of the share of a cell, in percentage points of its table", high=100.0, margin=0.0),
+    ] = None
+    over: Annotated[
+        Limit | None,
+        Limits("the share of the cells that change by more than `over_percent` or `over_points`", margin=0.0),
+    ] = None
+    over_percent: Annotated[float, Number("of `over`: per cent of the cell", must=NOT_INFINITE)] = _NOTICED.percent
+    over_points: Annotated[float, Number("of `over`: percentage points of its table", within="[0, 100]")] = (
+        _NOTICED.points
+    )
+
+    @property
+    def cell_limits(self) -> CellLimits:
+        """What makes a cell one that counts for `over`."""
+        return CellLimits(float(self.over_percent), float(self.over_points), self.floor)
+
+
+PUBLISHED_LIMITS = ("percent", "points", "over")
 _LISTS = {"measures": Required, "methods": str, "never_swapped": str, "never_released": str, "formats": str}
 
 
@@ -265,6 +327,7 @@ class Policy(Shown):
     warnings: Annotated[
         Outcome, Word("the outcome of a release that comes with a warning", words=("review", "fail", "pass"))
     ] = "review"
+    published: Published | None = None
     earlier: Annotated[
         str | None,
         Text(
@@ -286,6 +349,8 @@ class Policy(Shown):
             value = cast("object", getattr(self, name))
             if value is not None and not isinstance(value, Limit):
                 raise bad_parameter("Policy", name, "a Limit or None", value)
+        if not isinstance(cast("object", self.published), Published | None):
+            raise bad_parameter("Policy", "published", "Published or None", self.published)
         if not isinstance(cast("object", self.earlier), str | None):
             raise bad_parameter("Policy", "earlier", "the name of a folder, or None", self.earlier)
         if self.warnings not in ("pass", "review", "fail"):
@@ -338,6 +403,7 @@ _FIELDS = declared(Policy)
 SECTIONS: Mapping[str, tuple[Param, ...]] = {
     "policy": tuple(declared(Head).values()),
     "cells": tuple(declared(Cells).values()),
+    "published": tuple(declared(Published).values()),
     "swap": (
         *(_FIELDS[name] for name in ("methods", "rate", "changed", "never_swapped")),
         replace(_FIELDS["secret_seeds"], default="any"),
@@ -364,7 +430,7 @@ def read_policy(path: Path) -> Policy:
     rules = _read("swap", tables) | _read("release", tables)
     rules["secret_seeds"] = rules["secret_seeds"] == "secret"
     found = {"path": path.absolute(), "sha256": sha256(raw).hexdigest(), "name": head.name or path.name}
-    return Policy(**found, measures=measures, **rules)
+    return Policy(**found, measures=measures, published=_published(tables, head.margin), **rules)
 
 
 def _table(path: Path, document: Mapping[str, object], name: str) -> Table:
@@ -406,6 +472,17 @@ def _cells(tables: Mapping[str, Table], margin: float) -> list[Required]:
                 table.refuse(_ONLY_VARIABLES, "tables", index)
             required.append(Required("cells", address, limit))
     return required
+
+
+def _published(tables: Mapping[str, Table], margin: float) -> Published | None:
+    """Return the limits on published tables."""
+    if not tables["published"].values:
+        return None
+    made = Published(**_read("published", tables, margin))
+    if not any(getattr(made, name) for name in PUBLISHED_LIMITS):
+        listed = ", ".join(PUBLISHED_LIMITS)
+        tables["published"].refuse(f"gives no limit. Add one or more of {listed}, as in percent = {{most = 10}}.")
+    return made
 
 
 def _measures(table: Table, margin: float) -> list[Required]:

@@ -6,9 +6,10 @@ import hashlib
 import io
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TypedDict
 
 import numpy as np
 import polars as pl
@@ -44,6 +45,16 @@ from quadrille.release.judge import Case, PolicyError, Verdict, judge, scored
 from quadrille.release.policy import VARIABLE, Asked, Policy, asked_policies
 from quadrille.score.contradictions import contradicted, refuse_contradictions
 from quadrille.score.evaluator import Scores, score
+from quadrille.score.published import (
+    CellLimits,
+    Names,
+    TableChanges,
+    Tables,
+    require_table,
+    table_changes,
+    tables_of,
+    together,
+)
 from quadrille.study.designed import one_way_report
 from quadrille.swap.designed import DesignedSwap
 from quadrille.swap.designed.pairs import DesignedPairs
@@ -101,6 +112,8 @@ class Release(Shown):
     """The columns with the role id: identifiers, declared or recognised, that are not in the public file."""
     again: Again | None = None
     """What earlier releases of the same data add, where such were found."""
+    tables: TableChanges | None = None
+    """What the swap does to the published tables, where the release or its policies name any."""
 
     @property
     def public(self) -> Path:
@@ -124,6 +137,7 @@ class Release(Shown):
             "left_out": list(self.left_out),
             "policy": None if self.verdict is None else self.verdict.as_dict(),
             "earlier": None if self.again is None else self.again.as_dict(),
+            "tables": None if self.tables is None else self.tables.as_dict(),
         }
 
 
@@ -142,6 +156,7 @@ def release(
     out: str | Path = "release",
     *,
     measures: Sequence[str] = DEFAULT,
+    tables: Tables = (),
     format: str = "csv",
     shuffle: bool = True,
     publish_f: bool = False,
@@ -159,6 +174,8 @@ def release(
     data, recipe : what to release, and by which recipe.
     out : the folder to make; it must not exist, or be empty.
     measures : which scores to keep in the confidential folder.
+    tables : the tables that are published, such as "Age*Edu": the dossier lists their cells that change too much, and a
+        policy can limit that. Those that a policy names join them. Nothing of it goes into the public folder.
     format : of the public file: "csv", "parquet", "sav" (SPSS), "dta" (Stata) or "xpt" (SAS transport). Columns with
         the role id are left out. What the format cannot hold is refused, or listed in the methods note.
     shuffle : put the public rows in random order, so that they cannot be matched by position. The order is drawn afresh
@@ -192,12 +209,13 @@ def release(
             "The seed is a number that can be guessed, and with it the release can be undone. Leave the seed out, so "
             "that it is drawn from the operating system; for tests and papers alone, allow it with insecure=True."
         )
-    asked = asked_policies("release", policy)
+    asked, named_tables = asked_policies("release", policy), tables_of("release", tables)
     if not allow_contradictions:
         refuse_contradictions(data, recipe)
     known = earlier_releases("release", after, asked)
     check_apart(folder, known)
-    draft, factor = _draft(data, recipe, measures, asked, known, format=format, shuffle=shuffle, publish_f=publish_f)
+    public: _PublicFile = {"format": format, "shuffle": shuffle, "publish_f": publish_f}
+    draft, factor = _draft(data, recipe, measures, named_tables, asked, known, **public)
     if draft.verdict is not None and draft.verdict.outcome == "fail":
         raise PolicyError(draft.verdict)
     name = INSECURE_NOTE if guessable else NOTE
@@ -220,7 +238,8 @@ def release(
     left_out = tuple(variable.name for variable in data.codebook if variable.role == "id")
     texts = tuple(map(str, record.warnings))
     return Release(
-        *(folder, tuple(files), record.scores, record.account, texts, not_held, record.verdict, left_out, record.again)
+        *(folder, tuple(files), record.scores, record.account, texts, not_held, record.verdict, left_out, record.again),
+        tables=record.tables,
     )
 
 
@@ -229,6 +248,7 @@ def check_policy(
     recipe: Recipe,
     policy: Policy | str | Path | None = None,
     *,
+    tables: Tables = (),
     format: str = "csv",
     shuffle: bool = True,
     publish_f: bool = False,
@@ -254,15 +274,25 @@ def check_policy(
     if not asked:
         raise ParameterError(f"Name a policy: check_policy(data, recipe, policy), or by the variable {VARIABLE}.")
     known = earlier_releases("check_policy", after, asked)
-    draft, _ = _draft(data, recipe, (), asked, known, format=format, shuffle=shuffle, publish_f=publish_f)
+    public: _PublicFile = {"format": format, "shuffle": shuffle, "publish_f": publish_f}
+    draft, _ = _draft(data, recipe, (), tables_of("check_policy", tables), asked, known, **public)
     assert draft.verdict is not None
     return draft.verdict
+
+
+class _PublicFile(TypedDict):
+    """How the public file is written."""
+
+    format: str
+    shuffle: bool
+    publish_f: bool
 
 
 def _draft(
     data: Data,
     recipe: Recipe,
     measures: Sequence[str],
+    tables: tuple[Names, ...],
     asked: Sequence[Asked],
     known: Sequence[Earlier],
     *,
@@ -271,6 +301,8 @@ def _draft(
     publish_f: bool,
 ) -> tuple[Record, Published | None]:
     """Work out a release that is not yet written, and the factor f where it is to be published."""
+    for table in tables:
+        require_table(data, table)
     plan = recipe.plan(data)
     if not len(plan.rows):
         raise InputError(
@@ -291,11 +323,32 @@ def _draft(
         given.append(SubtractionWarning(_SUBTRACTION))
     if asked:
         texts, columns = tuple(map(str, given)), public.columns
-        case = Case(data, recipe, plan, account, scores, cannot, columns, format, shuffle, publish_f, texts, again)
+        how = (columns, format, shuffle, publish_f, texts, again, tables)
+        case = Case(data, recipe, plan, account, scores, cannot, *how)
         verdict = judge(asked, case)
         given += _to_review(verdict)
     given += unjudged_warnings(plan, shuffled=shuffle)
-    return Record(data, public, recipe, plan, account, scores, tuple(given), order, verdict, again), factor
+    changes = _table_changes(data, plan, tables, asked)
+    return Record(data, public, recipe, plan, account, scores, tuple(given), order, verdict, again, changes), factor
+
+
+def _table_changes(data: Data, plan: Plan, tables: tuple[Names, ...], asked: Sequence[Asked]) -> TableChanges | None:
+    """Return what becomes of the published tables of the release and its policies, by the limits of the first one.
+
+    A table of a policy that these data cannot have fails in its verdict, and is left out here.
+    """
+    rules = [each.policy.published for each in asked if each.policy.published is not None]
+    listed = together(tables, (table for each in rules for table in each.tables if _possible(data, table)))
+    limits = rules[0].cell_limits if rules else CellLimits()
+    return table_changes(data, plan, listed, **asdict(limits)) if listed else None
+
+
+def _possible(data: Data, table: Names) -> bool:
+    try:
+        require_table(data, table)
+    except InputError:
+        return False
+    return True
 
 
 _SUBTRACTION = (
@@ -452,6 +505,7 @@ def _confidential_files(record: Record) -> Files:
         "scores.json": _json(record.scores.as_dict()),
         "hashes.json": _json(hashes),
         "dossier.md": dossier(record).encode(),
+        **({} if record.tables is None else {"tables.parquet": _frame_bytes(record.tables.frame())}),
         **({} if record.verdict is None else {"policy.json": _json(record.verdict.as_dict())}),
         **({"targets.parquet": _target_bytes(plan.details)} if plan.details and "targets" in plan.details.rows else {}),
     }
@@ -471,9 +525,7 @@ def _unit_files(record: Record) -> Files:
         .select(pl.lit(name).alias("column"), "original", "public")
         for name in names
     ]
-    buffer = io.BytesIO()
-    pl.concat(parts).write_parquet(buffer)
-    return {"units.parquet": buffer.getbuffer()}
+    return {"units.parquet": _frame_bytes(pl.concat(parts))}
 
 
 def _plan_bytes(plan: Plan) -> memoryview:
@@ -503,8 +555,12 @@ def _target_bytes(details: Details) -> memoryview:
 
 
 def _parquet(columns: Mapping[str, Rows | NDArray[np.bool_]]) -> memoryview:
+    return _frame_bytes(pl.DataFrame(dict(columns)))
+
+
+def _frame_bytes(frame: pl.DataFrame) -> memoryview:
     buffer = io.BytesIO()
-    pl.DataFrame(dict(columns)).write_parquet(buffer)
+    frame.write_parquet(buffer)
     return buffer.getbuffer()
 
 

@@ -18,6 +18,7 @@ from quadrille.present.blocks import Block, Items, facts
 from quadrille.present.render import as_html
 from quadrille.report import sections, tables
 from quadrille.report.input import ReportInput, Row, look
+from quadrille.score.published import Tables, tables_of
 from quadrille.study.study import Study
 from quadrille.text import shown
 
@@ -66,6 +67,7 @@ def write_report(
     candidate: int | None = None,
     risk: str | None = None,
     loss: str | None = None,
+    tables: Tables | None = None,
     overwrite: bool = False,
 ) -> Path:
     """Write the report on a study for the review board: one HTML file that needs no network.
@@ -80,6 +82,8 @@ def write_report(
     candidate : the number of the candidate to report on; by default the one that was picked (`study.keep_pick`). As
         long as nobody has picked, the report says so and shows the balanced candidate as an example.
     risk, loss : the axes of the frontier; the study's first measure of each side by default.
+    tables : the published tables, such as "Age*Edu", whose cells are compared before and after; those that the search
+        was told of by default.
     overwrite : whether a file may be replaced.
 
     Example
@@ -99,7 +103,8 @@ def write_report(
     _keep_apart(out, study)
     check_suffix(out)
     study.require(data)
-    page = render(look(study, data, candidate, risk, loss), datetime.now(UTC))
+    published = study.tables if tables is None else tables_of("write_report", tables)
+    page = render(look(study, data, candidate, risk, loss, published), datetime.now(UTC))
     with new_file(out, page.encode(), private=True):
         pass
     return out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -17,6 +18,7 @@ from quadrille.report import frontier_chart
 from quadrille.report.frontier_chart import FrontierPredictions, Row, Scored
 from quadrille.score.contradictions import Contradicted, contradicted
 from quadrille.score.evaluator import Evaluator, Scores
+from quadrille.score.published import Names, TableChanges, table_changes
 from quadrille.study.choose import Choice
 from quadrille.study.study import Study
 
@@ -94,6 +96,8 @@ class ReportInput:
     rows: list[Row]
     is_example: bool = False
     """Whether nobody has picked the candidate of the report."""
+    published: TableChanges | None = None
+    """What the chosen candidate does to the published tables, where any are named."""
 
     @property
     def chosen(self) -> Candidate:
@@ -142,7 +146,14 @@ def together(n: int) -> tuple[str, str, str]:
     return small, exposed, confidence
 
 
-def look(study: Study, data: Data, candidate: int | None, risk: str | None, loss: str | None) -> ReportInput:
+def look(
+    study: Study,
+    data: Data,
+    candidate: int | None,
+    risk: str | None,
+    loss: str | None,
+    tables: Sequence[Names] = (),
+) -> ReportInput:
     """Choose, draw and score everything a report says about single candidates."""
     axes = (study.axis("risk", risk), study.axis("loss", loss))
     if not data.keys:
@@ -166,7 +177,8 @@ def look(study: Study, data: Data, candidate: int | None, risk: str | None, loss
         plan = study.recipe(number).plan(data)
         candidates.append(Candidate(number, role, designs[number], plan, plan.report(data), judge.score(plan)))
     before = judge.score(Plan([], data=data))
-    return ReportInput(study, data, choice, n, measures, tuple(candidates), before, rows, about.is_example)
+    published = table_changes(data, candidates[0].plan, tables) if tables else None
+    return ReportInput(study, data, choice, n, measures, tuple(candidates), before, rows, about.is_example, published)
 
 
 def _small(study: Study) -> int:

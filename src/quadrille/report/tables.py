@@ -12,9 +12,9 @@ from quadrille import chart
 from quadrille.attack.attack import attack
 from quadrille.attack.input import Section
 from quadrille.data import Cross, Data, tidy
-from quadrille.present.blocks import Table, table
+from quadrille.present.blocks import Block, Table, table
 from quadrille.present.numbers import count, counted, score, share, signed
-from quadrille.present.scores import exposure, section_blocks
+from quadrille.present.scores import exposure, published_tables, section_blocks
 from quadrille.report.input import TWO_WAY, ReportInput, Row
 
 Ints = NDArray[np.int64]
@@ -25,6 +25,7 @@ _MOST_CATEGORIES = 15
 _MOST_TABLES = 3
 _HEAT = (TWO_WAY, "cramers_v_change")
 _MOST = 25
+_MOST_CELLS = 50
 _MOST_ROWS, _MOST_COLUMNS = 16, 8
 _CLASSES = ((1, 1), (2, 2), (3, 9), (10, 99), (100, 999), (1000, None))
 
@@ -166,6 +167,7 @@ def tables(scope: ReportInput) -> Row:
     kept = [single for single in singles if _same(single)]
     return {
         "charts": charts,
+        "published": _published(scope),
         "heated": heated,
         "one_way": singles,
         "changed": [single for single in singles if single not in kept],
@@ -183,6 +185,13 @@ def _same(table: Table) -> bool:
     pairs = [("before", "after"), ("weighted before", "weighted after")]
     known = [(places[was], places[now]) for was, now in pairs if was in places]
     return all(row[was] == row[now] for row in table.rows for was, now in known)
+
+
+def _published(scope: ReportInput) -> list[Block]:
+    """Return what the chosen candidate does to the published tables, where any are named."""
+    if scope.published is None:
+        return []
+    return published_tables(scope.published, _MOST_CELLS, loss=scope.choice.recipe.parameters().get("loss"))
 
 
 def _heat(scope: ReportInput) -> dict[str, chart.Figure]:

@@ -15,11 +15,12 @@ from quadrille.delta import PlanReport
 from quadrille.plan import Move, Pairs, Plan
 from quadrille.randomness import Stream, Words, draw_until_enough
 from quadrille.recipe import Recipe
+from quadrille.score.published import table_name
 from quadrille.study.frontier import dominated_by
 from quadrille.study.grid import Grid, grid
 from quadrille.swap.designed import Curve, DesignedSwap
 from quadrille.swap.designed.draw import TREATMENTS, without_spread
-from quadrille.swap.designed.lattice import cube_problem
+from quadrille.swap.designed.lattice import cube_problem, layout_of
 from quadrille.swap.designed.pairs import DesignedPairs
 from quadrille.swap.designed.problem import DesignedProblem, Floats, problem_of
 from quadrille.swap.designed.search import natural_price
@@ -164,6 +165,52 @@ def one_way_report(data: Data, recipe: Recipe) -> PlanReport | None:
     if not isinstance(recipe, DesignedSwap) or recipe.keep == "1-way":
         return None
     return recipe.changed(keep="1-way").plan(data).report(data)
+
+
+PUBLISHED_WEIGHT = 2.0
+"""How much a published table counts in the loss of a designed swap, the protected tables counting 1."""
+
+
+def published_loss(
+    recipes: Sequence[DesignedSwap], data: Data, tables: Sequence[tuple[str, ...]]
+) -> dict[str, float] | None:
+    """Return the default loss with the published tables added that one of the recipes may change; None without any.
+
+    A kept table shows its small cells as they were, so published ones are kept only where the recipe says so; in the
+    loss they change little, and their small cells are still protected.
+
+    >>> import quadrille as qd
+    >>> from quadrille.study.designed import published_loss
+    >>> published_loss([qd.DesignedSwap()], qd.datasets.cps8d(), [("Age", "Edu"), ("Age", "Edu", "Sex")])
+    {'hellinger': 1.0, 'hellinger(Age*Edu*Sex)': 2.0}
+    """
+    changing: set[tuple[str, ...]] = set()
+    for layout in (layout_of(recipe, data) for recipe in recipes):
+        moving = {name for axis in layout.axes if axis.moves for name in axis.columns}
+        changing.update(
+            table
+            for table in tables
+            if moving & set(table) and not any(set(table) <= set(kept) for kept in layout.kept)
+        )
+    if not changing:
+        return None
+    listed = [table for table in tables if table in changing]
+    return {"hellinger": 1.0} | {f"hellinger({table_name(table)})": PUBLISHED_WEIGHT for table in listed}
+
+
+def with_published(recipe: Recipe, data: Data, tables: Sequence[tuple[str, ...]]) -> Recipe:
+    """Return a designed swap whose loss has the published tables, and any other recipe as it is.
+
+    >>> import quadrille as qd
+    >>> from quadrille.study.designed import with_published
+    >>> made = with_published(qd.DesignedSwap(seed=1), qd.datasets.cps8d(), [("Age", "Edu", "Sex")])
+    >>> made.parameters()["loss"]
+    {'hellinger': 1.0, 'hellinger(Age*Edu*Sex)': 2.0}
+    """
+    if not isinstance(recipe, DesignedSwap) or not tables:
+        return recipe
+    loss = published_loss([recipe], data, tables)
+    return recipe if loss is None else recipe.changed(loss=loss)
 
 
 PRICES = (0.06, 0.15, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2, 1.6)

@@ -17,8 +17,9 @@ from quadrille.params import ColumnSets, Param, Spot
 from quadrille.randomness import checked_seed, fresh_seed
 from quadrille.recipe import Recipe, find_method
 from quadrille.score.evaluator import Evaluator
+from quadrille.score.published import Names, read_tables, require_table, worst_cells
 from quadrille.study.candidates import Candidates, check_candidates
-from quadrille.study.designed import curve_grids
+from quadrille.study.designed import curve_grids, published_loss
 from quadrille.study.grid import Grid, grid
 from quadrille.swap.designed import Curve, DesignedSwap
 from quadrille.text import Table, frozen, know_sections, read_toml
@@ -92,15 +93,22 @@ class GridTable:
         word = self.table.values.get("swap")
         return word if isinstance(word, str) else ""
 
-    def grids(self, data: Data, secrets: Sequence[str]) -> list[Grid]:
-        """Make the grids for these data, with these secret seeds; without any, with the seeds that it gives itself."""
+    def grids(self, data: Data, secrets: Sequence[str], tables: Sequence[Names] = ()) -> list[Grid]:
+        """Make the grids for these data, with these secret seeds; without any, with the seeds that it gives itself.
+
+        Designed swaps that name no loss keep the published `tables` low, too.
+        """
         for key in self._written():
             for spot in self._spots(key):
                 self._check_columns(data, key, self.params[key].columns(spot.value), spot.at)
         values = self._values()
         if self._word:
             values["swap"] = self._sets(data)
-        made = curve_grids(self._curve(values), data) if self.curved else [self.ready or self._grid(values)]
+        ready = self.ready
+        if tables and "loss" not in values and issubclass(self.method, DesignedSwap):
+            loss = published_loss(self._designed(values), data, tables)
+            values, ready = (values, ready) if loss is None else ({**values, "loss": loss}, None)
+        made = curve_grids(self._curve(values), data) if self.curved else [ready or self._grid(values)]
         return [grid.with_secrets(secrets) for grid in made] if secrets else made
 
     def _check_seeds(self) -> None:
@@ -194,6 +202,14 @@ class GridTable:
         except ParameterError as error:
             self._blame(error)
 
+    def _designed(self, values: Mapping[str, object]) -> list[DesignedSwap]:
+        """Return the designed swaps of the table, one of each design; of a curve one of each `keep`."""
+        if self.curved:
+            curve = self._curve(values)
+            return [DesignedSwap(**curve.parameters, keep=cast("Any", keep), seed=0) for keep in curve.keep]
+        made = self._grid(values)
+        return [recipe for recipe in replace(made, seeds=made.seeds[:1]) if isinstance(recipe, DesignedSwap)]
+
     def _blame(self, error: ParameterError) -> NoReturn:
         """Tell the place of the value that a method complains of, as far as it is known."""
         key = next((key for key in self._written() if self.params[key].name == error.parameter), None)
@@ -270,6 +286,8 @@ class Job:
     geography: tuple[str, ...] = ()
     roles: Mapping[str, Any] = field(default_factory=dict[str, Any])
     layout: str | None = None
+    tables: tuple[Names, ...] = ()
+    """The tables that are published; `measures` has the `worst_cell` of each."""
 
     @classmethod
     def read(cls, path: str | Path) -> Job:
@@ -278,10 +296,12 @@ class Job:
         document = _parsed(path)
         data, search = _section(path, document, "data"), _section(path, document, "search")
         data.know(("file", "codebook", "weight", "geography", *_ROLES, "unit", "layout", "rules"))
-        search.know(("measures", "then", "out", "workers"))
+        search.know(("measures", "then", "tables", "out", "workers"))
         data.require("file", '"census.csv"')
         search.require("measures", '["small_cells", "exposed", "hellinger"]')
         file, codebook = data.text("file") or "", data.text("codebook")
+        measures, then = _measures(search, "measures", least=1), _measures(search, "then", least=0)
+        tables = read_tables(search, "tables")
         rules = _rules(data)
         if file.startswith(BUNDLED) and codebook is not None:
             data.refuse("a bundled data set brings its own codebook. Leave it out.", "codebook")
@@ -290,8 +310,8 @@ class Job:
             file=file if file.startswith(BUNDLED) else str(path.parent / file),
             codebook=None if codebook is None else path.parent / codebook,
             weight=data.text("weight"),
-            measures=_measures(search, "measures", least=1),
-            then=_measures(search, "then", least=0),
+            measures=(*measures, *worst_cells(tables, (*measures, *then))),
+            then=then,
             out=path.parent / (search.text("out") or "study"),
             workers=search.number("workers", MOST_WORKERS),
             grids=tuple(map(GridTable.read, _grid_tables(path, document, rules))),
@@ -299,6 +319,7 @@ class Job:
             geography=data.texts("geography", "columns"),
             roles=_named_roles(data),
             layout=data.text("layout"),
+            tables=tables,
         )
 
     def recipes(self, data: Data, *, seeds: int | None = None) -> Candidates:
@@ -312,12 +333,17 @@ class Job:
                 Rules.of(data, [rule], "the job")
             except QuadrilleError as error:
                 Table(f"{self.path}, [data]", {}).refuse(str(error), "rules", index)
+        for index, names in enumerate(self.tables):
+            try:
+                require_table(data, names)
+            except QuadrilleError as error:
+                Table(f"{self.path}, [search]", {}).refuse(str(error), "tables", index)
         if seeds is not None and seeds > MOST_SEEDS:
             raise bad_parameter("the job", "seeds", f"a whole number from 1 to {MOST_SEEDS:,}", seeds)
         counts = [table.seeds if seeds is None else seeds for table in self.grids]
         secrets = [fresh_seed() for _ in range(max(counts))]
         tables = zip(self.grids, counts, strict=True)
-        made = [grid for table, count in tables for grid in table.grids(data, secrets[:count])]
+        made = [grid for table, count in tables for grid in table.grids(data, secrets[:count], self.tables)]
         try:
             return check_candidates(data, made, self.measures, self.then)
         except QuadrilleError:

@@ -23,6 +23,7 @@ from quadrille.measure.base import Measure, Score
 from quadrille.params import whole
 from quadrille.recipe import Recipe
 from quadrille.score.evaluator import Evaluator
+from quadrille.score.published import Tables, require_table, tables_of, worst_cells
 from quadrille.study.candidates import Candidates, Recipes, check_candidates, expanded, without_contradictions
 from quadrille.study.grid import Grid
 from quadrille.study.store import DONE, Header, Pending, Result, Store, discard, intact, locked
@@ -113,6 +114,7 @@ def search(
     out: str | Path = "study",
     workers: int | None = None,
     then: Sequence[str] = (),
+    tables: Tables = (),
     progress: Progress | bool | None = None,
     allow_contradictions: bool = False,
 ) -> Study:
@@ -127,6 +129,8 @@ def search(
     out : the study, one file that only its owner can read. It holds the seeds: keep it confidential.
     workers : processes to use; all cores by default.
     then : costly measures, scored only for candidates on the frontier or close to it.
+    tables : the tables that are published, such as "Age*Edu". Their `worst_cell` is scored, and the study remembers
+        them for reports and releases.
     progress : False for none; a function that gets the results; by default a bar on a terminal.
     allow_contradictions : let recipes pass that break what the columns of the file say about one another; see
         `contradictions`. Otherwise they are refused before anything is written.
@@ -140,7 +144,10 @@ def search(
     (8, ('small_cells', 'exposed', 'hellinger'))
     """
     workers = cores() if workers is None else whole("search", "workers", workers, least=1)
-    path = Path(out)
+    path, published = Path(out), tables_of("search", tables)
+    for table in published:
+        require_table(data, table)
+    measures = (*measures, *worst_cells(published, (*measures, *then))) if published else measures
     candidates = check_candidates(data, recipes, measures, then)
     if not allow_contradictions:
         candidates = without_contradictions(candidates)
@@ -148,6 +155,8 @@ def search(
     with locked(path), _opened(path, header) as (store, new):
         total = _register(store, candidates, new=new)
         _score_unswapped(store, candidates)
+        if published:
+            store.keep_tables(published)
         done = store.count("results")
         with reporting(progress, candidates.measures, done, total) as tell:
             _Search(store, candidates, workers, tell, done, total).run()

@@ -246,6 +246,16 @@ class Store:
         """Keep the scores of the file as it is."""
         self._insert("INSERT OR REPLACE INTO meta", [("unswapped", json.dumps(scores))])
 
+    def tables(self) -> tuple[tuple[str, ...], ...]:
+        """Return the published tables that the study was told of."""
+        row = self._db.execute("SELECT value FROM meta WHERE key = 'tables'").fetchone()
+        listed = cast("list[list[object]]", json.loads(row[0]) if row else [])
+        return tuple(tuple(map(str, names)) for names in listed)
+
+    def keep_tables(self, tables: Sequence[Sequence[str]]) -> None:
+        """Keep the published tables, instead of those of before."""
+        self._insert("INSERT OR REPLACE INTO meta", [("tables", json.dumps([list(names) for names in tables]))])
+
     def picked(self) -> dict[str, Any] | None:
         """Return what somebody picked: candidate, rule, reason and axes; None before."""
         row = self._db.execute("SELECT value FROM meta WHERE key = 'picked'").fetchone()

@@ -229,6 +229,20 @@ class Study(Shown):
         with closing(Store.open(self.path)) as store, intact(self.path):
             return store.unswapped()
 
+    @property
+    def tables(self) -> tuple[tuple[str, ...], ...]:
+        """The published tables that the search was told of: reports and releases look at them.
+
+        >>> import quadrille as qd
+        >>> recipes, data = qd.grid(qd.RandomSwap, swap=[["Edu"]], pairs=[244], seed=[1]), qd.datasets.cps8d()
+        >>> measures = ["exposed", "hellinger"]
+        >>> study = qd.search(data, recipes, measures, out="told", tables=["Age*Edu"], progress=False)
+        >>> study.tables, study.measures
+        ((('Age', 'Edu'),), ('exposed', 'hellinger', 'worst_cell(Age*Edu)'))
+        """
+        with closing(Store.open(self.path)) as store, intact(self.path):
+            return store.tables()
+
     def compare_with(self, data: Data) -> None:
         """Score the file as it is where the study, made by an earlier version, does not know it; nothing is written.
 

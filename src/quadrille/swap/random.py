@@ -76,7 +76,7 @@ class RandomSwap(Recipe):
     rules: Annotated[
         Sequence[str],
         RuleList(
-            'no pair may make a record meet it: "Age<16 & MS=Widowed". With order="one-by-one" each variable is judged '
+            'no record may come to meet it: "Age<16 & MS=Widowed". With order="one-by-one" each variable is judged '
             "on the file as those before it have left it",
             option="rule",
         ),

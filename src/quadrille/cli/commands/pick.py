@@ -8,10 +8,19 @@ from typing import TYPE_CHECKING, Annotated
 from quadrille.cli import options as opt
 from quadrille.cli import show
 from quadrille.cli.guard import tell
-from quadrille.cli.inputs import check_new, open_study, refuse_sources, release_command
+from quadrille.cli.inputs import (
+    check_new,
+    load,
+    open_study,
+    published_tables,
+    refuse_sources,
+    release_command,
+    source_of,
+)
 from quadrille.errors import OutputError, ParameterError, QuadrilleError
 
 if TYPE_CHECKING:
+    from quadrille.score.published import TableChanges
     from quadrille.study.choose import Choice
     from quadrille.study.study import Study
 
@@ -45,6 +54,7 @@ def pick(
     ] = False,
     risk: opt.Risk = None,
     loss: opt.Loss = None,
+    tables: opt.Tables = None,
     note: Annotated[str | None, opt.value("TEXT", "Pin this note to the candidate.")] = None,
     save_recipe: opt.SaveRecipe = None,
     overwrite: opt.Overwrite = False,
@@ -62,10 +72,12 @@ def pick(
     if ignore_hd and rule != "dohrmann":
         raise ParameterError("--ignore-hd goes with --criterion dohrmann.")
     if (criterion, max_risk, max_loss, trade, weights) == (None,) * 5:
-        _show_three(known, risk, loss, {"--note": note, "--save-recipe": save_recipe}, as_json=as_json)
+        needs: dict[str, object] = {"--tables": tables, "--note": note, "--save-recipe": save_recipe}
+        _show_three(known, risk, loss, needs, as_json=as_json)
         return
     limits = {"max_risk": max_risk, "max_loss": max_loss}
     chosen = known.pick(rule, risk=risk, loss=loss, **limits, trade=trade, weights=pair, ignore_hd=ignore_hd)
+    changes = _table_changes(known, chosen, tables)
     if save_recipe is not None:
         with new_file(save_recipe, (chosen.recipe.to_json() + "\n").encode(), private=True):
             pass
@@ -76,9 +88,10 @@ def pick(
     if as_json:
         saved = save_recipe and str(save_recipe)
         written = {"note": row["note"], "save_recipe": saved, "warnings": list(warnings)}
+        written["tables"] = changes and changes.as_dict()
         show.emit({"study": str(study), **choice_document(chosen), "scores": row["scores"], **written})
     else:
-        study_show.show_choice(chosen, row, warnings, release_command(known), known.unswapped)
+        study_show.show_choice(chosen, row, warnings, release_command(known), known.unswapped, changes)
 
 
 def _show_three(study: Study, risk: str | None, loss: str | None, needs: dict[str, object], *, as_json: bool) -> None:
@@ -101,6 +114,27 @@ def _show_three(study: Study, risk: str | None, loss: str | None, needs: dict[st
     else:
         show_recommended(seen)
         show_warnings(seen.warnings)
+
+
+def _table_changes(study: Study, chosen: Choice, tables: list[str] | None) -> TableChanges | None:
+    """Return what the candidate does to the published tables, where any are named; that needs the data of the study.
+
+    The choice itself needs no data: where they cannot be read and nobody named tables in this call, that is reported.
+    """
+    import quadrille as qd
+
+    published = published_tables(tables, study)
+    if not published:
+        return None
+    try:
+        data = load(*source_of(study, None, None, None))
+        study.require(data)
+    except QuadrilleError as error:
+        if tables:
+            raise
+        tell(f"the published tables are not shown, because the data of the study cannot be used: {error}")
+        return None
+    return qd.table_changes(data, chosen.recipe.plan(data), published)
 
 
 def _keep(study: Study, chosen: Choice) -> None:

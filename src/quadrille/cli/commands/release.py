@@ -12,9 +12,9 @@ import typer
 
 from quadrille.cli import options as opt
 from quadrille.cli import show
-from quadrille.cli.designs import design_words, recipe_of
+from quadrille.cli.designs import design_words, designed_for, recipe_of
 from quadrille.cli.guard import BAD_INPUT, tell, warnings_told
-from quadrille.cli.inputs import check_readers, load, names, open_study, roles_of
+from quadrille.cli.inputs import check_readers, load, names, open_study, published_tables, roles_of
 from quadrille.cli.show import measured
 from quadrille.errors import InputError, ParameterError
 from quadrille.io import RELEASED
@@ -35,6 +35,7 @@ class PublicFile(TypedDict):
     shuffle: bool
     publish_f: bool
     after: Sequence[Path]
+    tables: Sequence[tuple[str, ...]]
 
 
 def release(
@@ -49,6 +50,7 @@ def release(
     method: opt.Method = None,
     recipe: opt.RecipeFile = None,
     measures: opt.Measures = None,
+    tables: opt.Tables = None,
     policy: Annotated[
         Path | None,
         opt.value("FILE", "A policy, TOML; QUADRILLE_POLICY is checked as well."),
@@ -64,7 +66,7 @@ def release(
     ] = "csv",
     after: Annotated[
         list[Path] | None,
-        opt.value("FOLDER", "An earlier release: warn if it has these data; repeat it to be sure."),
+        opt.value("FOLDER", "An earlier release of these data: warn, or repeat it."),
     ] = None,
     keep_order: Annotated[bool, opt.flag("--keep-order", "Do not shuffle the public rows.", panel=opt.RARELY)] = False,
     publish_f: Annotated[
@@ -104,13 +106,21 @@ def release(
         written = {"--out": out, "--readers": readers, "--overwrite": overwrite, "--insecure": insecure}
         written["--publish-kept"] = publish_kept
         _check_alone({**written, "--measures": measures})
-    public: PublicFile = {"format": format, "shuffle": not keep_order, "publish_f": publish_f, "after": after or ()}
+    public: PublicFile = {
+        "format": format,
+        "shuffle": not keep_order,
+        "publish_f": publish_f,
+        "after": after or (),
+        "tables": published_tables(tables),
+    }
     stray = ["recipe"] * (recipe is not None) + ["method"] * (method is not None) + list(design_words(ctx))
     if study is not None and stray:
         raise ParameterError(f"Give --study or --{stray[0]}, not both: a candidate has its recipe.")
     if check and study is not None and candidate is None and not pick:
         data = load(file, codebook, weight, geography, roles, layout, sampling=sampling)
-        _check_frontier(open_study(study), data, policy, public, as_json=as_json)
+        known = open_study(study)
+        public["tables"] = published_tables(tables, known)
+        _check_frontier(known, data, policy, public, as_json=as_json)
         return
     with verdict_shown(as_json=as_json), warnings_told(), show.working("Reading, swapping, scoring and writing"):
         known = None if study is None else open_study(study)
@@ -118,8 +128,11 @@ def release(
             raise ParameterError(f"--{'pick' if pick else 'candidate'} chooses from a study: name it with --study.")
         made = recipe_of(ctx, method, recipe) if known is None else _candidate(known, candidate, pick=pick)
         data = load(file, codebook, weight, geography, roles, layout, sampling=sampling)
-        if known is not None:
+        if known is None:
+            made = designed_for(ctx, made, data, public["tables"])
+        else:
             known.require(data)
+            public["tables"] = published_tables(tables, known)
         if check:
             _check(data, made, policy, public, as_json=as_json)
             return
@@ -137,7 +150,7 @@ def release(
     if as_json:
         show.emit(done.as_dict())
     else:
-        _show_release(done, made.steering_columns)
+        _show_release(done, made)
 
 
 def _reader_pages(data: Data, recipe: Recipe, stratum: Sequence[str] | None, cluster: str | None) -> dict[str, bytes]:
@@ -175,10 +188,10 @@ def _candidate(study: Study, candidate: int | None, *, pick: bool) -> Recipe:
     return study.recipe(candidate)
 
 
-def _show_release(done: Release, steering: Sequence[str]) -> None:
+def _show_release(done: Release, recipe: Recipe) -> None:
     from quadrille.present.account import released
 
-    show.render(released(done, steering))
+    show.render(released(done, recipe.steering_columns, recipe.parameters().get("loss")))
 
 
 def _check(data: Data, recipe: Recipe, policy: Path | None, public: PublicFile, *, as_json: bool) -> None:

@@ -9,7 +9,16 @@ import typer
 
 from quadrille.cli import options as opt
 from quadrille.cli import show
-from quadrille.cli.inputs import check_new, check_readers, load, names, open_study, refuse_sources, source_of
+from quadrille.cli.inputs import (
+    check_new,
+    check_readers,
+    load,
+    names,
+    open_study,
+    published_tables,
+    refuse_sources,
+    source_of,
+)
 
 
 def report(
@@ -21,6 +30,7 @@ def report(
     candidate: opt.Candidate = None,
     risk: opt.Risk = None,
     loss: opt.Loss = None,
+    tables: opt.Tables = None,
     out: Annotated[Path, opt.value("FILE", "The HTML file to write.")] = Path("report.html"),
     readers: opt.Readers = False,
     var_stratum: opt.VarStratum = None,
@@ -50,7 +60,8 @@ def report(
             write_readers(
                 data, about.choice.recipe, folder, stratum=names(var_stratum), cluster=cluster, overwrite=overwrite
             )
-        path = write_report(known, data, out, candidate=candidate, risk=risk, loss=loss, overwrite=overwrite)
+        axes, published = {"risk": risk, "loss": loss}, published_tables(tables, known)
+        path = write_report(known, data, out, candidate=candidate, tables=published, **axes, overwrite=overwrite)
     if as_json:
         show.emit({"study": str(study), "report": str(path), "readers": folder and str(folder)})
     else:

@@ -11,7 +11,7 @@ import typer
 from quadrille.cli import options as opt
 from quadrille.cli import show
 from quadrille.cli.designs import read_recipe, value_of
-from quadrille.cli.inputs import addresses, check_new, load, load_after, names, roles_of
+from quadrille.cli.inputs import addresses, check_new, load, load_after, names, published_tables, roles_of
 from quadrille.cli.show import show_ranking, show_spread, statistic
 from quadrille.errors import ParameterError, bad_parameter, unknown_name
 
@@ -55,6 +55,7 @@ def score(
         opt.value("NAME", "Compare the recipe with itself without a parameter: rules."),
     ] = None,
     measures: opt.Measures = None,
+    tables: opt.Tables = None,
     where: opt.Where = None,
     by: Annotated[
         list[str] | None,
@@ -100,7 +101,10 @@ def score(
     if draws is not None and draws < 1:
         raise ParameterError(f"--draws must be a whole number of 1 or more. Got {draws}.")
     if after is None:
-        _refuse({**areas, "where": where, "codebook-after": codebook_after}, "compares two files. Name the second one.")
+        _refuse(
+            {**areas, "where": where, "tables": tables or None, "codebook-after": codebook_after},
+            "compares two files. Name the second one.",
+        )
         data = load(before, codebook, weight, geography, roles, layout, sampling=sampling)
         _score_recipes(data, _compared(recipe or (), vary, without), measures, by, draws, files, as_json=as_json)
         return
@@ -116,7 +120,8 @@ def score(
         data = load(before, codebook, weight, geography, roles, layout, sampling=sampling)
         other = _second(after, codebook, codebook_after, weight, geography, roles)
         swapped = _swapped_records(read_recipe(recipe[0]), data, other) if recipe else None
-        _score_file((data, other, swapped), measures, where, by, (rank, top, min_records), files, as_json=as_json)
+        ranked = (rank, top, min_records)
+        _score_file((data, other, swapped), measures, tables, where, by, ranked, files, as_json=as_json)
 
 
 def _refuse(options: Mapping[str, object], why: str) -> None:
@@ -128,6 +133,7 @@ def _refuse(options: Mapping[str, object], why: str) -> None:
 def _score_file(
     compared: Compared,
     measures: Sequence[str] | None,
+    tables: Sequence[str] | None,
     where: str | None,
     by: Sequence[str] | None,
     ranked: tuple[str | None, int | None, int | None],
@@ -140,6 +146,8 @@ def _score_file(
     data, other, swapped = compared
     levels = names(by) if by else None
     wanted = addresses(measures, data) if levels is None else _by_area(measures, data, levels)
+    published = published_tables(tables)
+    changes = qd.table_changes(data, other, published) if published else None
     scores = qd.score(data, other, wanted, swapped=swapped, where=where, by=levels)
     ranking = _ranking(scores, *ranked) if levels else None
     if ranking is not None:
@@ -149,13 +157,15 @@ def _score_file(
         more: dict[str, object] = (
             {} if ranking is None else {"spread": scores.spread().to_dicts(), "ranking": ranking.to_dicts(), **written}
         )
-        show.emit({"scores": scores.as_dict(), **more})
-    elif ranking is not None:
+        show.emit({"scores": scores.as_dict(), "tables": changes and changes.as_dict(), **more})
+        return
+    if ranking is not None:
         show_spread(scores)
         show_ranking(ranking.to_dicts())
         show.written(path for path in files.values() if path is not None)
     else:
         show.show_scores(scores)
+    show.show_published(changes)
 
 
 def _compared(recipes: Sequence[Path], vary: str | None, without: str | None) -> dict[str, Recipe]:

@@ -95,7 +95,14 @@ def _run(job: Job, data: Data, grids: Candidates, path: Path, workers: int | Non
 
     try:
         found = qd.search(
-            data, grids, job.measures, out=path, workers=workers, then=job.then, allow_contradictions=True
+            data,
+            grids,
+            job.measures,
+            out=path,
+            workers=workers,
+            then=job.then,
+            tables=job.tables,
+            allow_contradictions=True,
         )
     except (KeyboardInterrupt, SystemExit):
         tell(f"stopped. The results so far are in {str(path)!r}; the same command goes on from there.")

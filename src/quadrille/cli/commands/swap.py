@@ -14,7 +14,7 @@ from quadrille.cli import options as opt
 from quadrille.cli import show
 from quadrille.cli.designs import design_words, recipe_of
 from quadrille.cli.guard import tell
-from quadrille.cli.inputs import check_new, load, roles_of
+from quadrille.cli.inputs import check_new, load, published_tables, roles_of
 from quadrille.cli.show import measured
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ def swap(
     recipe: opt.RecipeFile = None,
     save_recipe: opt.SaveRecipe = None,
     measures: opt.Measures = None,
+    tables: opt.Tables = None,
     out: Annotated[
         Path | None,
         opt.value("FILE", "Write the swapped file as it is: not a release."),
@@ -48,18 +49,21 @@ def swap(
 ) -> None:
     """Try a swap and score it. Writes nothing without --out."""
     import quadrille as qd
+    from quadrille.cli.designs import designed_for
     from quadrille.score.contradictions import refuse_contradictions
     from quadrille.study.designed import one_way_report
 
     check_new(out, save_recipe, overwrite=overwrite, source=file)
     with show.working("Reading, swapping and scoring"):
-        made = recipe_of(ctx, method, recipe)
+        made, published = recipe_of(ctx, method, recipe), published_tables(tables)
         data = load(file, codebook, weight, geography, roles_of(key, outcome, id, unit), layout, sampling=sampling)
+        made = designed_for(ctx, made, data, published)
         if not allow_contradictions:
             refuse_contradictions(data, made)
         plan = made.plan(data)
         account = plan.report(data)
         scores = qd.score(data, plan, measured(made, measures, data))
+        changes = qd.table_changes(data, plan, published) if published else None
         one_way = None if as_json else one_way_report(data, made)
         _save(out, save_recipe, made, lambda: plan.apply(data))
     for warning in account.warnings:
@@ -69,10 +73,12 @@ def swap(
     if as_json:
         chosen = json.loads(made.design_json())  # the seed stays out: it is a secret
         written = {"out": out and str(out), "save_recipe": save_recipe and str(save_recipe)}
-        show.emit({"recipe": chosen, "account": account.as_dict(), "scores": scores.as_dict(), **written})
+        told = {"account": account.as_dict(), "scores": scores.as_dict(), "tables": changes and changes.as_dict()}
+        show.emit({"recipe": chosen, **told, **written})
     else:
         show.show_account(account, one_way)
         show.show_scores(scores)
+        show.show_published(changes, made)
 
 
 def _save(out: Path | None, save_recipe: Path | None, recipe: Recipe, swapped: Callable[[], Data]) -> None:

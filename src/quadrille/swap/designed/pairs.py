@@ -56,7 +56,12 @@ class DesignedPairs(Recipe, earlier_version_of="DesignedSwap"):
     _: KW_ONLY
     tables: Annotated[
         Sequence[Sequence[str]],
-        ColumnSets("tables whose small cells are protected", otherwise="one, of the key variables", moves=True),
+        ColumnSets(
+            "tables whose small cells are protected",
+            otherwise="one, of the key variables",
+            option="protect",
+            moves=True,
+        ),
     ] = ()
     n: Annotated[int, Count("cells of 1 to n - 1 records are small", least=2, unit="records")] = 3
     share: Annotated[float, Share("share of the small cells to treat", unit="share of the small cells")] = 1.0
