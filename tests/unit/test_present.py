@@ -190,7 +190,7 @@ def test_numbers_are_written_by_the_functions_of_numbers_alone() -> None:
     shown = [*(SOURCE / "present").glob("*.py"), *(SOURCE / "report").glob("*.py"), *(SOURCE / "release").glob("*.py")]
     shown += [SOURCE / "cli" / "show.py", SOURCE / "cli" / "study_show.py"]
     own = re.compile(r"\{[^{}]*:[^{}\"']*\.\{?\w+\}?[gf%]\}")
-    allowed = {"numbers.py": None, "note.py": "{f:.12g}", "judge.py": "{limit.margin:.0%}", "study_show.py": ":.3g}"}
+    allowed = {"numbers.py": None, "dossier.py": "{f:.12g}", "judge.py": "{limit.margin:.0%}", "study_show.py": ":.3g}"}
     for path in shown:
         for format in own.findall(path.read_text(encoding="utf-8")):
             assert path.name in allowed and (allowed[path.name] or "") in format, (path.name, format)

@@ -391,7 +391,9 @@ def _members(stream: Stream, size: Ints, of: Ints, place: Ints) -> tuple[Ints, I
     late = np.select([size == 1, size == 2], [0.42, 0.40], 0.03)
     old = u < late
     eldest = np.select([size <= 2, size == 3], [64.0, 58.0], 52.0)
-    head: Ints = np.floor(np.where(old, 65 + 26 * v * v, 20.0 + 4 * (size > 1) + (eldest - 23) * v)).astype(np.int64)
+    older: Floats = 65 + 26 * v * v
+    younger: Floats = 20.0 + 4 * (size > 1) + (eldest - 23) * v
+    head: Ints = np.floor(np.where(old, older, younger)).astype(np.int64)
     couple = w < np.select([size == 1, size == 2, size == 3], [0.0, 0.84, 0.86], 0.93)
     grandparent = (size >= 4) & (uniform(stream, "grandparents", HOUSEHOLDS) < 0.06)
     x, y, z = uniform(stream, "members", 3, PERSONS)
