@@ -27,11 +27,11 @@ from quadrille.kernels.dependencies import (
     lacking_majority,
     rows_of_whole_groups,
 )
-from quadrille.kernels.designed.cubes import anneal, displace, find, put_all
+from quadrille.kernels.designed.cubes import anneal, displace, find, keep_empty, put_all
 from quadrille.kernels.designed.design import draw_rows, improve, price_cells, take_back, treat_all
 from quadrille.kernels.designed.fillers import room_for
 from quadrille.kernels.designed.neighbours import loss_now
-from quadrille.kernels.designed.plausible import fit_pairs
+from quadrille.kernels.designed.plausible import fit_margins, pair_images
 from quadrille.kernels.designed.state import fresh
 from quadrille.kernels.draw import (
     augment,
@@ -110,11 +110,12 @@ __all__ = [
     "draw_pairs",
     "draw_rows",
     "find",
-    "fit_pairs",
+    "fit_margins",
     "fresh",
     "has_partner",
     "improve",
     "inference_change",
+    "keep_empty",
     "lacking_majority",
     "links_change",
     "loss_now",
@@ -126,6 +127,7 @@ __all__ = [
     "nothing_asked",
     "open_line",
     "open_stock",
+    "pair_images",
     "pair_round",
     "part_pairs",
     "pick_from_groups",
