@@ -74,7 +74,7 @@ class DesignedSwap(DesignedPairs):
         float,
         Share(
             "chance of a cell of one record to be left or displaced, by a fair coin. It is displaced to an empty cell "
-            "that is as plausible: half of the records that stand alone are then genuine, and nobody can tell which",
+            "that is as plausible: half of the records that stand alone are then genuine",
             within="[0, 1]",
             must="a number from 0 to 1",
             unit="chance",

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quadrille import kernels
+from quadrille.errors import ParameterError
 from quadrille.randomness import Chooser, Stream
 from quadrille.swap.designed.lattice import CubeProblem
 from quadrille.swap.groups import Ints
@@ -45,6 +46,11 @@ class Partners:
     def __init__(self, problem: CubeProblem, table: int) -> None:
         self._problem, self._table, cubes = problem, table, problem.cubes
         self._first, last = problem.first_key[table : table + 2]
+        if last - self._first > MOST_FITTED:
+            raise ParameterError(
+                f"'coin' of DesignedSwap works on a protected table of up to {MOST_FITTED:,} possible cells, and this "
+                f"one has {last - self._first:,}. Name fewer variables with 'tables', or leave 'coin' out."
+            )
         variables = set(problem.views[table].variables)
         self._inside = [a for a, axis in enumerate(problem.axes) if variables & set(axis.seen)]
         self._sizes = sizes_of(problem, table, self._inside)
