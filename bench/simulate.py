@@ -18,7 +18,7 @@ from quadrille.codebook import Variable
 from quadrille.data import Column, Data
 from quadrille.papers.lemons_2014.run import design
 from quadrille.randomness import Stream
-from quadrille.simulation.simulate import Mechanism, Swapping, simulate, table_before
+from quadrille.simulation import Mechanism, Swapping, simulate, table_before
 from quadrille.swap.pairing import Pairing, Rule
 
 SKEWED_TRACTS = [5000, 5000, 10000, 10000, 10000, 20000, 20000, 20000]

@@ -90,7 +90,7 @@ def _read(raw: bytes, folder: Path, suffix: str) -> str:
 
 def _read_stat(raw: bytes, folder: Path, suffix: str) -> str:
     """Read in this process: starting one per input takes too long. Where it crashes, the isolated way is tried."""
-    from quadrille.io.stat import read
+    from quadrille.io import stat_read as read
 
     read.ISOLATED = False
     return _read(raw, folder, suffix)
@@ -98,7 +98,7 @@ def _read_stat(raw: bytes, folder: Path, suffix: str) -> str:
 
 def isolated(raw: bytes, folder: Path, suffix: str) -> str:
     """Read a file of a statistics program as users do, by a process of its own."""
-    from quadrille.io.stat import read
+    from quadrille.io import stat_read as read
 
     read.ISOLATED = True
     return _read(raw, folder, suffix)

@@ -6,7 +6,7 @@ import os
 import secrets
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from hashlib import sha256
 from pathlib import Path
 
@@ -24,6 +24,7 @@ for profile, count in (("test", 40), ("nightly", 1_000)):
         profile, max_examples=count, deadline=None, database=None, print_blob=True, suppress_health_check=PATIENT
     )
 settings.load_profile("test")
+Collected = Generator[None, pytest.CollectReport, pytest.CollectReport]
 LONG = (
     "test_commands.py",
     "test_search_crash.py",
@@ -41,13 +42,27 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.hypothesis_seed = str(secrets.randbelow(10**9))
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Give each law a seed of its own, and start with files of few tests that take long.
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector: pytest.Collector) -> Collected:
+    """Let one of two workers read the test files from the last to the first.
 
-    With one seed for all, laws on the same files would try the same files. A long file that comes last keeps one core
-    busy while the other has nothing left to do.
+    In a fresh copy of the project each file has to be compiled once: the two meet in the middle, and each finds on disk
+    what the other has compiled.
     """
-    items.sort(key=lambda item: item.path.name not in LONG)
+    report = yield
+    if isinstance(collector, pytest.Directory) and os.environ.get("PYTEST_XDIST_WORKER") == "gw1":
+        report.result.reverse()
+    return report
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Put the tests in one order for all workers, files that take long first, and give each law a seed of its own.
+
+    A long file that comes last keeps one core busy while the other has nothing left to do. With one seed for all, laws
+    on the same files would try the same files.
+    """
+    items.sort(key=lambda item: (item.path.name not in LONG, item.path))
     for item in items:
         if isinstance(item, pytest.Function) and is_hypothesis_test(item.obj):
             name = f"{config.option.hypothesis_seed} {item.path.name} {item.originalname}"

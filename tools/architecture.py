@@ -258,7 +258,7 @@ class Drawing:
             )
             parts.append(_text(24, _top(level) + 20, str(level + 1), "number"))
         parts += [self._arrow(path) for path in self.paths.values()]
-        parts += [self._exception(a, b) for a, b in sorted(self.house.excepted)]
+        parts += [self._exception(a, b, lane) for lane, (a, b) in enumerate(sorted(self.house.excepted))]
         for level, layer in enumerate(self.house.layers):
             parts += [self._box(level, room) for room in layer]
         return _svg(WIDTH, _top(len(self.rows)) - 8, "The rooms of the package in layers, and what they import", parts)
@@ -295,12 +295,12 @@ class Drawing:
             x, y = to, end + HEIGHT
         return f'<path class="arrow" d="{line}" marker-end="url(#head)"/>'
 
-    def _exception(self, a: str, b: str) -> str:
-        """Return the arrow of an import upwards: along the right edge."""
+    def _exception(self, a: str, b: str, lane: int) -> str:
+        """Return the arrow of an import upwards: along the right edge, each in a lane of its own."""
         start, end = self.house.level(a), self.house.level(b)
         x, y = self.x[start][a] + self.width(a) / 2, _top(start) + HEIGHT / 2
         to, under = self.x[end][b] + self.width(b) / 2 - 12, _top(end) + HEIGHT + 5
-        turn = f"H{WIDTH - 22:.0f}V{under + 9:.0f}H{to:.1f}V{under:.0f}"
+        turn = f"H{WIDTH - 22 + 7 * lane:.0f}V{under + 9 + 4 * lane:.0f}H{to:.1f}V{under:.0f}"
         return f'<path class="arrow dashed" d="M{x:.1f} {y:.0f}{turn}" marker-end="url(#head)"/>'
 
 
@@ -413,7 +413,8 @@ def page(house: House) -> str:
         used = [f"`{other}`" for other in house.rooms if (room, other) in house.imports]
         cells = [str(level), f"`{room}`", holds(house, room), str(len(house.files(room))), below, ", ".join(used)]
         lines.append("| " + " | ".join(cells) + " |")
-    pairs = " and ".join(f"`{a}` to `{b}`" for a, b in sorted(house.excepted))
+    *first, last = [f"`{a}` to `{b}`" for a, b in sorted(house.excepted)] or [""]
+    pairs = " and ".join(filter(None, [", ".join(first), last]))
     upwards = UPWARDS.format(pairs=pairs) if pairs else ""
     return TEXT.format(rooms=ROOMS, way=WAY, table="\n".join(lines), upwards=upwards, files=_files(house))
 

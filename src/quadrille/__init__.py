@@ -23,16 +23,15 @@ if TYPE_CHECKING:
     from quadrille.recipe import Recipe
     from quadrille.release.policy import Policy
     from quadrille.release.release import check_policy, release
+    from quadrille.score.by_area import area_flows
     from quadrille.score.contradictions import contradictions
     from quadrille.score.dependencies import dependencies
     from quadrille.score.estimates import before_after
     from quadrille.score.evaluator import Scores, measures, score
-    from quadrille.score.flows import area_flows
-    from quadrille.simulation.simulate import simulate
+    from quadrille.simulation import simulate
     from quadrille.study.forecast import forecast
     from quadrille.study.grid import grid
-    from quadrille.study.run import search
-    from quadrille.study.score_recipes import score_recipes
+    from quadrille.study.run import score_recipes, search
     from quadrille.study.study import Study
     from quadrille.swap.controlled import ControlledSwap
     from quadrille.swap.designed import DesignedSwap
@@ -58,7 +57,7 @@ _HOME = {
     "Scores": "score.evaluator",
     "Study": "study.study",
     "Variable": "codebook",
-    "area_flows": "score.flows",
+    "area_flows": "score.by_area",
     "attack": "attack.attack",
     "before_after": "score.estimates",
     "check_policy": "release.release",
@@ -73,9 +72,9 @@ _HOME = {
     "release": "release.release",
     "schema": "measure",
     "score": "score.evaluator",
-    "score_recipes": "study.score_recipes",
+    "score_recipes": "study.run",
     "search": "study.run",
-    "simulate": "simulation.simulate",
+    "simulate": "simulation",
     "write": "io",
 }
 

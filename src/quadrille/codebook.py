@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quadrille.errors import InputError, bad_parameter, unknown_name
-from quadrille.text import read_text
+from quadrille.text import Shown, read_text
 
 if TYPE_CHECKING:
     from quadrille.data import Column
 
 
 Kind = Literal["nominal", "ordinal", "numeric"]
-Role = Literal["id", "weight", "stratum", "unit", "geography", "key", "outcome"]
+Role = Literal["id", "weight", "stratum", "cluster", "unit", "geography", "key", "outcome"]
 Value = str | int | float | bool
 
 KINDS: tuple[str, ...] = get_args(Kind)
@@ -30,7 +30,7 @@ PROGRAMS = ("spss", "stata", "sas")
 _LARGEST = 10**300
 _LISTS = ("categories", "labels", "missing", "missing_labels")
 _PAIRS = ("missing_ranges", "labelled")
-_NOT_KEYS = frozenset({"id", "weight", "stratum", "unit", "outcome"})
+_NOT_KEYS = frozenset({"id", "weight", "stratum", "cluster", "unit", "outcome"})
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,8 @@ class Stored:
     measure: str = ""
 
 
-@dataclass(frozen=True)
-class Variable:
+@dataclass(frozen=True, repr=False)
+class Variable(Shown):
     """One column: `categories` are the values in order, `labels` their names, `missing` the missing codes.
 
     Missing codes are values of their own and come after the categories; an empty field comes last. `ordered` is False
@@ -227,9 +227,11 @@ def _identity(value: Value) -> tuple[str, Value]:
     return ("bool" if isinstance(value, bool) else "", value)
 
 
-@dataclass(frozen=True)
-class Codebook:
+@dataclass(frozen=True, repr=False)
+class Codebook(Shown):
     """The variables of a file, in file order.
+
+    `sampling` says which share of a population the file holds, where it is a sample and its weights do not tell.
 
     Example
     -------
@@ -243,8 +245,11 @@ class Codebook:
     """
 
     variables: tuple[Variable, ...] = ()
+    sampling: float | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
+        if self.sampling is not None and not _is_share(self.sampling):
+            raise bad_parameter("the codebook", "sampling", "a number in (0, 1]", self.sampling)
         names = self.names
         if len(set(names)) != len(names):
             twice = next(name for name in names if names.count(name) > 1)
@@ -319,7 +324,7 @@ class Codebook:
                     f"Column {name!r} has the role {given.role} in the codebook and cannot be a level of geography."
                 )
             declared[name] = replace(given, role="geography", level=given.level or level)
-        return Codebook(tuple(declared.values()))
+        return Codebook(tuple(declared.values()), self.sampling)
 
     def to_toml(self, *, guessed: Codebook | None = None) -> str:
         """Write the codebook as TOML text, defaults left out.
@@ -341,7 +346,8 @@ class Codebook:
 
         if guessed is not None:
             return _short(self, guessed)
-        return tomli_w.dumps({"columns": {v.name: _plain(v) for v in self.variables}})
+        said = {} if self.sampling is None else {"sampling": self.sampling}
+        return tomli_w.dumps({**said, "columns": {v.name: _plain(v) for v in self.variables}})
 
     @classmethod
     def from_toml(cls, text: str, *, where: str = "codebook") -> Codebook:
@@ -352,11 +358,16 @@ class Codebook:
             known = isinstance(error, tomllib.TOMLDecodeError)
             told = str(error) if known else "it nests too deeply or a number is too long"
             raise InputError(f"{where} is not valid TOML: {told}.") from None
-        columns = document.get("columns")
-        if not isinstance(columns, dict) or set(document) != {"columns"}:
-            raise InputError(f"{where} must hold one table per column, headed [columns.NAME], and nothing else.")
+        columns, sampling = document.get("columns"), document.get("sampling")
+        if not isinstance(columns, dict) or not set(document) <= {"columns", "sampling"}:
+            raise InputError(
+                f"{where} must hold one table per column, headed [columns.NAME], and nothing else, "
+                "but for a line 'sampling' before them."
+            )
+        if sampling is not None and not _is_share(sampling):
+            raise InputError(f"{where}: 'sampling' must be the share of the population in the file, in (0, 1].")
         tables = cast("dict[str, object]", columns)
-        return cls(tuple(_variable(name, table, where) for name, table in tables.items()))
+        return cls(tuple(_variable(name, table, where) for name, table in tables.items()), sampling)
 
     @classmethod
     def read(cls, path: str | Path) -> Codebook:
@@ -385,6 +396,10 @@ class Codebook:
             pass
 
 
+def _is_share(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= 1
+
+
 _HEAD = """\
 # A line that starts with # is what is guessed, with categories in their order.
 # Take the # away to change it; what is said here comes before any guess.
@@ -397,7 +412,8 @@ def _short(book: Codebook, guessed: Codebook) -> str:
     """Write what differs from the guess, one line per column, and the guess as comments."""
     usual = {variable.name: variable for variable in guessed}
     lines = [_line(variable, usual.get(variable.name)) for variable in book]
-    return _HEAD + "".join(lines)
+    said = "" if book.sampling is None else f"sampling = {book.sampling}\n"
+    return said + _HEAD + "".join(lines)
 
 
 def _line(variable: Variable, guessed: Variable | None) -> str:

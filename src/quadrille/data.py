@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
@@ -14,23 +15,49 @@ from numpy.typing import NDArray
 
 from quadrille.codebook import Codebook, Role, Variable, check_nesting
 from quadrille.errors import InputError, unknown_name
+from quadrille.text import Shown
 
 if TYPE_CHECKING:
     import polars as pl
 
 
+Codes = NDArray[Any]
+Rows = NDArray[np.int64]
+
 MOST_DECIMALS = 15
-_TOTAL = 2.0**62
+MOST_TICKS = 1 << 62
+"""Sums of ticks stay below this, so that adding and subtracting two of them stays within 64 bits."""
+_TOTAL = float(MOST_TICKS)
 _LEAST = 2.0**-960
 
 
-@dataclass(frozen=True, eq=False)
-class Ticks:
+@dataclass(frozen=True, eq=False, repr=False)
+class Ticks(Shown):
     """Integer weights: weight = `values` / `per_unit`; `exact` when that is the file's weight to the last bit."""
 
     values: NDArray[np.int64]
     per_unit: float
     exact: bool
+
+    def __post_init__(self) -> None:
+        if not _fits(self.values):
+            raise InputError("The weights add up to more ticks than whole numbers hold. Read the file anew.")
+
+    def take(self, rows: Rows) -> Ticks | None:
+        """Return the ticks of some records; None where they add up to too much, as with records taken repeatedly."""
+        values = self.values[rows]
+        values.setflags(write=False)
+        return replace(self, values=values) if _fits(values) else None
+
+    @property
+    def total(self) -> float:
+        """The sum of the weights."""
+        return int(self.values.sum()) / self.per_unit
+
+
+def _fits(values: NDArray[np.int64]) -> bool:
+    """Tell whether the sum stays below 2^62, up to rounding: far from 2^63, where whole numbers wrap."""
+    return bool(values.sum(dtype=np.float64) < _TOTAL)
 
 
 def to_ticks(weights: NDArray[np.float64], column: str) -> Ticks:
@@ -77,16 +104,13 @@ def _refuse_bad(weights: NDArray[np.float64], column: str) -> None:
         raise InputError(f"Weight column {column!r} is 0 in every row. Choose another weight column.")
 
 
-Codes = NDArray[Any]
-Rows = NDArray[np.int64]
-
 MOST_ROWS = 2**31 - 1
 _CHUNK = 1 << 16
 _MASK = (1 << 64) - 1
 
 
-@dataclass(frozen=True, eq=False)
-class Column:
+@dataclass(frozen=True, eq=False, repr=False)
+class Column(Shown):
     """One column: codes in codebook order (an empty field is the last code), or float64 numbers (NaN is empty).
 
     `dtype` names the type the column had in the file, for the way back.
@@ -149,8 +173,8 @@ def code_dtype(size: int) -> type[np.unsignedinteger[Any]]:
     return np.uint8 if size <= 1 << 8 else np.uint16 if size <= 1 << 16 else np.uint32
 
 
-@dataclass(frozen=True, eq=False)
-class Units:
+@dataclass(frozen=True, eq=False, repr=False)
+class Units(Shown):
     """Households or other units of records: `of` numbers the unit of each row, from 0, in the order of first rows.
 
     `first` is the first row of each unit, `sizes` its number of members, `rows` all rows unit by unit. A record whose
@@ -193,7 +217,7 @@ def _units(column: Column) -> Units:
     return Units(of, first[order], sizes[order], np.argsort(of, kind="stable"))
 
 
-class Data:
+class Data(Shown):
     """An immutable microdata file. Build it with `read`, `from_frame` or a bundled data set.
 
     `ticks` are the weights in ticks where they are known already. `nested` tells that the levels of geography are
@@ -217,9 +241,10 @@ class Data:
         ticks: Ticks | None = None,
         nested: bool = False,
         remarks: Sequence[str] = (),
+        sampling: float | None = None,
     ) -> None:
         self._columns = tuple(columns)
-        self.codebook = Codebook(tuple(column.variable for column in self._columns))
+        self.codebook = Codebook(tuple(column.variable for column in self._columns), sampling)
         self._by_name = {column.variable.name: column for column in self._columns}
         if not self._columns:
             raise InputError("The file has no columns.")
@@ -282,6 +307,25 @@ class Data:
         ('workclass', 'education', 'marital-status')
         """
         return self.codebook.keys
+
+    @property
+    def sampling(self) -> float | None:
+        """The share of the population that is in the file, where it was said; weights may tell it, too.
+
+        >>> import quadrille as qd
+        >>> qd.datasets.cps8d().with_sampling(0.02).sampling
+        0.02
+        """
+        return self.codebook.sampling
+
+    def with_sampling(self, sampling: float | None) -> Data:
+        """Return the same records as a sample that holds this share of a population; 1 is all of it.
+
+        The share is no part of the fingerprint: what is swapped does not depend on it.
+        """
+        data = copy(self)
+        data.codebook = replace(self.codebook, sampling=sampling)
+        return data
 
     @property
     def ticks(self) -> Ticks | None:
@@ -353,7 +397,9 @@ class Data:
         return frames.to_frame(self)
 
     def take(self, rows: Rows) -> Data:
-        """Return some of the records, in this order; categories and ticks stay the same.
+        """Return some of the records, in this order; a row may occur repeatedly.
+
+        Categories stay the same, and ticks too, unless repeated records add up beyond what these ticks can count.
 
         >>> import quadrille as qd
         >>> data = qd.datasets.cps8d()
@@ -361,8 +407,8 @@ class Data:
         [('>55', 'Female'), ('<25', 'Male')]
         """
         columns = [replace(column, values=column.values[rows]) for column in self._columns]
-        ticks = None if self._ticks is None else replace(self._ticks, values=self._ticks.values[rows])
-        return Data(columns, weight=self.weight, ticks=ticks, nested=True, remarks=self.remarks)
+        ticks = None if self._ticks is None else self._ticks.take(rows)
+        return Data(columns, weight=self.weight, ticks=ticks, nested=True, remarks=self.remarks, sampling=self.sampling)
 
     def with_roles(
         self,
@@ -395,7 +441,7 @@ class Data:
             _with_role(column, named.get(column.variable.name), levels.get(column.variable.name), replaced)
             for column in self._columns
         ]
-        data = Data(columns, weight=weight or self.weight, remarks=self.remarks)
+        data = Data(columns, weight=weight or self.weight, remarks=self.remarks, sampling=self.sampling)
         data.read_as, data.recoded = self.read_as, self.recoded
         return data
 
@@ -434,7 +480,9 @@ class Data:
                 columns.append(column)
         nested = not set(changed) & set(self.codebook.geography)
         ticks = self._ticks_after(changed)
-        data = Data(columns, weight=self.weight, ticks=ticks, nested=nested, remarks=self.remarks)
+        data = Data(
+            columns, weight=self.weight, ticks=ticks, nested=nested, remarks=self.remarks, sampling=self.sampling
+        )
         data._body = body & _MASK
         return data
 
@@ -615,8 +663,8 @@ DENSE_LIMIT = 1 << 20
 _KEY_LIMIT = 1 << 62
 
 
-@dataclass(frozen=True)
-class Cross:
+@dataclass(frozen=True, repr=False)
+class Cross(Shown):
     """All combinations of the categories of `variables`, first variable slowest.
 
     A cell's number is sum(stride * code). Up to 2^62 possible cells the strides are those of mixed-radix

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from quadrille import kernels
 from quadrille.data import Cells, Codes, Cross, Data, Rows, tidy, unequal
 from quadrille.plan import Move, Plan
+from quadrille.text import Shown
 
 if TYPE_CHECKING:
     import polars as pl
@@ -277,6 +278,14 @@ def _tells_weight(data: Data, plan: Plan, strata: Sequence[str], moved: Sequence
 
 
 def _sets_weight(data: Data, name: str) -> bool:
+    """Tell whether the categories of a column set the weight, looked up once per file."""
+    kept = f"sets the weight: {name}"
+    if kept not in data.prepared:
+        data.prepared[kept] = _weight_follows(data, name)
+    return bool(data.prepared[kept])
+
+
+def _weight_follows(data: Data, name: str) -> bool:
     """Tell whether the categories of a column have one weight each, or nearly, and differ in it.
 
     That is so when nine in ten records have the commonest weight of their category, and the others are less than half
@@ -330,8 +339,8 @@ def _weights_of(data: Data, strata: Sequence[str]) -> tuple[NDArray[np.int64], N
     return stratum, low, high
 
 
-@dataclass(frozen=True)
-class Moved:
+@dataclass(frozen=True, repr=False)
+class Moved(Shown):
     """One variable's part in a plan. Rates are shares of all records."""
 
     variable: str
@@ -343,8 +352,8 @@ class Moved:
     rate_changed: float
 
 
-@dataclass(frozen=True)
-class PlanReport:
+@dataclass(frozen=True, repr=False)
+class PlanReport(Shown):
     """What a plan does: counts of pairs and records, per variable and in all.
 
     `false_swaps` are pairs (records, where a move has no pairs) in which nothing changes. `compensating`

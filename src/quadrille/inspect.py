@@ -15,6 +15,7 @@ from quadrille.data import Column, Cross, Data
 from quadrille.io.frames.identifiers import (
     MOST_ORDINAL,
     can_be_rounded,
+    different,
     has_decimals,
     name_kind,
     nearly_all,
@@ -22,9 +23,11 @@ from quadrille.io.frames.identifiers import (
     tally,
     words,
 )
-from quadrille.io.stat.dates import counted_in
-from quadrille.io.stat.read import was_moment
+from quadrille.io.frames.values import counted_in
+from quadrille.io.stat_read import was_moment
+from quadrille.measure.population import Sample, sample_of
 from quadrille.score.dependencies import Dependency, dependencies
+from quadrille.text import Shown
 
 _PLACE = re.compile(
     r"region|bundesland|province|provin[cz]|canton|kanton|county|district|distrit|bezirk|kreis|municip|commune|comune|"
@@ -41,6 +44,12 @@ _WEIGHTS = re.compile(
     r"|hochrechnung|hochrechnungsfaktor|hrf|vikt|vekt|vaegt|waga|vaha"
 )
 _OF_WEIGHT = re.compile(r"final|norm|normed|normali[sz]ed|trimmed|calibrated|cal|adj|adjusted|design|base")
+_STRATUM = re.compile(r"(?:strat(?:um|a|e)?|schicht|estrato|strato|warstwa|vrstva)\d*")
+_CLUSTER = re.compile(r"(?:clusters?|psu|upm|upe|ppsu|klumpen|grappe|grappolo|conglomerado)\d*")
+_HOUSEHOLD = re.compile(
+    r"(?:hh|hid|hhid|households?|haushalte?s?|menage|hogar|vivienda|famiglia|family|families|hushold|hushall|gospodarstwo"
+    r"|dwelling|hb030|db030|rb040|px030)"
+)
 _MASS = re.compile(r"body|birth|over|under|light|korper|koerper|geburt|naissance|corporal|kg|lbs?$|gramm?s?$")
 
 
@@ -98,7 +107,7 @@ def weights(data: Data) -> list[str]:
             f"The weights in {data.weight!r} have more digits than fit and are rounded, "
             "each by less than one part in 10^15 of their sum."
         )
-    total = int(data.ticks.values.sum()) / data.ticks.per_unit
+    total = data.ticks.total
     if abs(total - data.n) > 0.005 * data.n and total < data.n:
         hints.append(
             f"The weights in {data.weight!r} sum to less than the number of records. Weights that count persons sum to "
@@ -110,6 +119,74 @@ def weights(data: Data) -> list[str]:
             "Check the sum against the published population: records or digits may be lost."
         )
     return hints
+
+
+def of_design(data: Data) -> list[str]:
+    """Look for strata, clusters, household numbers and numbers of members that nobody named.
+
+    >>> import polars as pl
+    >>> import quadrille as qd
+    >>> from quadrille.inspect import of_design
+    >>> frame = pl.DataFrame({"hh_id": [1, 1, 2, 3, 3, 3], "person": [1, 2, 1, 1, 2, 3], "psu": list("aabbbb")})
+    >>> for hint in of_design(qd.from_frame(frame)):
+    ...     print(hint.partition(",")[0])
+    Column 'psu' is called like a cluster of the sample. If it is one
+    Column 'hh_id' is called like the number of a household
+    Column 'person' numbers the members within each 'hh_id'
+    """
+    hints: list[str] = []
+    for column in (data[name] for name in data.columns):
+        name, role = column.variable.name, column.variable.role
+        parts = words(name)
+        for pattern, what, fit in (
+            (_STRATUM, "a stratum", "stratum"),
+            (_CLUSTER, "a cluster of the sample", "cluster"),
+        ):
+            if role is None and any(pattern.fullmatch(part) for part in parts):
+                hints.append(
+                    f'Column {name!r} is called like {what}. If it is one, give it role = "{fit}" in the codebook, '
+                    "so that it is no key variable."
+                )
+    unit = next((v.name for v in data.codebook if v.role == "unit"), None) or _household(data)
+    if unit is None:
+        return hints
+    if data.codebook[unit].role != "unit":
+        hints.append(
+            f"Column {unit!r} is called like the number of a household, and several records share one. Give it "
+            'role = "unit" in the codebook: then its members stay together, and what they have in common is seen.'
+        )
+    hints += [
+        f"Column {name!r} numbers the members within each {unit!r}, so that it is no key variable. Give it "
+        'role = "id" in the codebook.'
+        for name in data.columns
+        if data.codebook[name].role is None and name != unit and _numbers_members(data, name, unit)
+    ]
+    return hints
+
+
+def _household(data: Data) -> str | None:
+    """Return the column that is called like the number of a household, if records share its values."""
+    for name in data.columns:
+        variable = data.codebook[name]
+        if variable.role in (None, "id") and any(_HOUSEHOLD.fullmatch(part) for part in words(name)):
+            distinct, present = tally(data[name])
+            if data.n / 20 < distinct < present and name_kind(name, variable.label) is not None:
+                return name
+    return None
+
+
+def _numbers_members(data: Data, name: str, unit: str) -> bool:
+    """Whether a column of whole numbers runs from 1 to the size of each unit."""
+    variable = data.codebook[name]
+    if not variable.coded or variable.missing or not all(type(value) is int for value in variable.categories):
+        return False
+    units, column = data.units(unit), data[name]
+    if column.nullable or not units.several.any() or not variable.categories:
+        return False
+    numbers = np.array(variable.categories, dtype=np.int64)[column.values[units.rows]]
+    order = np.lexsort((numbers, units.of[units.rows]))
+    start = np.repeat(np.cumsum(units.sizes) - units.sizes, units.sizes)
+    return bool((numbers[order] == np.arange(data.n) - start + 1).all())
 
 
 def weight_remarks(data: Data) -> list[str]:
@@ -138,7 +215,7 @@ def weight_remarks(data: Data) -> list[str]:
             f"The weight {name!r} is called like an identifier and would be published. "
             "If it is one, name another weight."
         )
-    elif data.n > MOST_ORDINAL and nearly_all(len(np.unique(data.ticks.values)), data.n):
+    elif data.n > MOST_ORDINAL and nearly_all(different(data.ticks.values), data.n):
         found.append(
             f"The weight {name!r} is different in nearly every record, so records can be matched with other files. "
             "Round it before a release."
@@ -266,7 +343,7 @@ def checks(data: Data, declared: Collection[str] = ()) -> list[str]:
     """Return everything worth looking at before swapping; `declared` are the columns of the user's own codebook."""
     columns = [data[name] for name in data.columns]
     found = [hint for column in columns for hint in (*_of_column(column, data), *_labels(column))]
-    about_weight = (*weights(data), *weight_remarks(data))
+    about_weight = (*weights(data), *weight_remarks(data), *of_design(data))
     return [
         *(*left_out(columns, declared), *repeated_identifiers(columns), *found),
         *(*_order(columns), *about_weight, *geography(columns)),
@@ -353,8 +430,8 @@ def _order(columns: Sequence[Column]) -> list[str]:
     ]
 
 
-@dataclass(frozen=True)
-class ColumnProfile:
+@dataclass(frozen=True, repr=False)
+class ColumnProfile(Shown):
     """One column; `categories` is None for numbers, `labels` is filled only when asked for."""
 
     name: str
@@ -369,8 +446,8 @@ class ColumnProfile:
     reason: str = ""
 
 
-@dataclass(frozen=True)
-class WeightProfile:
+@dataclass(frozen=True, repr=False)
+class WeightProfile(Shown):
     """The weight: its sum, and whether whole numbers of ticks represent it exactly."""
 
     column: str
@@ -378,8 +455,8 @@ class WeightProfile:
     exact: bool
 
 
-@dataclass(frozen=True)
-class CellProfile:
+@dataclass(frozen=True, repr=False)
+class CellProfile(Shown):
     """The full cross of the key variables: possible and occupied cells, cells of one and of two records."""
 
     possible: int
@@ -388,8 +465,8 @@ class CellProfile:
     twos: int
 
 
-@dataclass(frozen=True)
-class LevelProfile:
+@dataclass(frozen=True, repr=False)
+class LevelProfile(Shown):
     """A level of geography: its areas, those without a record, and the records of the smallest and largest other."""
 
     column: str
@@ -405,8 +482,8 @@ class LevelProfile:
         return f"{self.column}: {areas} of {ends} record{'s' if self.largest > 1 else ''}"
 
 
-@dataclass(frozen=True)
-class Profile:
+@dataclass(frozen=True, repr=False)
+class Profile(Shown):
     """A file at a glance: its columns, weight, key variables, cells and levels of geography, and hints.
 
     >>> import quadrille as qd
@@ -426,6 +503,8 @@ class Profile:
     """What the columns say about one another: see `dependencies`."""
     read_as: tuple[str, ...] = ()
     recoded: tuple[str, ...] = ()
+    sample: Sample | None = None
+    """What is known of the population, where the file has a weight or is said to be a sample."""
 
     @property
     def roles(self) -> dict[str, tuple[str, ...]]:
@@ -452,11 +531,21 @@ def inspect(data: Data, *, labels: bool = False, declared: Collection[str] = ())
     columns = tuple(_column(data[name], data, declared, labels=labels) for name in data.columns)
     weight = None
     if data.weight is not None and data.ticks is not None:
-        weight = WeightProfile(data.weight, int(data.ticks.values.sum()) / data.ticks.per_unit, data.ticks.exact)
+        weight = WeightProfile(data.weight, data.ticks.total, data.ticks.exact)
     levels = tuple(_level(data[name]) for name in data.codebook.geography)
     hints = (*checks(data, declared), *_empty(levels))
     return Profile(
-        data.n, columns, weight, data.keys, _cells(data), hints, levels, dependencies(data), data.read_as, data.recoded
+        data.n,
+        columns,
+        weight,
+        data.keys,
+        _cells(data),
+        hints,
+        levels,
+        dependencies(data),
+        data.read_as,
+        data.recoded,
+        sample_of(data),
     )
 
 
@@ -499,5 +588,7 @@ def _cells(data: Data) -> CellProfile | None:
     if not data.keys:
         return None
     cross = Cross.of(data, data.keys)
-    _, counts = np.unique(cross.cells(data), return_counts=True)
-    return CellProfile(cross.possible, len(counts), int((counts == 1).sum()), int((counts == 2).sum()))
+    cells = cross.cells(data)
+    counts = np.bincount(cells) if cross.dense else np.unique(cells, return_counts=True)[1]
+    empty, ones, twos = (int(np.count_nonzero(counts == size)) for size in range(3))
+    return CellProfile(cross.possible, len(counts) - empty, ones, twos)

@@ -672,6 +672,14 @@ class Digits(UpTo):
 
 
 @dataclass(frozen=True)
+class ShareText(Share):
+    """A share in the address of a measure."""
+
+    def check(self, owner: str, parameter: str, value: object) -> object:
+        return super().check(owner, parameter, self.read(value))
+
+
+@dataclass(frozen=True)
 class Setting(Param, ABC):
     """A parameter that only files have: it reads itself from its table, and says where a fault is."""
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from quadrille.data import Codes, Data, Rows, require_columns
 from quadrille.errors import MismatchError, QuadrilleError
+from quadrille.text import Shown
 
 if TYPE_CHECKING:
     from quadrille.delta import PlanReport
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 Pairs = NDArray[np.int64]
 
 
-@dataclass(frozen=True, eq=False)
-class Move:
+@dataclass(frozen=True, eq=False, repr=False)
+class Move(Shown):
     """After the move, `columns` at `rows` hold what `source` held. `pairs` lists exchanges, (m, 2), or is None.
 
     Example
@@ -88,8 +89,8 @@ class Move:
         return Move(self.columns, (self.given[1], self.given[0]), self.pairs)
 
 
-@dataclass(frozen=True, eq=False)
-class Details:
+@dataclass(frozen=True, eq=False, repr=False)
+class Details(Shown):
     """What a method remembers of a draw beyond the moves: plain facts, lists of rows, and plans it decided against.
 
     All of it is confidential.
@@ -100,7 +101,7 @@ class Details:
     alternatives: Mapping[str, Plan] = field(default_factory=dict[str, "Plan"], repr=False)
 
 
-class Plan:
+class Plan(Shown):
     """A tuple of moves in which every column occurs at most once: one permutation per group of columns.
 
     Example

@@ -18,6 +18,7 @@ from quadrille.errors import InputError, ParameterError, infeasible, unknown_nam
 from quadrille.params import Param, RuleList, declared, object_schema
 from quadrille.plan import Plan
 from quadrille.randomness import Stream, Words, draw_until_enough
+from quadrille.text import Shown
 
 _KEPT = 8
 ENTRY_POINTS = "quadrille.recipes"
@@ -73,7 +74,7 @@ class Prepared:
 
 
 @dataclass(frozen=True)
-class Recipe(ABC):
+class Recipe(Shown, ABC):
     """Base of all methods. A subclass is a frozen dataclass with a `seed` field and a `prepare` method.
 
     Its fields declare what they are, `rate: Annotated[float, Share("share of the records")]`; see `quadrille.params`.
@@ -95,6 +96,8 @@ class Recipe(ABC):
 
     def __init_subclass__(cls, earlier_version_of: str = "") -> None:
         cls.method_name = earlier_version_of or cls.__name__
+        if "__repr__" not in cls.__dict__:  # the one that a dataclass makes would show every field, a seed among them
+            cls.__repr__ = Shown.__repr__
         if earlier_version_of:
             Recipe.earlier[cls.method_name, cls.version] = cls
         else:
@@ -157,7 +160,7 @@ class Recipe(ABC):
         made["properties"]["version"] = {"const": cls.version}
         return made
 
-    def check(self) -> None:  # noqa: B027  # most methods have nothing to add
+    def check(self) -> None:  # most methods have nothing to add
         """Refuse parameters that do not go together; each by itself has been checked."""
 
     def check_columns(self, data: Data) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quadrille import kernels
-from quadrille.data import Cells, Codes, Cross, Data
+from quadrille.data import MOST_TICKS, Cells, Codes, Cross, Data
 from quadrille.delta import OUTSIDE, Delta, Fused, scratch
 from quadrille.errors import MismatchError
 from quadrille.expressions import Flags, Ints, Where
@@ -349,7 +349,7 @@ class Tally:
     def _in_ticks(self, per_unit: float) -> Tally:
         """Return the same tally in finer ticks, exactly."""
         factor = per_unit / self.per_unit
-        if self.ticks is None or factor != int(factor) or self.total * int(factor) >= 1 << 62:
+        if self.ticks is None or factor != int(factor) or self.total * int(factor) >= MOST_TICKS:
             raise MismatchError("The weights of these tallies have no common tick. Tally all records together.")
         return replace(self, _known={}, ticks=self.ticks * int(factor), per_unit=per_unit)
 
@@ -360,6 +360,10 @@ class Tally:
         if self.per_unit != other.per_unit:
             finest = max(self.per_unit, other.per_unit)
             return self._in_ticks(finest).merge(other._in_ticks(finest))
+        if self.total + other.total >= MOST_TICKS:
+            raise MismatchError(
+                "The weights of these tallies add up to more ticks than whole numbers hold. Tally all records together."
+            )
         keys = None if self.keys is None or other.keys is None else np.union1d(self.keys, other.keys)
         cells = np.arange(self.cross.possible) if keys is None else keys
         mine, my_ticks = self.at(cells)

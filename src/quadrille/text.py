@@ -1,4 +1,4 @@
-"""Text in and out: files read with clear errors, TOML with the place of a fault, names fit to be shown."""
+"""Text in and out: files read with clear errors, TOML with the place of a fault, names and objects fit to be shown."""
 
 from __future__ import annotations
 
@@ -16,6 +16,27 @@ from quadrille.errors import InputError, unknown_name
 
 MOST_BYTES = 100_000_000
 """No codebook, job, policy, recipe or note is larger; what is larger is another file, named by mistake."""
+
+
+class Shown:
+    """Something to look at: a line in a terminal, a page in a notebook.
+
+    Neither holds a seed, the rows of a plan or values of records. What they say is worded in `present`, which is
+    loaded when somebody looks.
+    """
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        from quadrille.present.notebook import line
+
+        return line(self)
+
+    def _repr_html_(self) -> str:
+        from quadrille.present.notebook import page
+
+        return page(self)
+
 
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 

@@ -166,11 +166,11 @@ BAD_CALLS: dict[str, tuple[str, str]] = {
     "release over other files": (f"release good.csv {SWAP} --out filled --overwrite", "other files"),
     "release in unknown format": (f"release good.csv {SWAP} --format xlsx", "'csv', 'parquet'"),
     "release that cannot be drawn": ("release good.csv --swap Sex --pairs 21", "the maximum is 20"),
-    "release with an unknown unit": (f"release good.csv {SWAP} --readers --var-unit bogus", "no column 'bogus'"),
+    "release with an unknown unit": (f"release good.csv {SWAP} --readers --cluster bogus", "no column 'bogus'"),
     "release with an unknown stratum": (f"release good.csv {SWAP} --readers --var-stratum Regio", "'Region'"),
-    "release with a unit, no readers": (f"release good.csv {SWAP} --var-unit Region", "add --readers"),
+    "release with a unit, no readers": (f"release good.csv {SWAP} --cluster Region", "add --readers"),
     "release with strata, no readers": (f"release good.csv {SWAP} --var-stratum Region", "add --readers"),
-    "report with a unit, no readers": ("report small.study --var-unit Region", "add --readers"),
+    "report with a unit, no readers": ("report small.study --cluster Region", "add --readers"),
     "check with readers": (f"release good.csv {SWAP} --check --readers", "writes nothing: leave --readers out"),
     "check with a folder": (f"release good.csv {SWAP} --check --out new", "writes nothing: leave --out out"),
     "check with measures": (f"release good.csv {SWAP} --check --measures hellinger", "leave --measures out"),
@@ -440,7 +440,7 @@ def test_a_name_does_not_break_a_line_of_the_dossier(run: Run, folder: Path) -> 
 
 
 def test_a_count_of_any_length_can_be_printed_as_json() -> None:
-    from quadrille.io.results import as_json
+    from quadrille.io.atomic import as_json
 
     assert as_json({"possible": 2**15_000}).split()[2] == '"about'
     assert as_json([2**14_000 - 1]).split()[1] == str(2**14_000 - 1)

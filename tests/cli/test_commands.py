@@ -45,7 +45,7 @@ GOOD_CALLS = {
     "recipe varied": "score good.csv --recipe good.json --vary pairs=3,5,7,9,11,13 --draws 2 --measures hellinger",
     "recipe without a parameter": "score good.csv --codebook book.toml --recipe ruled.json --without rules --draws 2",
     "attack": "attack good.csv --recipe good.json --keys Sex,Age,Region",
-    "attack with a population": "attack good.csv --recipe good.json --fraction 0.1 --earlier good.json",
+    "attack with a population": "attack good.csv --recipe good.json --sampling 0.1 --earlier good.json",
     "attack on a file": "attack good.csv --release good.parquet --target Sex --knows file",
     "reproduce": "reproduce gomatam-karr-2003 --draws 2",
 }

@@ -13,7 +13,7 @@ from cli_files import SECRET, Run
 
 import quadrille as qd
 from effort import tries
-from quadrille.io.stat import read
+from quadrille.io import stat_read as read
 from stat_cases import READERS, SHORT, frame, write_case
 
 SMALL = 120

@@ -424,6 +424,6 @@ def test_the_designs_of_a_study_are_listed_with_their_numbers(run: Run) -> None:
 
 
 def test_times_have_no_powers_of_ten() -> None:
-    from quadrille.cli.commands.search import pace
+    from quadrille.present.numbers import pace
 
     assert [pace(each) for each in (0.00019, 0.0996, 2.9, 120.0)] == ["0.19 ms", "100 ms", "2.9 s", "120.0 s"]

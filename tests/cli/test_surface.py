@@ -38,7 +38,7 @@ SAME_MEANING = {
 """Options whose metavar differs from command to command, and why they mean the same."""
 RARE = {
     "--allow-contradictions",
-    *("--json", "--overwrite", "--keep-order", "--publish-f", "--var-stratum", "--var-unit", "--no-totals"),
+    *("--json", "--overwrite", "--keep-order", "--publish-f", "--var-stratum", "--cluster", "--no-totals"),
     *("--ignore-hd", "--rank", "--top", "--min-records", "--chart-flows", "--insecure", "--publish-kept"),
 }
 """Options that a first-time user does not need."""

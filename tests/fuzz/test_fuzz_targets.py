@@ -27,7 +27,7 @@ EXAMPLES = {"call": 12, "study": 5, "measure": 30, "recipe": 20}
 
 @pytest.fixture(autouse=True)
 def _isolation(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("quadrille.io.stat.read.ISOLATED", True)  # the targets turn it off, here it comes back
+    monkeypatch.setattr("quadrille.io.stat_read.ISOLATED", True)  # the targets turn it off, here it comes back
 
 
 def test_every_target_has_seeds_and_every_folder_of_seeds_a_target() -> None:

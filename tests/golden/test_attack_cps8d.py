@@ -8,7 +8,7 @@ import pytest
 import quadrille as qd
 from quadrille.attack.attack import Attack
 from quadrille.attack.attribute import IN_ALL
-from quadrille.attack.finding import Finding
+from quadrille.attack.input import Finding
 
 N = 48_842
 DESIGNED = '{"method":"DesignedSwap","seed":7,"version":1}'

@@ -13,7 +13,7 @@ import oracles
 import quadrille as qd
 from effort import examples, tries
 from quadrille.attack.attack import Attack
-from quadrille.attack.finding import Finding
+from quadrille.attack.input import Finding
 from strategies import Case, cases, coded, file_of, files
 
 ALONE = "alone with the other keys, still there and inferred right"

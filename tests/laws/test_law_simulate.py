@@ -12,7 +12,7 @@ from effort import examples
 from quadrille import kernels
 from quadrille.kernels.count_space import two_different
 from quadrille.randomness import Stream
-from quadrille.simulation.simulate import COUNTS, METRICS, Mechanism, Swapping, simulate, table_before
+from quadrille.simulation import COUNTS, METRICS, Mechanism, Swapping, simulate, table_before
 
 Table = NDArray[np.int64]
 MECHANISMS: tuple[Mechanism, ...] = ("records", "cells")

@@ -22,10 +22,10 @@ from quadrille.codebook import Codebook, Stored, Variable
 from quadrille.data import missing_positions
 from quadrille.errors import OutputError
 from quadrille.io import parquet
+from quadrille.io import stat_read as stat_parse
 from quadrille.io.frames import build, from_frame
+from quadrille.io.frames.values import from_moments, moment_of, to_moments
 from quadrille.io.parquet import Batches, build_streamed
-from quadrille.io.stat import read as stat_parse
-from quadrille.io.stat.dates import from_moments, moment_of, to_moments
 
 NAMES = ("Alpha", "beta_2", "GAMMA")
 WORDS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=12)

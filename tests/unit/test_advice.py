@@ -14,7 +14,7 @@ import quadrille as qd
 from quadrille.codebook import Codebook, Variable
 from quadrille.inspect import called_area, called_weight, checks, reason
 from quadrille.io.frames import from_frame
-from quadrille.release.warnings import ReleaseWarning
+from quadrille.release.dossier import ReleaseWarning
 
 N = 100
 

@@ -14,7 +14,7 @@ import pytest
 import quadrille as qd
 from quadrille.data import Data
 from quadrille.errors import InputError, ParameterError
-from quadrille.io.results import as_json, write_table
+from quadrille.io.atomic import as_json, write_table
 from quadrille.measure.difference import MEASURES
 from strategies import column, file_of
 

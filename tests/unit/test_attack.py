@@ -14,15 +14,14 @@ import quadrille as qd
 from quadrille.attack.attack import Attack
 from quadrille.attack.attribute import IN_ALL
 from quadrille.attack.channel import channel_of, simulated_channel
-from quadrille.attack.finding import Finding
-from quadrille.attack.fit import all_margins, auc, fit, hellinger, released_fit, surest
 from quadrille.attack.genuine import chance_genuine, chance_left
-from quadrille.attack.input import attack_input
+from quadrille.attack.input import Finding, attack_input, auc, hellinger, released_fit, surest
 from quadrille.attack.transition import moves_of
 from quadrille.attack.undo import kept_places, undo_simulated, undo_table
 from quadrille.errors import InputError, ParameterError, QuadrilleError
-from quadrille.present.attack import attack as blocks
+from quadrille.measure.population import all_margins, fit
 from quadrille.present.blocks import Alert, Text
+from quadrille.present.scores import attack as blocks
 from strategies import column, file_of, rows_of
 
 DESIGNED = qd.Recipe.from_json('{"method":"DesignedSwap","seed":7,"version":1}')
@@ -66,8 +65,8 @@ def test_the_result_is_a_frame_a_dictionary_for_json_and_a_text(found: Attack) -
     assert [section["attack"] for section in document["sections"]] == [section.attack for section in found.sections]
     assert document["sections"][0]["findings"][0]["value"] == pytest.approx(1435.55, abs=0.005)
     assert document["version"] == qd.__version__ and f"Quadrille {qd.__version__}" in str(blocks(found))
-    assert repr(found).startswith("Attack on 48,842 persons by 8 keys; the intruder knows")
-    assert "expected right links: 1,435.6 (before 1,695.0, chance 1)" in repr(found)
+    assert str(found).startswith("Attack on 48,842 persons by 8 keys; the intruder knows")
+    assert "expected right links: 1,435.6 (before 1,695.0, chance 1)" in str(found)
     with pytest.raises(InputError, match=r"no attack 'linkag'.*Did you mean: 'linkage'"):
         found["linkag"]
 
@@ -134,7 +133,7 @@ def test_no_value_of_the_data_is_in_any_message() -> None:
     data = qd.Data([column(f"V{i}", random.integers(0, 3, 300)) for i in range(4)])
     recipe = qd.DesignedSwap(tables=[["V0", "V1", "V2", "V3"]], n=3, seed=1)
     for attack in (qd.attack(data, qd.RandomSwap(["V0"], rate=0.1, seed=1)), qd.attack(data, recipe)):
-        text = json.dumps(attack.as_dict()) + repr(attack) + str(blocks(attack))
+        text = json.dumps(attack.as_dict()) + repr(attack) + str(attack) + str(blocks(attack))
         assert not any(f"V{i}{value}" in text for i, value in product(range(4), range(3)))
         assert isinstance(blocks(attack)[1], Alert) and "confidential" in blocks(attack)[1].text
 
@@ -461,16 +460,16 @@ def test_further_attacks_are_made_when_they_can_be(cps8d: qd.Data) -> None:
     bare = qd.attack(cps8d, SWAP)
     assert "share of the population" in bare["population"].reason and "earlier=" in bare["releases"].reason
     assert "no numeric column" in bare["rank"].reason
-    full = qd.attack(cps8d, SWAP, fraction=0.1, earlier=[SWAP.changed(seed=2), SWAP.changed(seed=3).plan(cps8d)])
+    full = qd.attack(cps8d, SWAP, sampling=0.1, earlier=[SWAP.changed(seed=2), SWAP.changed(seed=3).plan(cps8d)])
     assert full["population"].findings[0].value == pytest.approx(72.6, abs=0.1)
     one, three = full["releases"].findings[:2]
     assert (round(one.value or 0, 3), round(three.value or 0, 3)) == (0.9, 0.973)
     everybody = qd.attack(cps8d, SWAP, population=cps8d)
     assert everybody["population"].findings[0].before == 361
-    assert "who knows the design" in qd.attack(cps8d, SWAP, fraction=0.1, knows="file")["population"].reason
-    assert "one by one" in qd.attack(cps8d, SWAP.changed(order="one-by-one"), fraction=1)["population"].reason
-    with pytest.raises(ParameterError, match="'fraction' parameter of attack"):
-        qd.attack(cps8d, SWAP, fraction=2)
+    assert "who knows the design" in qd.attack(cps8d, SWAP, sampling=0.1, knows="file")["population"].reason
+    assert "one by one" in qd.attack(cps8d, SWAP.changed(order="one-by-one"), sampling=1)["population"].reason
+    with pytest.raises(ParameterError, match="'sampling' parameter of attack"):
+        qd.attack(cps8d, SWAP, sampling=2)
 
 
 def test_weights_that_count_more_persons_than_the_file_has_give_the_share_of_the_population(cps8d: qd.Data) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from fractions import Fraction
+from math import sqrt
 
 import numpy as np
 import polars as pl
@@ -107,7 +109,7 @@ def oracle_se(data: Data, name: str, category: str, outcome: str | None) -> floa
 @given(SEEDS)
 def test_standard_errors_are_those_of_the_design_and_grow_with_the_change(seed: int) -> None:
     data = school(seed, 200)
-    found = before_after(data, swap(data, pairs=20), stratum="h", psu="p")
+    found = before_after(data, swap(data, pairs=20), stratum="h", cluster="p")
     for e in found.estimates:
         if e.se_before is None or e.after is None:  # too few records of a rare category have a value
             assert e.reason and e.n < 10 and e.se_ratio is None
@@ -210,7 +212,7 @@ def test_degenerate_designs_give_a_reason_and_not_a_zero() -> None:
     data = with_outcome(data, [1.0, 2.0, 4.0, 8.0])
     plan = Plan.of_pairs(data, ["A"], np.array([[0, 2]]))
     assert {e.reason for e in reasons(data, plan, stratum="H").values()} == {estimates.LONELY}
-    inside = reasons(data, plan, psu="P")
+    inside = reasons(data, plan, cluster="P")
     assert inside["A0", "y"].reason == estimates.NO_VARIATION and inside["A0", "y"].se_before is None
     assert inside["A0", None].se_before is not None
     alone = file_of([1, 2, 3, 4], A=[0, 0, 0, 0], B=[0, 1, 0, 1])
@@ -227,6 +229,11 @@ def test_a_mean_of_zero_has_no_relative_difference_and_infinite_values_are_told(
     assert reasons(endless, Plan([Move.exchange(["A"], np.array([[1, 2]]))], data=endless))["A0", "y"].reason == (
         estimates.NOT_FINITE
     )
+    moved = reasons(endless, Plan([Move.exchange(["A"], np.array([[0, 2]]))], data=endless))
+    assert (moved["A1", "y"].after, moved["A1", "y"].reason) == (None, estimates.NOT_FINITE_AFTER)
+    unweighted = with_outcome(file_of([0, 1, 1, 1], A=[0, 0, 1, 1]), [np.inf, 1.0, 3.0, 4.0])
+    rows = reasons(unweighted, Plan([Move.exchange(["A"], np.array([[1, 2]]))], data=unweighted))
+    assert (rows["A0", "y"].before, rows["A0", "y"].reason) == (1.0, estimates.ONE_RECORD), "it has no weight"
 
 
 def test_a_category_that_loses_its_weight_has_no_mean_after() -> None:
@@ -249,6 +256,34 @@ def test_a_large_offset_costs_no_digits() -> None:
         assert a.se_before == pytest.approx(b.se_before, rel=1e-6)
 
 
+@pytest.mark.parametrize(("start", "step"), [(1.7e9, 1e-6), (1.7e18, 1000.0), (-4e15, 1.0), (0.0, 1e-100)])
+def test_a_standard_error_far_below_the_size_of_the_values_is_found(start: float, step: float) -> None:
+    # A timestamp: its spread is real, though a trillion times smaller than its distance from 0.
+    places = np.random.default_rng(2).integers(0, 900, 400)
+    y = start + step * places
+    data = file_of(np.ones(400), A=np.arange(400) % 2)
+    measured = with_outcome(data, y)
+    found = before_after(measured, replan(swap(data, "A"), measured), variables=["A"])
+    for code, mean in enumerate(e for e in found.estimates if e.outcome == "y"):
+        inside = [Fraction(value) for value in y[code::2].tolist()]
+        centre = sum(inside) / len(inside)
+        # The linearised error of a mean, when the size of the category varies, in exact fractions.
+        total = sum((value - centre) ** 2 for value in inside) * 400 / 399 / len(inside) ** 2
+        scale = Fraction(step) ** 2
+        assert mean.reason == ""
+        assert mean.se_before is not None and mean.se_before / step == pytest.approx(sqrt(total / scale), rel=1e-9)
+
+
+@pytest.mark.parametrize("heavy", [1e13, 1e15])
+def test_the_percent_of_a_category_of_almost_no_weight_has_a_standard_error(heavy: float) -> None:
+    data = file_of([heavy, heavy, heavy, 1, 2], A=[0, 0, 0, 1, 1])
+    found = before_after(data, Plan([], data=data), variables=["A"])
+    share = 3 / (3 * heavy + 3)
+    z = [-share * heavy] * 3 + [1 - share, 2 * (1 - share)]
+    truth = 100 * sqrt(5 / 4 * sum((value / (3 * heavy + 3)) ** 2 for value in z))
+    assert found.estimates[1].reason == "" and found.estimates[1].se_before == pytest.approx(truth, rel=1e-3)
+
+
 def replan(plan: Plan, data: Data) -> Plan:
     return Plan(plan.moves, data=data)
 
@@ -256,7 +291,7 @@ def replan(plan: Plan, data: Data) -> Plan:
 def test_the_result_says_which_design_it_assumes_and_writes_plain_json() -> None:
     data = school(7)
     found = before_after(data, swap(data))
-    assert "no PSU was given" in found.design
+    assert "no cluster was given" in found.design
     text = json.loads(json.dumps(found.as_dict(), allow_nan=False))
     assert text["rules"] == {"min_cell": 45, "relative": 0.10, "se_ratio": 1.1}
     assert len(text["estimates"]) == len(found.estimates)

@@ -158,7 +158,7 @@ def test_reading_a_damaged_file_tells_no_value(
     path = tmp_path / f"bad.{ending}"
     path.write_bytes(raw)
     if damage in VALUES:  # such a file cannot crash the library
-        monkeypatch.setattr("quadrille.io.stat.read.ISOLATED", False)
+        monkeypatch.setattr("quadrille.io.stat_read.ISOLATED", False)
     told = everything_told(lambda: qd.read(path, codebook=home / "book.toml"))
     if damage not in SHAPE:
         told += everything_told(lambda: qd.read(path, weight="Weight"))
@@ -331,7 +331,7 @@ def test_what_a_call_says_on_stderr_holds_no_value(
     for name, text in RECIPES.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("quadrille.io.stat.read.ISOLATED", False)
+    monkeypatch.setattr("quadrille.io.stat_read.ISOLATED", False)
     result = CliRunner().invoke(app, words.split())
     assert result.exit_code in (0, 2), result.output
     assert not CANARY.search(result.stderr), result.stderr

@@ -10,6 +10,7 @@ import struct
 import subprocess
 import sys
 from collections.abc import Callable
+from itertools import combinations
 from pathlib import Path
 
 import polars as pl
@@ -18,8 +19,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chart_specs import Spec, layers
+from effort import examples
 from quadrille import chart
-from quadrille.chart.labels import free_spot
+from quadrille.chart.labels import Spot, free_spot, free_spots
 from quadrille.chart.theme import HUES, Figure, extent
 from quadrille.chart.tidy import MOST_ROWS, inline
 from quadrille.errors import InputError, OutputError, ParameterError, QuadrilleError
@@ -455,6 +457,55 @@ def test_a_label_covers_no_point_and_stays_inside(taken: list[tuple[float, float
     assert not any(spot.x - 150 < x < spot.x and abs(y - spot.y) < 10 for x, y in taken)
 
 
+def boxes_of(spots: list[Spot]) -> list[tuple[float, float, float, float]]:
+    """The boxes of labels: left, right, top, bottom."""
+    return [(spot.x - spot.width, spot.x, spot.y - 8, spot.y + 8) for spot in spots]
+
+
+def overlap(a: tuple[float, float, float, float], b: tuple[float, float, float, float]) -> bool:
+    return a[0] < b[1] and b[0] < a[1] and a[2] < b[3] and b[2] < a[3]
+
+
+AT = st.tuples(st.floats(0, 600), st.floats(0, 400))
+
+
+@examples(24)
+@given(POINTS, st.lists(st.tuples(AT, st.sampled_from([30.0, 120.0, 260.0])), min_size=2, max_size=4))
+def test_labels_overlap_neither_one_another_nor_rings(
+    taken: list[tuple[float, float]], labels: list[tuple[tuple[float, float], float]]
+) -> None:
+    """Whatever is chosen by however many rules, at one point or at several."""
+    crowd = [(float(x), float(y)) for x in range(0, 601, 8) for y in range(0, 401, 8)]
+    for busy in (taken, crowd):
+        spots = free_spots(labels, busy, (600, 400), ring=13.0)
+        boxes = boxes_of(spots)
+        assert not any(overlap(a, b) for a, b in combinations(boxes, 2))
+        assert all(left >= 0 and right <= 600 for left, right, *_ in boxes)
+    rings = [(x - 13, x + 13, y - 13, y + 13) for (x, y), _ in labels]
+    assert not any(overlap(a, b) for a in boxes_of(free_spots(labels, [], (600, 400), ring=13.0)) for b in rings)
+
+
+def test_two_rules_that_choose_alike_share_a_ring_and_a_label() -> None:
+    long = "No. 8: designed swap of all key variables, keep 2-way, effort 0.3, price 0.315"
+    two = candidates().with_columns(chosen=pl.col("label").is_in(["candidate 8", "candidate 12"]))
+    again = two.filter(pl.col("label") == "candidate 8").with_columns(label=pl.lit(long))
+    spec = frontier(pl.concat([two, again, again])).to_dict()
+    (ring,) = [layer for layer in of_kind(spec, "point") if not layer["mark"]["filled"]]
+    assert [row["label"] for row in rows(spec, ring)] == ["candidate 8, No. 8", "candidate 12"]
+    assert f"The rings mark the chosen ones: candidate 8; candidate 12; {long}." in told(spec)
+
+
+def test_names_in_a_legend_are_broken_into_lines_and_never_cut() -> None:
+    """Cut off, names that begin alike would be alike."""
+    for name in ("frontier", "seed_cloud", "treatment_costs", "error_by_size"):
+        draw, frame = DRAW[name]
+        used = [channel for layer in layers(draw(frame).to_dict()) for channel in layer["encoding"].values()]
+        legends = [channel["legend"] for channel in used if isinstance(channel, dict) and channel.get("legend")]
+        named = [legend for legend in legends if legend.get("title") not in ("Records taking part", "Frontier")]
+        assert named
+        assert all(legend["labelLimit"] == 0 and "split(" in legend["labelExpr"] for legend in named), name
+
+
 def test_a_label_without_any_room_is_still_drawn() -> None:
     taken = [(float(x), float(y)) for x in range(0, 601, 10) for y in range(0, 401, 10)]
     spot = free_spot((300.0, 200.0), 100.0, taken, (600, 400))
@@ -684,3 +735,24 @@ def test_without_altair_the_message_says_what_to_install() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert "quadrille[report]" in done.stdout
+
+
+@EVERY
+def test_a_notebook_shows_a_picture_without_network_script_or_data(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("quadrille.chart.theme.vl_convert.vegalite_to_png", lambda spec, scale: PNG + bytes(40))
+    draw, frame = DRAW[name]
+    figure = draw(frame)
+    bundle, size = figure._repr_mimebundle_()
+    assert list(bundle) == ["image/png"]
+    assert set(size["image/png"]) == {"width", "height"}
+    assert isinstance(figure, Figure)
+    assert isinstance(figure.copy(), type(figure))
+
+
+def test_the_picture_in_a_notebook_has_the_size_of_the_chart() -> None:
+    draw, frame = DRAW["distortion_heatmap"]
+    bundle, size = draw(frame)._repr_mimebundle_()
+    assert bundle["image/png"].startswith(PNG)
+    assert struct.unpack(">II", bundle["image/png"][16:24]) == pytest.approx(
+        [2 * size["image/png"][side] for side in ("width", "height")], abs=1
+    )

@@ -287,6 +287,21 @@ def test_a_limit_on_a_risk_that_is_better_when_higher_is_the_least_value_allowed
     assert study.pick("least risk", risk="conditional_entropy").reason == "largest conditional_entropy"
 
 
+@pytest.mark.parametrize("rule", ["knee", "least loss", "balanced", "ideal"])
+@pytest.mark.parametrize("trade", [float("nan"), 0.5])
+def test_a_trade_that_the_rule_does_not_look_at_is_refused(study: qd.Study, rule: str, trade: float) -> None:
+    with pytest.raises(ParameterError, match=f"'trade' parameter of pick is for the rule 'linear', not for '{rule}'"):
+        study.pick(rule, trade=trade)
+    with pytest.raises(ParameterError, match="'weights' parameter of pick is for the rule 'ideal', not for 'linear'"):
+        study.pick(trade=1.0, weights=(1.0, 1.0))
+
+
+@pytest.mark.parametrize("given", [{"max_risk": "few"}, {"max_loss": True}, {"trade": "x"}, {"weights": "ab"}])
+def test_a_limit_or_weight_that_is_no_number_is_refused_in_words(study: qd.Study, given: dict[str, object]) -> None:
+    with pytest.raises(ParameterError, match=next(iter(given))):
+        study.pick(**given)
+
+
 @pytest.mark.parametrize("trade", [float("nan"), float("inf"), -1.0])
 def test_a_trade_that_is_no_number_of_0_or_more_is_refused(study: qd.Study, trade: float) -> None:
     with pytest.raises(ParameterError, match="needs 'trade', a number of 0 or more"):

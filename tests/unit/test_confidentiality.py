@@ -28,7 +28,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Generator[Path]:
     (home / "policy.toml").write_text(POLICY, encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(home)
-        patch.setattr("quadrille.io.stat.read.ISOLATED", False)  # these files are our own
+        patch.setattr("quadrille.io.stat_read.ISOLATED", False)  # these files are our own
         yield home
 
 
@@ -59,7 +59,7 @@ def check_nothing_is_told(made: Path, data: qd.Data, method: str, result: Result
     assert hidden["seed"].decode() not in result.output
 
 
-@pytest.mark.filterwarnings("ignore::quadrille.release.warnings.ReleaseWarning")
+@pytest.mark.filterwarnings("ignore::quadrille.release.dossier.ReleaseWarning")
 @pytest.mark.parametrize("format", RELEASED)
 @pytest.mark.parametrize("method", METHODS)
 def test_a_release_tells_no_seed_plan_pair_rate_identifier_or_policy(
@@ -221,7 +221,7 @@ def test_every_command_is_in_one_of_these_tests() -> None:
     assert known == {words.split()[0] for words in COMMANDS} | ELSEWHERE
 
 
-@pytest.mark.filterwarnings("ignore::quadrille.release.warnings.ReleaseWarning")
+@pytest.mark.filterwarnings("ignore::quadrille.release.dossier.ReleaseWarning")
 def test_the_demo_publishes_no_seed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("quadrille.cli.commands.demo.SEEDS", 1)  # a short one, without pictures

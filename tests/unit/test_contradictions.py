@@ -16,7 +16,7 @@ from lookalikes import FIRST_ATTEMPTS, LOOKALIKES, SOUND
 from quadrille.cli import app
 from quadrille.data import Data
 from quadrille.plan import Plan
-from quadrille.release.warnings import GuessableSeedWarning
+from quadrille.release.dossier import GuessableSeedWarning
 from quadrille.score.contradictions import Contradiction, ContradictionError, contradicted, contradictions
 
 N = 3_000

@@ -14,8 +14,8 @@ import quadrille as qd
 from effort import examples
 from lookalikes import LOOKALIKES
 from quadrille import kernels
+from quadrille.score.coded import Coded, grouped
 from quadrille.score.dependencies import Dependency, broken, dependencies
-from quadrille.score.dependencies.coded import Coded, grouped
 
 N = 2_000
 RNG = np.random.default_rng(3)

@@ -12,7 +12,7 @@ import quadrille as qd
 from quadrille import chart
 from quadrille.data import Data
 from quadrille.errors import ParameterError, QuadrilleError
-from quadrille.present.designed import LIMITS, diagnosis_of
+from quadrille.present.account import LIMITS, diagnosis_of
 from quadrille.present.words import design
 from quadrille.report import write_report
 from quadrille.report.frontier_chart import floor_of

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from effort import examples
+from quadrille.papers.dohrmann_2009 import all_claims, coefficients, pairs_of_scenarios
 from quadrille.papers.dohrmann_2009 import run as analysis
-from quadrille.papers.dohrmann_2009.claims import all_claims, coefficients, pairs_of_scenarios
 from quadrille.papers.dohrmann_2009.files import METHODS, RATES, SHAPES, SIZES, scenarios
 from quadrille.papers.dohrmann_2009.run import (
     FACTORS,
@@ -207,6 +207,20 @@ def test_one_measure_that_contradicts_is_enough_and_is_named() -> None:
     assert not found.holds
     assert found.evidence.endswith("Not by C_ARD")
     assert "HD1 96 of 96" in found.evidence and "C_ARD 0 of 96" in found.evidence
+
+
+def test_a_single_setting_the_other_way_contradicts_only_beyond_chance() -> None:
+    values = table().values.copy()
+    one = values[0, 0, 1, 0, :, 0]  # HD1 at the higher rate, of one file, scenario and method
+    low = values[0, 0, 0, 0, :, 0]
+    for apart, holds in ((0.5, True), (6.0, False)):
+        error = np.sqrt((one.var(ddof=1) + low.var(ddof=1)) / 4)
+        changed = values.copy()
+        changed[0, 0, 1, 0, :, 0] = one - one.mean() + low.mean() - apart * error
+        found = verdicts(Runs("simulated", changed, {}))["utility falls"]
+        assert found.holds is holds
+        assert "HD1 95 of 96" in found.evidence
+        assert ("1 against it beyond chance" in found.evidence) is not holds
 
 
 def test_undefined_scores_are_not_compared_and_nothing_to_compare_is_no_confirmation() -> None:

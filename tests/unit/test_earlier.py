@@ -17,7 +17,7 @@ import quadrille as qd
 from quadrille.errors import InputError, OutputError, ParameterError
 from quadrille.release.earlier import NUMBERS, ON_CPS8D, compare_aligned
 from quadrille.release.release import ReleasedBeforeWarning
-from quadrille.score.crossing import crossed
+from quadrille.score.matching import crossed
 
 
 @pytest.fixture(scope="module")

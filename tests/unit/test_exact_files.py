@@ -15,7 +15,7 @@ from geography_strategies import area
 from oracles import records
 from quadrille.data import Column, Data
 from quadrille.present.account import rule_facts
-from quadrille.release.warnings import ReleaseWarning, SubtractionWarning
+from quadrille.release.dossier import ReleaseWarning, SubtractionWarning
 from quadrille.swap.designed import lattice
 from quadrille.swap.designed.lattice import cube_problem
 from strategies import column, file_of

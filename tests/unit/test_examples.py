@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import ast
+import json
 import re
 import runpy
 from pathlib import Path
 
 import pytest
+
+from quadrille.recipe import Recipe
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SCRIPTS = sorted(EXAMPLES.glob("*.py"))
@@ -67,3 +71,59 @@ def test_the_readme_names_every_file_of_the_folder_and_no_other() -> None:
     readme = (EXAMPLES / "README.md").read_text()
     named = {word.strip("`") for word in readme.split() if word.strip("`").endswith((".py", ".toml"))}
     assert named == {path.name for path in EXAMPLES.iterdir() if path.suffix in (".py", ".toml")}
+
+
+NOTEBOOK = EXAMPLES / "11_from_file_to_release.ipynb"
+PNG = b"\x89PNG\r\n\x1a\n"
+SHOWN = (
+    r"<dt>records</dt><dd>48,842</dd>",
+    r"<dt>candidates</dt><dd>27: 27 done</dd>",
+    None,
+    r"<h3>Candidate \d+</h3>[\s\S]*lowers exposed by (?:2[5-9]|[3-9]\d)(?:\.\d)?\s%",
+    r"<h3>What is swapped</h3>[\s\S]*<dt>changed</dt>",
+    r"cramers_v_change</th><td>loss</td>",
+    r"<h3>The intruder&#x27;s view</h3>[\s\S]*<dt>keys</dt><dd>Age, Edu, MS, Race, Sex</dd>",
+    r"<h3>Written</h3>[\s\S]*<dt>to lock away</dt>",
+    r"\['codebook\.toml', 'data\.csv', 'methods\.md'\]",
+)
+"""What each cell of code must show, whatever its secret seeds; None is a picture."""
+
+
+def cells(kind: str) -> list[dict[str, object]]:
+    document = json.loads(NOTEBOOK.read_text(encoding="utf-8"))
+    return [cell for cell in document["cells"] if cell["cell_type"] == kind]
+
+
+def run(code: str, names: dict[str, object]) -> object:
+    """Run a cell as a notebook does, and return the value of its last line."""
+    *before, last = ast.parse(code).body
+    assert isinstance(last, ast.Expr)
+    exec(compile(ast.Module(before, []), str(NOTEBOOK), "exec"), names)
+    return eval(compile(ast.Expression(last.value), str(NOTEBOOK), "eval"), names)
+
+
+def test_the_notebook_shows_the_way_from_file_to_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    seen: list[str] = []
+    for cell, expected in zip(cells("code"), SHOWN, strict=True):
+        value = run("".join(cell["source"]), names)
+        if expected is None:
+            bundle, size = value._repr_mimebundle_()
+            assert list(bundle) == ["image/png"]
+            assert bundle["image/png"].startswith(PNG)
+            assert size["image/png"]["width"] < 1000
+            continue
+        shown = value._repr_html_() if hasattr(value, "_repr_html_") else repr(value)
+        assert re.search(expected, shown), cell["source"]
+        seen += [shown, repr(value)]
+    secret = {str(recipe.parameters()["seed"]) for recipe in names["recipes"] if isinstance(recipe, Recipe)}
+    assert {len(seed) for seed in secret} == {64}
+    assert not any(seed in shown for seed in secret for shown in seen)
+    names["folder"].cleanup()
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_notebook_is_kept_without_what_it_showed() -> None:
+    assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in cells("code"))
+    assert len(cells("markdown")) >= 4

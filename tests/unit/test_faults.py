@@ -167,7 +167,7 @@ def test_a_full_disk_leaves_what_an_earlier_run_has_written(name: str, home: Pat
     assert tree(tmp_path) == before
 
 
-@pytest.mark.filterwarnings("ignore::quadrille.release.warnings.GuessableSeedWarning")
+@pytest.mark.filterwarnings("ignore::quadrille.release.dossier.GuessableSeedWarning")
 @pytest.mark.parametrize("seconds", [0.0, FUTURE])
 def test_file_times_do_not_matter(seconds: float, home: Path, tmp_path: Path) -> None:
     for path in home.iterdir():
@@ -185,7 +185,7 @@ def test_file_times_do_not_matter(seconds: float, home: Path, tmp_path: Path) ->
     assert all(path.stat().st_mtime < FUTURE for path in again.public.iterdir())
 
 
-@pytest.mark.filterwarnings("ignore::quadrille.release.warnings.GuessableSeedWarning")
+@pytest.mark.filterwarnings("ignore::quadrille.release.dossier.GuessableSeedWarning")
 @pytest.mark.parametrize("year", [1971, 2199])
 def test_a_wrong_clock_changes_the_date_in_the_dossier_and_nothing_else(
     year: int, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

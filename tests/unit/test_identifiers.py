@@ -20,7 +20,7 @@ from quadrille.data import Data
 from quadrille.io.frames import build, from_frame
 from quadrille.io.frames.identifiers import identifies, name_kind, suspicion
 from quadrille.io.parquet import Batches, build_streamed
-from quadrille.release.warnings import ReleaseWarning
+from quadrille.release.dossier import ReleaseWarning
 
 
 def words(text: str) -> list[str]:

@@ -20,7 +20,7 @@ SEEDS = st.integers(0, 2**32 - 1)
 def survey(
     seed: int, *, n: int = 60, strata: int = 4, units: int = 3, weighted: bool = True
 ) -> tuple[Data, pl.DataFrame]:
-    """A file with strata, PSUs whose numbers repeat in every stratum, weights and an outcome."""
+    """A file with strata, clusters whose numbers repeat in every stratum, weights and an outcome."""
     dice = np.random.default_rng(seed)
     frame = pl.DataFrame(
         {
@@ -135,9 +135,9 @@ def test_strata_with_one_unit_contribute_nothing_and_are_told() -> None:
 
 def test_the_design_is_told() -> None:
     data, _ = survey(1)
-    assert "every record is its own sampling unit (no PSU was given), in one stratum" in design_of(data).text
+    assert "every record is its own sampling unit (no cluster was given), in one stratum" in design_of(data).text
     assert "within 4 strata (h)" in design_of(data, "h").text
-    assert "12 PSUs (unit), drawn with replacement, within 4 strata (h)" in design_of(data, "h", "unit").text
+    assert "12 clusters (unit), drawn with replacement, within 4 strata (h)" in design_of(data, "h", "unit").text
     both = design_of(data, ["h", "unit"])
     assert "within 12 strata (h, unit)" in both.text
 
@@ -150,7 +150,7 @@ def test_a_bad_design_is_refused() -> None:
         design_of(data, None, "p")
     with pytest.raises(InputError, match=r"no column 'k' in the sampling design"):
         design_of(data, "k")
-    with pytest.raises(ParameterError, match="'psu'"):
+    with pytest.raises(ParameterError, match="'cluster'"):
         design_of(data, None, ["p"])  # type: ignore[arg-type]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import statsmodels.api as sm
 from survey_case import SWAPS, ased_reg, r_ased, regress, survey
 
 import quadrille as qd
@@ -120,3 +121,83 @@ def test_a_level_that_does_not_occur_gets_no_dummy() -> None:
     again = qd.score(wide, qd.Plan.of_pairs(wide, ["race"], pairs), [address])
     assert again[address] == pytest.approx(truth[address], rel=1e-12)
     assert len(Model.parse("score ~ age + C(race)").scales(wide)) == 1 + 3 + 1
+
+
+def with_weights(data: Data, weight: np.ndarray) -> Data:
+    columns = [data[name] for name in data.columns if name != data.weight]
+    return Data([*columns, numbers("w", weight, role="weight")])
+
+
+@pytest.mark.parametrize("address", ["r_ased", "ased_reg(score ~ age + C(race) + C(sex))"])
+def test_records_of_weight_0_are_as_if_they_were_not_there(address: str) -> None:
+    # R drops them from the degrees of freedom: summary(lm(..., weights = w)).
+    data = survey()
+    keep = np.random.default_rng(5).random(data.n) < 0.6
+    zeros = with_weights(data, np.where(keep, data["w"].values, 0.0))
+    plan = SWAPS[0].plan(zeros)
+    after = plan.apply(zeros)
+    rows = np.flatnonzero(keep)
+    for released in (plan, after):
+        value = qd.score(zeros, released, [address])[address]
+        without = qd.score(zeros.take(rows), after.take(rows), [address])[address]
+        assert value == pytest.approx(without, rel=1e-10)
+
+
+def test_a_regression_with_weights_of_0_has_the_degrees_of_freedom_of_the_others() -> None:
+    # What `lm(y ~ x, weights = w)` does in R; software that counts all seven records divides by 5.
+    y, x, w = np.array([1.0, 3, 2, 5, 4, 6, 100]), np.arange(1.0, 8), np.array([1.0, 2, 1, 3, 1, 2, 0])
+    data = Data([numbers("x", x), numbers("y", y), numbers("w", w, role="weight")])
+    plan = qd.Plan.of_pairs(data, ["x"], np.array([[0, 1], [5, 6]]))
+    rows = qd.score(data, plan, ["ased_reg(y ~ x)"]).detail("ased_reg(y ~ x)")
+    fitted = sm.WLS(y[:6], sm.add_constant(x[:6]), weights=w[:6]).fit()
+    assert fitted.df_resid == 4
+    assert rows["b_before"].to_list() == pytest.approx(fitted.params.tolist(), rel=1e-12)
+    assert rows["se_before"].to_list() == pytest.approx(fitted.bse.tolist(), rel=1e-12)
+
+
+def test_infinite_values_are_reported_and_leave_what_rests_on_them_undefined() -> None:
+    data = survey(missing=0.0)
+    income = data["income"].values.copy()
+    income[[3, 8]] = np.inf, -np.inf
+    endless = Data([numbers("income", income) if name == "income" else data[name] for name in data.columns])
+    plan = qd.RandomSwap(["age", "educ", "income"], pairs=60, differ="any", seed=3).plan(endless)
+    address = "r_ased(age*educ*income)"
+    scores = qd.score(endless, plan, [address, "ased_reg(score ~ income)", "ased_reg(score ~ age)"])
+    assert scores.note(address) == "of 3 pairs left out: 2 with an infinite value"
+    finite = Data([data[name] for name in data.columns])
+    plain = qd.score(finite, qd.Plan(plan.moves, data=finite), ["r_ased(age*educ)", "ased_reg(score ~ age)"])
+    assert scores[address] == pytest.approx(plain["r_ased(age*educ)"], rel=1e-12)
+    assert scores["ased_reg(score ~ income)"] is None
+    assert "infinite in 2 records with a weight" in scores.note("ased_reg(score ~ income)")
+    assert scores["ased_reg(score ~ age)"] == pytest.approx(plain["ased_reg(score ~ age)"], rel=1e-12)
+    only = qd.score(endless, plan, ["r_ased(income*score)"])
+    assert only["r_ased(income*score)"] is None
+    assert only.note("r_ased(income*score)").endswith("of 1 pairs 1 with an infinite value")
+
+
+@pytest.mark.parametrize("factor", [1e250, 1e-250, 2.0**900, 2.0**-900])
+def test_the_unit_of_the_weight_does_not_matter_however_large_it_is(factor: float) -> None:
+    data = survey(missing=0.0)
+    scaled = with_weights(data, np.asarray(data["w"].values) * factor)
+    addresses = ["r_ased", "ased_reg(score ~ age + C(race))"]
+    plan = SWAPS[0].plan(data)
+    truth = qd.score(data, plan, addresses)
+    for released in (qd.Plan(plan.moves, data=scaled), qd.Plan(plan.moves, data=scaled).apply(scaled)):
+        scores = qd.score(scaled, released, addresses)
+        assert [scores[a] for a in addresses] == pytest.approx([truth[a] for a in addresses], rel=1e-9)
+
+
+@pytest.mark.parametrize(("factor", "size"), [(1e250, 1e60), (1e-250, 1e-30)])
+@pytest.mark.parametrize("address", ["r_ased(educ*score)", "ased_reg(score ~ age)"])
+def test_sums_of_squares_beyond_the_range_of_numbers_are_refused_in_words(
+    address: str, factor: float, size: float
+) -> None:
+    data = survey(missing=0.0)
+    scaled = with_weights(data, np.asarray(data["w"].values) * factor)
+    columns = [
+        numbers("score", scaled["score"].values * size) if name == "score" else scaled[name] for name in scaled.columns
+    ]
+    extreme = Data(columns, weight="w")
+    plan = qd.RandomSwap(["age", "educ"], pairs=150, seed=4).plan(extreme)
+    scores = qd.score(extreme, plan, [address])
+    assert scores[address] is None and "rescale the weight or the columns" in scores.note(address)

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 import quadrille as qd
 from effort import examples, tries
-from quadrille.attack.fit import all_margins, fit
 from quadrille.attack.population import population_risk, population_section
 from quadrille.attack.transition import NoClosedForm, transition_of
 from quadrille.errors import InputError, ParameterError
+from quadrille.measure.population import all_margins, fit
 from quadrille.randomness import Stream
 
 DATA = qd.datasets.cps8d()
@@ -59,9 +59,9 @@ def test_formula_agrees_with_simulated_samples_within_four_standard_errors(
         recipe = qd.PermutationSwap(["Edu"], rate=rate, seed=number)
         released = recipe.plan(file).apply(file)
         truth.append(right_matches(file, released))
-        formula.append(population_risk(file, released, recipe, population=DATA, fraction=share).expected)
+        formula.append(population_risk(file, released, recipe, population=DATA, sampling=share).expected)
         if estimate is not None:
-            model.append(population_risk(file, released, recipe, fraction=share).expected)
+            model.append(population_risk(file, released, recipe, sampling=share).expected)
     difference = np.array(truth) - formula
     assert abs(difference.mean()) < 4 * difference.std() / np.sqrt(len(truth))
     spread = np.hypot(np.std(truth) / np.sqrt(len(truth)), error)
@@ -88,7 +88,7 @@ def test_a_swap_of_other_columns_gives_one_in_f() -> None:
     for recipe in (qd.PermutationSwap(["Edu"], rate=0.5, seed=1), qd.RandomSwap(["Edu"], rate=0.5, seed=1)):
         risk = population_risk(file, file, recipe, keys, population=DATA)
         assert risk.chances == pytest.approx(risk.before, rel=1e-12)
-    everybody = population_risk(DATA, DATA, recipe, keys, fraction=1)
+    everybody = population_risk(DATA, DATA, recipe, keys, sampling=1)
     assert set(everybody.chances) == set(everybody.before) == {1.0}
 
 
@@ -183,14 +183,14 @@ def test_undoing_within_classes_is_right_on_average() -> None:
 def test_a_design_without_closed_form_has_a_reason() -> None:
     designed = qd.Recipe.from_json('{"method":"DesignedSwap","seed":7,"version":1}')
     with pytest.raises(NoClosedForm, match="DesignedSwap has no closed form"):
-        population_risk(DATA, DATA, designed, fraction=0.5)
-    section = population_section(DATA, DATA, designed, fraction=0.5)
+        population_risk(DATA, DATA, designed, sampling=0.5)
+    section = population_section(DATA, DATA, designed, sampling=0.5)
     assert section.reason and not section.findings
 
 
 def test_the_section_has_before_and_chance_next_to_each_value() -> None:
     recipe = qd.RandomSwap(["Edu", "MS"], rate=0.1, seed=1)
-    section = population_section(DATA, recipe.plan(DATA).apply(DATA), recipe, fraction=0.1)
+    section = population_section(DATA, recipe.plan(DATA).apply(DATA), recipe, sampling=0.1)
     right = section.findings[0]
     assert right.value is not None and right.before is not None and right.chance is not None
     assert right.chance < right.value < right.before
@@ -202,10 +202,10 @@ def test_bad_input_is_refused() -> None:
     recipe = qd.RandomSwap(["Edu"], rate=0.1, seed=1)
     with pytest.raises(InputError, match="population"):
         population_risk(DATA, DATA, recipe)
-    with pytest.raises(ParameterError, match="'fraction' parameter of population_risk"):
-        population_risk(DATA, DATA, recipe, fraction=0)
+    with pytest.raises(ParameterError, match="'sampling' parameter of population_risk"):
+        population_risk(DATA, DATA, recipe, sampling=0)
     with pytest.raises(InputError, match="'Aeg'"):
-        population_risk(DATA, DATA, recipe, ["Aeg"], fraction=1)
+        population_risk(DATA, DATA, recipe, ["Aeg"], sampling=1)
 
 
 @examples(40)
@@ -233,10 +233,10 @@ def test_a_fit_ends_when_no_count_changes_any_more() -> None:
     assert fit(table, [range(8)], 100, tolerance=0) == pytest.approx(table)
 
 
-def test_more_combinations_than_a_table_holds_are_fitted_as_independent() -> None:
+def test_more_combinations_than_a_table_holds_are_fitted_by_a_tree() -> None:
     file = DATA.frame().with_columns(pl.Series(f"x{i}", [str(i)] + ["0"] * (DATA.n - 1)) for i in range(1, 12))
     data = qd.from_frame(file)
     recipe = qd.RandomSwap(["Edu"], rate=0.1, seed=1)
-    risk = population_risk(data, data, recipe, [*DATA.columns, *(f"x{i}" for i in range(1, 12))], fraction=0.1)
-    assert risk.basis == "independence model"
+    risk = population_risk(data, data, recipe, [*DATA.columns, *(f"x{i}" for i in range(1, 12))], sampling=0.1)
+    assert risk.basis == "tree of 2-way margins"
     assert 0 < risk.expected < len(risk.chances)

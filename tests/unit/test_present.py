@@ -15,12 +15,11 @@ from hypothesis import strategies as st
 import quadrille as qd
 from quadrille.data import Data
 from quadrille.plan import Plan
-from quadrille.present import html, markdown, numbers, terminal
+from quadrille.present import numbers, render
 from quadrille.present.account import account, recipe_table
 from quadrille.present.blocks import Alert, Block, Items, Text, Title, facts, table
 from quadrille.present.profile import column_table, profile_facts
-from quadrille.present.scores import definitions, score_table, scores
-from quadrille.present.verdict import verdict
+from quadrille.present.scores import definitions, score_table, scores, verdict
 
 SOURCE = Path(qd.__file__).parent
 DIGITS = re.compile(r"-?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?")
@@ -29,16 +28,16 @@ HOSTILE = "a|b <b>&\x1b[31m\u202e"
 
 
 def in_the_terminal(blocks: list[Block], capsys: pytest.CaptureFixture[str]) -> str:
-    terminal.render(blocks)
+    render.render(blocks)
     return capsys.readouterr().out
 
 
 def in_markdown(blocks: list[Block], _: object) -> str:
-    return re.sub(r"^\| (--- \| )*--- \|$", "", markdown.render(blocks), flags=re.MULTILINE)
+    return re.sub(r"^\| (--- \| )*--- \|$", "", render.as_markdown(blocks), flags=re.MULTILINE)
 
 
 def in_html(blocks: list[Block], _: object) -> str:
-    shown = re.sub(r"<caption>.*?</caption>", "", html.render(blocks))
+    shown = re.sub(r"<caption>.*?</caption>", "", render.as_html(blocks))
     return unescape(re.sub(r"<[^>]+>", " ", shown))
 
 
@@ -54,7 +53,7 @@ def everything(data: Data, recipe: qd.Recipe, policy: Path) -> list[Block]:
         *account(plan.report(data), ["two", "tables"]),
         recipe_table(recipe),
         *scores(found),
-        score_table({"one": found, "other": qd.score(data, Plan([], data=data), MEASURES)}, best=True),
+        score_table({"one": found, "other": qd.score(data, Plan([], data=data), MEASURES)}, rivals=("one", "other")),
         definitions(kind for kind, _ in found.results.values()),
         *verdict(qd.check_policy(data, recipe, policy)),
         profile_facts(profile),
@@ -140,11 +139,11 @@ def test_texts_from_outside_do_no_harm_anywhere(capsys: pytest.CaptureFixture[st
         Items((HOSTILE,)),
         table([HOSTILE], [[HOSTILE]], caption=HOSTILE, numbers=[0]),
     ]
-    for shown in (in_the_terminal(blocks, capsys), markdown.render(blocks), html.render(blocks)):
+    for shown in (in_the_terminal(blocks, capsys), render.as_markdown(blocks), render.as_html(blocks)):
         assert "\x1b" not in shown and "\u202e" not in shown and "\\x1b[31m" in shown
-    page = html.render(blocks)
+    page = render.as_html(blocks)
     assert "<b>" not in page and page.count("&lt;b&gt;&amp;") == 10
-    text = markdown.render(blocks)
+    text = render.as_markdown(blocks)
     assert not re.search(r"(?<!\\)<b>", text) and text.count(r"a\|b") == 2, "a bar in a cell does not end it"
 
 
@@ -204,7 +203,7 @@ def test_numbers_are_never_broken_over_lines(
     monkeypatch.setenv("COLUMNS", "80")
     figures = [f"{place + 1},271,786.5" for place in range(columns)]
     head = ("measure", *(f"the mean of {figure}" for figure in figures))
-    terminal.grid(head, [("effective_swap_rate(region)", *figures)], numbers=range(1, columns + 1))
+    render.grid(head, [("effective_swap_rate(region)", *figures)], numbers=range(1, columns + 1))
     shown = capsys.readouterr().out
     assert all(f" {figure} " in shown.replace("\n", " ") for figure in figures)
     assert (max(map(len, shown.splitlines())) <= 80) == (columns == 4)

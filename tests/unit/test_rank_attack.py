@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import quadrille as qd
 from effort import examples
-from quadrille.attack import rank
-from quadrille.attack.rank import rank_intersection, rank_section
+from quadrille.attack import linkage
+from quadrille.attack.linkage import rank_intersection, rank_section
 from quadrille.errors import InputError, ParameterError
 
 Columns = list[np.ndarray]
@@ -133,8 +133,8 @@ def test_a_large_file_is_looked_at_by_targets_at_equal_distances(monkeypatch: py
     original = normals(1_000, 3, seed=1)
     released = [rank_swapped(column, 50, np.random.default_rng(1)) for column in original]
     every = rank_intersection(original, released, 0.05)
-    monkeypatch.setattr(rank, "MOST_RECORDS", 999)
-    monkeypatch.setattr(rank, "TARGETS", 100)
+    monkeypatch.setattr(linkage, "MOST_RECORDS", 999)
+    monkeypatch.setattr(linkage, "TARGETS", 100)
     some = rank_intersection(original, released, 0.05)
     assert some.targets.tolist() == list(range(0, 1_000, 10))
     for name in ("size", "inside", "nearest", "alike"):

@@ -111,7 +111,9 @@ def plan(data: Data) -> Plan:
 @pytest.fixture(scope="module")
 def paths(data: Data, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     out = tmp_path_factory.mktemp("readers") / "out"
-    return write_readers(data, recipe(matching="optimal"), out, stratum="h", psu="p", models=["score ~ age + C(area)"])
+    return write_readers(
+        data, recipe(matching="optimal"), out, stratum="h", cluster="p", models=["score ~ age + C(area)"]
+    )
 
 
 @pytest.fixture(scope="module")
@@ -209,7 +211,7 @@ def test_the_board_sees_no_seed_no_row_number_and_no_rate(pages: dict[str, Page]
 
 
 def test_estimates_on_both_pages_are_those_of_before_after(pages: dict[str, Page], data: Data, plan: Plan) -> None:
-    found = before_after(data, plan, stratum="h", psu="p")
+    found = before_after(data, plan, stratum="h", cluster="p")
     for name in ("analyst", "board"):
         text = pages[name].text
         assert found.design in text
@@ -273,7 +275,7 @@ def test_any_plan_will_do_and_a_method_without_targets_says_so(data: Data, tmp_p
     made = {name: Page(path) for name, path in write_readers(data, plan, tmp_path / "a").items()}
     assert "This method draws pairs directly" in made["analyst"].text
     assert "recipe.json" not in made["analyst"].text
-    assert "no PSU was given" in made["board"].text
+    assert "no cluster was given" in made["board"].text
     nothing = write_readers(data, Plan([], data=data), tmp_path / "b")
     assert "Nothing is swapped." in Page(nothing["analyst"]).text
     assert "0 % differ from the original" in Page(nothing["chair"]).text

@@ -18,7 +18,7 @@ from quadrille.cli.app import app
 from quadrille.codebook import Codebook, Variable
 from quadrille.data import Data
 from quadrille.errors import InputError
-from quadrille.io.frames.recode import band_labels
+from quadrille.io.frames.columns import band_labels
 
 AGES = [3, 15, 16, 24, 25, 64, 65, 99]
 

@@ -28,7 +28,7 @@ FILES = {
 KINDS = {
     "bench": {".py"},
     "docs": {".md", ".png", ".svg", ".css", ".js", ".html", ".txt", ".woff2"},
-    "examples": {".md", ".py", ".toml"},
+    "examples": {".ipynb", ".md", ".py", ".toml"},
     "tools": {".py", ".toml"},
 }
 """What some folders may hold; the others hold files for tests or data that the package brings along."""

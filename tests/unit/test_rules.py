@@ -19,7 +19,7 @@ from quadrille.papers.boudreau_2005.run import STATUS as GROUPS
 from quadrille.papers.boudreau_2005.run import region
 from quadrille.randomness import Stream
 from quadrille.study.grid import grid
-from quadrille.swap.rules import Forbidden
+from quadrille.swap.pairing import Forbidden
 from rules_oracle import Record, spoiling
 from strategies import column, file_of, numbers
 

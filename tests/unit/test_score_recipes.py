@@ -9,7 +9,7 @@ import pytest
 
 import quadrille as qd
 from quadrille.errors import ParameterError
-from quadrille.study.score_recipes import RecipeScores
+from quadrille.study.run import RecipeScores
 
 RULE = "Age=<25 & MS=Married"
 MEASURES = ["hellinger", "conditional_entropy"]

@@ -17,7 +17,7 @@ from quadrille.attack.releases import SeveralReleases, seeds_apart, several_rele
 from quadrille.codebook import Variable
 from quadrille.data import Column, Data
 from quadrille.errors import InputError, ParameterError
-from quadrille.score.crossing import crossed
+from quadrille.score.matching import crossed
 
 DATA = qd.datasets.cps8d()
 RANDOM = qd.RandomSwap(["Edu", "MS"], rate=0.10, seed=1)

@@ -17,7 +17,7 @@ from scipy.stats import chi2_contingency, kstest, random_table
 import quadrille as qd
 from quadrille.errors import ParameterError
 from quadrille.randomness import Stream
-from quadrille.simulation.simulate import Swapping, simulate, table_before
+from quadrille.simulation import Swapping, simulate, table_before
 from strategies import file_of
 
 Table = NDArray[np.int64]

@@ -16,8 +16,7 @@ import pytest
 
 import quadrille as qd
 from quadrille.errors import InputError, MismatchError, OutputError, ParameterError
-from quadrille.simulation import run
-from quadrille.simulation.simulate import COUNTS, METRICS
+from quadrille.simulation import COUNTS, METRICS, run
 
 DESIGN: dict[str, Any] = {
     "design": {"replicates": 60, "seed": 7, "mechanism": ["records", "cells"]},

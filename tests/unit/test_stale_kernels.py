@@ -120,3 +120,46 @@ def test_a_folder_that_cannot_be_written_is_left_alone(folder: Path, tmp_path: P
     done = subprocess.run(command, cwd=tmp_path / "here", env=env, capture_output=True, text=True, check=True)
     assert json.loads(done.stdout) == {"number": [7, 0], "twice": [14, 0], "three": [3, 0]}
     assert not list(tmp_path.rglob("*.nb?"))
+
+
+SORTING = """
+import json, sys
+import numba, numpy as np
+from quadrille.kernels.ascending import ascending
+from quadrille.kernels.ranked import ranked
+values = np.random.default_rng(1).permutation(60)
+for _ in range(int(sys.argv[1])):  # move on the numbers that numba gives to what it compiles
+    numba.njit(lambda a: a)(1)
+kernels = {"ascending": (ascending, np.sort), "ranked": (ranked, np.argsort)}
+for name in sys.argv[2:]:
+    ours, numpys = kernels[name]
+    assert (ours(values) == numpys(values)).all(), name
+"""
+
+
+def test_no_two_processes_count_their_compiled_functions_from_the_same_number() -> None:
+    tell = "import quadrille.kernels.compile as c; print(next(c.FunctionIdentity._unique_ids))"
+    done = subprocess.run([sys.executable, "-c", tell], capture_output=True, text=True, check=True)
+    ours = next(compiling.FunctionIdentity._unique_ids)
+    assert min(int(done.stdout), ours) > 1 << 32
+    assert abs(int(done.stdout) - ours) > 10_000, "two draws from 2^52 numbers"
+
+
+@pytest.mark.nightly
+def test_kernels_that_two_processes_compiled_work_together(folder: Path, tmp_path: Path) -> None:
+    # Sorting and ranking need a function of one name each; counted from 1, some distance gives both one number.
+    for name, call in (("ascending", "np.sort(values)"), ("ranked", "np.argsort(values)")):
+        text = "import numpy as np\nfrom quadrille.kernels.compile import kernel\n\n@kernel\n"
+        (folder / f"{name}.py").write_text(f"{text}def {name}(values):\n    return {call}\n")
+
+    def run(moved_on: int, *names: str) -> None:
+        command = [sys.executable, "-c", SORTING, str(moved_on), *names]
+        subprocess.run(command, cwd=tmp_path / "here", env={}, capture_output=True, check=True)
+
+    for moved_on in (2, 3, 4):  # with numba 0.68 it is 3
+        for path in (folder / "__pycache__").glob("*.nb?"):
+            path.unlink()
+        run(moved_on, "ascending")
+        run(0, "ranked")
+        run(0, "ascending", "ranked")
+        run(0, "ranked", "ascending")

@@ -22,8 +22,9 @@ import quadrille as qd
 from effort import tries
 from quadrille.codebook import Stored, Variable
 from quadrille.errors import InputError, OutputError
+from quadrille.io import stat_library as library
+from quadrille.io import stat_read as read
 from quadrille.io.frames import from_frame
-from quadrille.io.stat import library, read
 from quadrille.release.release import release
 from stat_cases import LONG, frame, portable, write_case
 

@@ -14,9 +14,9 @@ import quadrille as qd
 from quadrille.codebook import Stored, Variable
 from quadrille.errors import InputError
 from quadrille.io import file_bytes
+from quadrille.io import stat_read as read
 from quadrille.io.frames import from_frame
-from quadrille.io.stat import read
-from quadrille.io.stat.dates import counted_in
+from quadrille.io.frames.values import counted_in
 from quadrille.release.release import release
 from stat_cases import READERS, write_case
 

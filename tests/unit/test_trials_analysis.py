@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from scipy import stats
 from statsmodels.stats.anova import anova_lm
 
+from quadrille.simulation import METRICS
 from quadrille.simulation.design import SimulationDesign
 from quadrille.simulation.effects import Stratum, analyse, fit, log_tail, spearman, without_noise
-from quadrille.simulation.simulate import METRICS
 
 Floats = NDArray[np.float64]
 

@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING
 
 from quadrille import __version__
 from quadrille.attack.attribute import attribute
-from quadrille.attack.finding import Finding, Section
 from quadrille.attack.genuine import genuine
-from quadrille.attack.input import AttackInput, Release, attack_input
-from quadrille.attack.linkage import linkage
+from quadrille.attack.input import AttackInput, Finding, Release, Section, attack_input
+from quadrille.attack.linkage import linkage, rank
 from quadrille.attack.population import population as match_to_population
-from quadrille.attack.rank import rank
 from quadrille.attack.releases import releases
 from quadrille.attack.suda import special
 from quadrille.attack.undo import rows, undo
@@ -21,6 +19,7 @@ from quadrille.data import Data, tidy
 from quadrille.errors import unknown_name
 from quadrille.present.numbers import counted, statistic
 from quadrille.recipe import Recipe
+from quadrille.text import Shown
 
 if TYPE_CHECKING:
     import polars as pl
@@ -29,8 +28,8 @@ NOT_MADE = "not made"
 _KNOWS = {"design": "the file and the design, but not the seed", "file": "the file only"}
 
 
-@dataclass(frozen=True)
-class Attack:
+@dataclass(frozen=True, repr=False)
+class Attack(Shown):
     """What attacks on a release found: a `Section` per attack. Confidential, because it needs the original.
 
     Example
@@ -83,6 +82,10 @@ class Attack:
         return {**known, "version": __version__, "sections": sections}
 
     def __repr__(self) -> str:
+        made = [section.attack for section in self.sections if section.findings]
+        return f"Attack({counted(self.records, 'person')}, {counted(len(self.keys), 'key')}: {', '.join(made)})"
+
+    def __str__(self) -> str:
         head = f"Attack on {counted(self.records, 'person')} by {counted(len(self.keys), 'key')}"
         width = max(len(section.attack) for section in self.sections)
         return "\n".join(
@@ -116,7 +119,7 @@ def attack(
     *,
     recipe: Recipe | None = None,
     population: Data | None = None,
-    fraction: float | None = None,
+    sampling: float | None = None,
     earlier: Sequence[Release] = (),
 ) -> Attack:
     """Attack a release as an intruder would, and compare with the original.
@@ -133,7 +136,7 @@ def attack(
     columns : other columns of the released file, which are not protected.
     recipe : the recipe, where the release is a plan or a file.
     population : a file of everybody, of whom the file has a part, with the same keys.
-    fraction : that part, where there is no such file; 1 when the file is the population. Without it, what the weights
+    sampling : that part, where there is no such file; 1 when the file is the population. Without it, what the weights
         say, if they count more persons than the file has.
     earlier : other releases of the same data: recipes, plans or files. Plans and files are of the design of `recipe`.
 
@@ -141,7 +144,7 @@ def attack(
     -------
     >>> import quadrille as qd
     >>> data = qd.datasets.cps8d()
-    >>> qd.attack(data, qd.RandomSwap(["Edu", "MS"], rate=0.1, seed=1), knows="file")
+    >>> print(qd.attack(data, qd.RandomSwap(["Edu", "MS"], rate=0.1, seed=1), knows="file"))
     Attack on 48,842 persons by 8 keys; the intruder knows the file only
       linkage     expected right links: 1,435.6 (before 1,695.0, chance 1)
       genuine     cells of 1: records that fit the size before: 0.7464 (before 1, chance 0.3549)
@@ -149,13 +152,13 @@ def attack(
       undo        not made: is an attack on designed swaps
       rows        not made: is an attack on designed swaps
       special     records alone on some keys: 347 (before 361)
-      population  not made: say what share of the population the file is, with fraction=, or give a file of it, ...
+      population  not made: say what share of the population the file is, with sampling=, or give a file of it, ...
       releases    not made: needs other releases of the same data: give them with earlier=
       rank        not made: is an attack on swapped numbers, and no numeric column was swapped
 
     Reference: Elliot, Mackey & O'Hara, The Anonymisation Decision-Making Framework, 2nd edition, 2020.
     """
-    given = attack_input(data, release, keys, _one(target), n, knows, columns, recipe, population, fraction, earlier)
+    given = attack_input(data, release, keys, _one(target), n, knows, columns, recipe, population, sampling, earlier)
     return Attack(tuple(_sections(given)), given.keys, given.data.n, knows)
 
 

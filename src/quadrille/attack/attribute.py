@@ -8,9 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from quadrille.attack.finding import Finding, Section
-from quadrille.attack.fit import released_fit, standard_error, surest
-from quadrille.attack.input import AttackInput, Floats, KeyTable
+from quadrille.attack.input import AttackInput, Finding, Floats, KeyTable, Section, released_fit, standard_error, surest
 from quadrille.present.numbers import count, counted, share
 from quadrille.present.words import listed
 from quadrille.swap.groups import Ints

@@ -8,10 +8,19 @@ from math import lgamma
 import numpy as np
 from numpy.typing import NDArray
 
-from quadrille.attack.finding import Finding, Section
-from quadrille.attack.fit import all_margins, auc, fit, released_fit, standard_error, surest
-from quadrille.attack.input import AttackInput, Floats, KeyTable
+from quadrille.attack.input import (
+    AttackInput,
+    Finding,
+    Floats,
+    KeyTable,
+    Section,
+    auc,
+    released_fit,
+    standard_error,
+    surest,
+)
 from quadrille.attack.transition import moves_of
+from quadrille.measure.population import all_margins, fit
 from quadrille.present.numbers import count, share
 from quadrille.swap.designed import DesignedSwap
 

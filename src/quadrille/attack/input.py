@@ -1,4 +1,4 @@
-"""What all attacks look at, prepared once: the combinations of the keys, how often each occurs, who stayed in it."""
+"""What all attacks look at, prepared once; what they find; and log-linear fits of tables, which several make."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ from numpy.typing import NDArray
 
 from quadrille.data import Data, require_columns, require_data
 from quadrille.errors import InputError, ParameterError, bad_parameter
+from quadrille.measure.population import all_margins, fit, is_feasible, sample_of
 from quadrille.params import one_of
 from quadrille.plan import Plan
+from quadrille.present.numbers import statistic
 from quadrille.recipe import Recipe
 from quadrille.score.matching import changed_columns, matched
 from quadrille.swap.designed.pairs import DesignedPairs
 from quadrille.swap.designed.problem import protected_tables, views_of
 from quadrille.swap.groups import Ints, group_ids
+from quadrille.text import Shown
 
 Floats = NDArray[np.float64]
 Release = Recipe | Plan | Data
@@ -118,7 +121,7 @@ class AttackInput:
 
     `recipe` is the design, None where it is not known; `moved` are the columns that were swapped, None where that
     cannot be told. `aligned` says that row i of the release is that of record i. `population` is everybody of whom the
-    file has a share, `fraction` that share, `earlier` other releases of the same data.
+    file has a share, `sampling` that share, `earlier` other releases of the same data.
     """
 
     data: Data
@@ -132,7 +135,7 @@ class AttackInput:
     moved: tuple[str, ...] | None
     aligned: bool
     population: Data | None = None
-    fraction: float | None = None
+    sampling: float | None = None
     earlier: tuple[Release, ...] = ()
 
     @cached_property
@@ -177,7 +180,7 @@ def attack_input(
     columns: Sequence[str] | None,
     recipe: Recipe | None,
     population: Data | None = None,
-    fraction: float | None = None,
+    sampling: float | None = None,
     earlier: Sequence[Release] = (),
 ) -> AttackInput:
     """Check what an attack is given, and make the release where only its recipe or plan is."""
@@ -187,8 +190,8 @@ def attack_input(
         raise bad_parameter(OWNER, "n", "a whole number of 2 or more", n)
     if population is not None:
         require_data(population, "the population of attack")
-    if fraction is not None and not 0 < fraction <= 1:
-        raise bad_parameter(OWNER, "fraction", "a number in (0, 1]", fraction)
+    if sampling is not None and not 0 < sampling <= 1:
+        raise bad_parameter(OWNER, "sampling", "a number in (0, 1]", sampling)
     if isinstance(release, Recipe):
         if recipe is not None:
             raise ParameterError("attack got two recipes. Give it as the release, or with recipe= of a plan or a file.")
@@ -216,6 +219,7 @@ def attack_input(
         data, released = matched(data, release, names)
     for name in names:
         data.coded(name, purpose="an attack")
+    sample = sample_of(data, sampling)
     return AttackInput(
         data,
         released,
@@ -228,17 +232,9 @@ def attack_input(
         moved,
         aligned,
         population,
-        fraction if fraction is not None or population is not None else _share_by_weights(data),
+        sampling if population is not None or sample is None else sample.share,
         (earlier,) if isinstance(earlier, Release) else tuple(earlier),
     )
-
-
-def _share_by_weights(data: Data) -> float | None:
-    """Return the share of the population that is in the file, if weights count more persons than it has."""
-    if data.ticks is None:
-        return None
-    persons = float(data.ticks.values.sum()) / data.ticks.per_unit
-    return data.n / persons if persons > data.n else None
 
 
 def _is_size(n: object) -> bool:
@@ -249,3 +245,75 @@ def _columns(data: Data, parameter: str, names: Sequence[str] | None) -> tuple[s
     listed = () if names is None else (names,) if isinstance(names, str) else tuple(names)
     require_columns(data, listed, f"'{parameter}' of {OWNER}")
     return tuple(dict.fromkeys(listed))
+
+
+@dataclass(frozen=True, repr=False)
+class Finding(Shown):
+    """One quantity of an attack.
+
+    `value` is what the intruder gets from the release, `before` what the original file would have given, `chance` what
+    guessing gives. None stands for what cannot be told, and `note` says why. `count` is the number of persons, cells or
+    claims that the value is about.
+    """
+
+    attack: str
+    quantity: str
+    value: float | None
+    before: float | None = None
+    chance: float | None = None
+    count: int | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, repr=False)
+class Section(Shown):
+    """An attack: its name, the story of a person in the file, what was found, and what to do about it.
+
+    `story` says what the findings mean for one person; `advice` what helps against the attack. An attack that could
+    not be made has no findings, and `reason` says why.
+    """
+
+    attack: str
+    title: str
+    story: str
+    findings: tuple[Finding, ...] = ()
+    advice: str = ""
+    reason: str = ""
+
+
+_SWEEPS = 20
+
+
+def released_fit(table: KeyTable) -> Floats | None:
+    """Return the 2-way log-linear fit of the released table, over all possible cells; None where it has too many."""
+    if not is_feasible(table.possible, len(table.names), 2, _SWEEPS):
+        return None
+    released = table.spread(table.g)
+    return fit(released, all_margins(released.ndim, 2), _SWEEPS)
+
+
+def auc(score: Floats, truth: NDArray[np.bool_]) -> float | None:
+    """Return the chance that a true one has the higher score than a false one, ties counted half; None without both."""
+    true, false = int(truth.sum()), int((~truth).sum())
+    if not true or not false:
+        return None
+    _, place, count = np.unique(score, return_inverse=True, return_counts=True)
+    rank = (np.cumsum(count) - (count - 1) / 2)[place]
+    return (float(rank[truth].sum()) - true * (true + 1) / 2) / (true * false)
+
+
+def surest(score: Floats, truth: NDArray[np.bool_], most: int) -> float | None:
+    """Return the share of true ones among those of the highest scores; the first of equals come first."""
+    top = np.argsort(-score, kind="stable")[:most]
+    return float(truth[top].mean()) if len(top) else None
+
+
+def standard_error(found: float | None, count: int) -> str:
+    """Say how far a share of so few may be from what it is for others like them; nothing where there is no share."""
+    return "" if found is None or not count else f"standard error {statistic((found * (1 - found) / count) ** 0.5)}"
+
+
+def hellinger(before: Floats, after: Floats) -> float:
+    """Return the Hellinger distance of two tables of counts."""
+    f, g = before / before.sum(), after / after.sum()
+    return float(np.sqrt(((np.sqrt(f) - np.sqrt(g)) ** 2).sum() / 2))

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from quadrille.attack.finding import Finding, Section
-from quadrille.attack.fit import all_margins, fit, is_feasible
-from quadrille.attack.input import NEEDS_DESIGN, NO_RECIPE, AttackInput, Floats
+from quadrille.attack.input import (
+    NEEDS_DESIGN,
+    NO_RECIPE,
+    AttackInput,
+    Finding,
+    Floats,
+    Section,
+)
 from quadrille.attack.transition import Codes, NoClosedForm, Transition, transition_of
 from quadrille.data import Data
 from quadrille.errors import InputError, bad_parameter
+from quadrille.measure.population import expected_counts, mean_one_in
 from quadrille.present import numbers
 from quadrille.recipe import Recipe
 from quadrille.score.matching import matched
@@ -23,9 +28,8 @@ from quadrille.swap.groups import Ints, group_ids
 
 ATTACK, TITLE = "population", "Matching to the population"
 _NOT_MADE = "How many others there are outside the file with the keys of a person is not looked at."
-Basis = Literal["population counts", "the file is the population", "2-way log-linear model", "independence model"]
+Basis = Literal["population counts", "the file is the population", "2-way log-linear model", "tree of 2-way margins"]
 
-_SWEEPS, _TOLERANCE = 100, 1e-6
 _PAIRS = 1 << 22
 """Pairs of a released unique and a cell of the population that are worked on at a time."""
 
@@ -56,7 +60,7 @@ def population_risk(
     keys: Sequence[str] | None = None,
     *,
     population: Data | None = None,
-    fraction: float | None = None,
+    sampling: float | None = None,
 ) -> PopulationRisk:
     """Return the chance that matches between released uniques and the population are right.
 
@@ -76,7 +80,7 @@ def population_risk(
     recipe : the design: what is known of it without its seed. Only designs with closed forms have chances M.
     keys : what the intruder knows of a person; the key variables by default.
     population : a file of the whole population with the same keys, a row per person or with a weight that counts them.
-    fraction : pi, where there is no such file; 1 when the file is the population.
+    sampling : pi, where there is no such file; 1 when the file is the population.
 
     Example
     -------
@@ -84,7 +88,7 @@ def population_risk(
     >>> from quadrille.attack.population import population_risk
     >>> data = qd.datasets.cps8d()
     >>> recipe = qd.PermutationSwap(["Edu"], rate=0.1, seed=7)
-    >>> found = population_risk(data, recipe.plan(data).apply(data), recipe, fraction=1)
+    >>> found = population_risk(data, recipe.plan(data).apply(data), recipe, sampling=1)
     >>> found.basis, len(found.before), round(float(found.before.sum()))
     ('the file is the population', 361, 361)
 
@@ -94,26 +98,26 @@ def population_risk(
     names = data.keys if keys is None else tuple(keys)
     if not names:
         raise InputError("The match to a population needs key variables. Name them, or give columns the role key.")
-    if population is None and fraction is None:
+    if population is None and sampling is None:
         raise InputError(
             "The match to a population needs a file of it (population), or the share of it that is in the file "
-            "(fraction; 1 when the file is the population)."
+            "(sampling; 1 when the file is the population)."
         )
-    if fraction is not None and not 0 < fraction <= 1:
-        raise bad_parameter("population_risk", "fraction", "a number in (0, 1]", fraction)
-    if population is None and fraction == 1:
+    if sampling is not None and not 0 < sampling <= 1:
+        raise bad_parameter("population_risk", "sampling", "a number in (0, 1]", sampling)
+    if population is None and sampling == 1:
         population = data
     file, release, everybody = _common(data, released, population, names)
     transition = transition_of(file, recipe, names)
     before, after = _Table.of(file, names), _Table.of(release, names)
     if everybody is None:
-        assert fraction is not None
-        chances, basis = _estimated(after, transition, fraction)
-        origin, _ = _estimated(before, None, fraction)
-        return PopulationRisk(chances, origin, file.n / fraction, basis)
+        assert sampling is not None
+        chances, basis = _estimated(after, transition, sampling)
+        origin, _ = _estimated(before, None, sampling)
+        return PopulationRisk(chances, origin, file.n / sampling, basis)
     whole = _Table.of(everybody, names)
     size = float(whole.count.sum())
-    share = min(file.n / size if fraction is None else fraction, 1.0)
+    share = min(file.n / size if sampling is None else sampling, 1.0)
     basis = "the file is the population" if population is data else "population counts"
     chances = _exact(after.alone(), whole, transition, share)
     return PopulationRisk(chances, _one_in(before.alone(), whole), size, basis)
@@ -211,28 +215,13 @@ def _exact(uniques: Codes, whole: _Table, transition: Transition, share: float) 
 
 def _estimated(table: _Table, transition: Transition | None, share: float) -> tuple[Floats, Basis]:
     """Return the chances by the expected counts of a log-linear model."""
-    expected, basis = _expected(table)
+    expected, fitted = expected_counts(list(table.codes.values()), list(table.sizes.values()), table.count)
     one = table.count == 1
-    beyond = expected[one] * (1 - share) / share
-    chances = np.divide(-np.expm1(-beyond), beyond, out=np.ones_like(beyond), where=beyond > 0)
+    chances = mean_one_in(table.count[one], expected[one] * (1 - share) / share)
     if transition is not None:
         uniques = table.alone()
         chances = chances * transition.of(uniques, uniques)
-    return chances, basis
-
-
-def _expected(table: _Table) -> tuple[Floats, Basis]:
-    """Fit the table with all its 2-way margins, or margins of one variable where it has too many cells for that."""
-    sizes, n = table.sizes, float(table.count.sum())
-    if is_feasible(prod(sizes.values()), len(sizes), 2, _SWEEPS):
-        counts, cells = np.zeros(tuple(sizes.values())), tuple(table.codes.values())
-        counts[cells] = table.count
-        fitted = fit(counts, all_margins(len(sizes), 2), _SWEEPS, tolerance=_TOLERANCE)
-        return fitted[cells], "2-way log-linear model"
-    expected = np.full(len(table.count), n)
-    for codes in table.codes.values():
-        expected *= np.bincount(codes, weights=table.count)[codes] / n
-    return expected, "independence model"
+    return chances, "2-way log-linear model" if fitted else "tree of 2-way margins"
 
 
 _ADVICE = (
@@ -243,21 +232,21 @@ _NOTES: dict[Basis, str] = {
     "population counts": "by the counts of the population",
     "the file is the population": "the file is the population",
     "2-way log-linear model": "an estimate by all 2-way margins, 6 to 14 % too high on the bundled file",
-    "independence model": "a rough estimate: the keys have too many combinations for a model with their 2-way margins",
+    "tree of 2-way margins": "a rough estimate: the keys have too many combinations for a model with all 2-way margins",
 }
 
 
 def population(given: AttackInput) -> Section:
     """Report the match to a population, if that or its share in the file is known, and the chances of the design."""
     reason = ""
-    if given.population is None and given.fraction is None:
-        reason = "say what share of the population the file is, with fraction=, or give a file of it, with population="
+    if given.population is None and given.sampling is None:
+        reason = "say what share of the population the file is, with sampling=, or give a file of it, with population="
     elif given.design is None:
         reason = NO_RECIPE if given.recipe is None else NEEDS_DESIGN
     if reason or given.design is None:
         return Section(ATTACK, TITLE, _NOT_MADE, reason=reason)
     return population_section(
-        given.data, given.released, given.design, given.keys, population=given.population, fraction=given.fraction
+        given.data, given.released, given.design, given.keys, population=given.population, sampling=given.sampling
     )
 
 
@@ -268,11 +257,11 @@ def population_section(
     keys: Sequence[str] | None = None,
     *,
     population: Data | None = None,
-    fraction: float | None = None,
+    sampling: float | None = None,
 ) -> Section:
     """Report how well released uniques can be matched to a population."""
     try:
-        risk = population_risk(data, released, recipe, keys, population=population, fraction=fraction)
+        risk = population_risk(data, released, recipe, keys, population=population, sampling=sampling)
     except NoClosedForm as why:
         return Section(ATTACK, TITLE, _NOT_MADE, reason=str(why))
     found, note = risk.chances, _NOTES[risk.basis]

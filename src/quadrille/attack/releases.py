@@ -9,16 +9,14 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from quadrille.attack.finding import Finding, Section
-from quadrille.attack.input import AttackInput, Floats, Release
+from quadrille.attack.input import AttackInput, Finding, Floats, Release, Section
 from quadrille.attack.transition import NoClosedForm, Transition, transition_of
 from quadrille.data import Cross, Data
 from quadrille.errors import InputError, bad_parameter
 from quadrille.plan import Plan
 from quadrille.present import numbers
 from quadrille.recipe import Recipe
-from quadrille.score.crossing import Crossed, crossed
-from quadrille.score.matching import changed_columns
+from quadrille.score.matching import Crossed, changed_columns, crossed
 from quadrille.swap.groups import Ints
 
 ATTACK, TITLE = "releases", "Several releases of one file"

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quadrille import kernels
-from quadrille.attack.finding import Finding, Section
-from quadrille.attack.input import AttackInput, Floats
+from quadrille.attack.input import AttackInput, Finding, Floats, Section
 from quadrille.data import Data, Rows
 from quadrille.errors import InputError, bad_parameter
 from quadrille.present import numbers
@@ -244,7 +243,7 @@ def special(given: AttackInput) -> Section:
         reason = f"{len(given.keys)} keys have too many sets: name at most {_MOST_NAMED}"
         return Section(ATTACK, TITLE, "Who is alone on few of the keys is not looked at.", reason=reason)
     return special_uniques_section(
-        given.data, given.released, given.keys, sampling=given.fraction, aligned=given.aligned
+        given.data, given.released, given.keys, sampling=given.sampling, aligned=given.aligned
     )
 
 

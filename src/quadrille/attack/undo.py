@@ -10,9 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quadrille.attack.channel import REACH, Channel, simulated_channel
-from quadrille.attack.finding import Finding, Section
-from quadrille.attack.fit import all_margins, auc, fit, hellinger, is_feasible, standard_error, surest
-from quadrille.attack.input import NEEDS_DESIGN, NO_RECIPE, NOT_ALIGNED, AttackInput, Floats, KeyTable
+from quadrille.attack.input import (
+    NEEDS_DESIGN,
+    NO_RECIPE,
+    NOT_ALIGNED,
+    AttackInput,
+    Finding,
+    Floats,
+    KeyTable,
+    Section,
+    auc,
+    hellinger,
+    standard_error,
+    surest,
+)
+from quadrille.measure.population import all_margins, fit, is_feasible
 from quadrille.present.numbers import count, share, statistic
 from quadrille.swap.designed import DesignedSwap
 from quadrille.swap.designed.pairs import DesignedPairs

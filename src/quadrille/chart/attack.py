@@ -6,7 +6,7 @@ import altair as alt
 import polars as pl
 
 from quadrille.chart import theme
-from quadrille.chart.theme import AXIS, GREY, HUES, INK, WIDTH
+from quadrille.chart.theme import AXIS, GREY, HUES, INK, WIDTH, tooltips
 from quadrille.chart.tidy import Kind, checked, inline
 from quadrille.errors import InputError
 from quadrille.present.numbers import statistic
@@ -85,11 +85,15 @@ def _panel(part: pl.DataFrame) -> alt.LayerChart:
     )
     span = part.select("quantity", low=pl.col("chance") / pl.col("scale"), high=pl.col("value") / pl.col("scale"))
     layers = [
-        alt.Chart(inline(span.drop_nulls())).mark_rule(color=AXIS, opacity=0.5).encode(x="low:Q", x2="high:Q", y=y),
+        alt.Chart(inline(span.drop_nulls()))
+        .mark_rule(color=AXIS, opacity=0.5)
+        .encode(x=alt.X("low:Q"), x2=alt.X2("high:Q"), y=y),
         alt.Chart(inline(points))
         .mark_point(filled=True, size=90, strokeWidth=2, opacity=1)
-        .encode(x=x, y=y, color=colour, shape=shape, tooltip=["quantity:N", "what:N", "x:Q"]),
-        alt.Chart(inline(texts)).mark_text(align="left", fontSize=11, color=INK).encode(x=x, y=y, text="text:N"),
+        .encode(x=x, y=y, color=colour, shape=shape, tooltip=tooltips("quantity:N", "what:N", "x:Q")),
+        alt.Chart(inline(texts))
+        .mark_text(align="left", fontSize=11, color=INK)
+        .encode(x=x, y=y, text=alt.Text("text:N")),
     ]
     return theme.layered(layers, WIDTH, _BAND * len(names), theme.heading(part["attack"][0], frame="group"))
 

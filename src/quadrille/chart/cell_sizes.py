@@ -6,7 +6,7 @@ import altair as alt
 import polars as pl
 
 from quadrille.chart import theme
-from quadrille.chart.theme import HUES, INK, PALE, WIDTH
+from quadrille.chart.theme import HUES, INK, PALE, WIDTH, tooltips
 from quadrille.chart.tidy import Kind, checked, defined, inline, prepared
 from quadrille.errors import InputError, ParameterError
 from quadrille.present.numbers import count, counted, share
@@ -73,7 +73,7 @@ def _by_size(frame: pl.DataFrame, field: str, title: str, top: float) -> alt.Cha
 def _small_bars(frame: pl.DataFrame, field: str, title: str, color: alt.Color) -> list[alt.Chart]:
     top = max(frame[field].drop_nulls(), default=0.0)
     base = _by_size(frame.with_columns(series="when"), field, title, top)
-    bars = base.mark_bar().encode(color=color, tooltip=["size:N", "when:N", "cells:Q", "records:Q"])
+    bars = base.mark_bar().encode(color=color, tooltip=tooltips("size:N", "when:N", "cells:Q", "records:Q"))
     numbers = base.mark_text(dy=-8, fontSize=_TEXT, color=INK).encode(text=alt.Text(f"{field}:Q", format=","))
     return [bars, numbers] if _fits(frame, field) else [bars]
 
@@ -82,7 +82,7 @@ def _genuine(frame: pl.DataFrame, color: alt.Color) -> list[alt.Chart]:
     after = frame.filter((pl.col("when") == "after") & pl.col("genuine").is_not_null())
     top = max(frame["records"].drop_nulls(), default=0.0)
     base = _by_size(after.with_columns(series=pl.lit(_GENUINE)), "genuine", _RECORDS, top)
-    bars = base.mark_bar().encode(color=color, tooltip=["size:N", "genuine:Q", "records:Q"])
+    bars = base.mark_bar().encode(color=color, tooltip=tooltips("size:N", "genuine:Q", "records:Q"))
     numbers = base.mark_text(dy=9, fontSize=_TEXT, color="white").encode(text=alt.Text("genuine:Q", format=","))
     return [bars, numbers] if _fits(after, "genuine") else [bars]
 
@@ -143,11 +143,13 @@ def _share_bars(frame: pl.DataFrame, top: float) -> list[alt.Chart]:
         scale=alt.Scale(paddingInner=0.3, paddingOuter=0.2),
     )
     base = alt.Chart(inline(frame)).encode(x=x, y=_share_axis("swapped", top))
-    tooltip = ["size:N", alt.Tooltip("swapped:Q", format=theme.SHARE), alt.Tooltip("records:Q", format=",")]
+    tooltip = tooltips("size:N", alt.Tooltip("swapped:Q", format=theme.SHARE), alt.Tooltip("records:Q", format=","))
     return [
         base.mark_bar(color=HUES[0]).encode(tooltip=tooltip),
-        base.mark_text(dy=-9, fontSize=13, fontWeight="bold", color=INK).encode(text="text:N"),
-        base.mark_text(dy=27, fontSize=12, color="#555555").encode(y=alt.value(_SHARES_HEIGHT), text="below:N"),
+        base.mark_text(dy=-9, fontSize=13, fontWeight="bold", color=INK).encode(text=alt.Text("text:N")),
+        base.mark_text(dy=27, fontSize=12, color="#555555").encode(
+            y=alt.value(_SHARES_HEIGHT), text=alt.Text("below:N")
+        ),
     ]
 
 
@@ -156,7 +158,9 @@ def _overall(overall: float, top: float) -> list[alt.Chart]:
     y = _share_axis("share", top)
     return [
         base.mark_rule(strokeDash=[6, 4], color=INK, strokeWidth=1.3).encode(y=y),
-        base.mark_text(color=INK, align="left", dx=6, fontSize=12).encode(y=y, x=alt.value(WIDTH), text="text:N"),
+        base.mark_text(color=INK, align="left", dx=6, fontSize=12).encode(
+            y=y, x=alt.value(WIDTH), text=alt.Text("text:N")
+        ),
     ]
 
 
@@ -207,15 +211,15 @@ def treatment_costs(costs: pl.DataFrame, *, loss: str = "hellinger²") -> alt.La
     sizes = frame.sort("size")["cell"].unique(maintain_order=True).to_list()
     x = alt.X("cell:N", title="records in the small cell", sort=sizes, axis=alt.Axis(labelAngle=0, ticks=False))
     offset = alt.XOffset("name:N", scale=alt.Scale(domain=names))
-    tooltip = ["name:N", "cell:N", "cells:Q", "treatable:Q", "low:Q", "cost:Q", "high:Q", "theory:Q"]
+    tooltip = tooltips("name:N", "cell:N", "cells:Q", "treatable:Q", "low:Q", "cost:Q", "high:Q", "theory:Q")
     base = alt.Chart(inline(frame)).encode(x=x, xOffset=offset, y=y("cost"), tooltip=tooltip)
     known = frame.drop_nulls("theory")
     ticks = alt.Chart(inline(known)).mark_tick(thickness=1.6, size=22, color=INK)
-    legend = alt.Legend(title="Treatment", symbolOpacity=1, symbolStrokeWidth=0)
+    legend = theme.legend("Treatment", symbolOpacity=1, symbolStrokeWidth=0)
     color, shape = theme.looks("name", names, hues, shapes, legend)
     layers = [
         *([ticks.encode(x=x, xOffset=offset, y=y("theory"), tooltip=tooltip)] if known.height else []),
-        base.mark_rule(strokeWidth=3, opacity=0.45).encode(y=y("low"), y2="high:Q", color=color),
+        base.mark_rule(strokeWidth=3, opacity=0.45).encode(y=y("low"), y2=alt.Y2("high:Q"), color=color),
         base.mark_point(filled=True, size=110, opacity=1).encode(color=color, shape=shape),
         base.mark_text(dx=13, dy=-4, align="left", fontSize=12, color=INK).encode(
             text=alt.Text("cost:Q", format=".3~f")

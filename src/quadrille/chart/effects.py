@@ -9,7 +9,7 @@ import altair as alt
 import polars as pl
 
 from quadrille.chart import n_rule, theme
-from quadrille.chart.theme import AXIS, HUES, INK, WIDTH, left_out
+from quadrille.chart.theme import AXIS, HUES, INK, WIDTH, left_out, tooltips
 from quadrille.chart.tidy import Kind, checked, defined, inline, prepared, thinned
 from quadrille.present.numbers import counted
 
@@ -96,11 +96,11 @@ def factor_distributions(summary: pl.DataFrame) -> alt.VConcatChart:
 def _bars(here: pl.DataFrame, at: At, y: alt.Y) -> list[alt.Chart]:
     base = alt.Chart(inline(here.select("label", *_NUMBERS)))
 
-    tooltip = ["label:N", *(f"{name}:Q" for name in _NUMBERS)]
+    tooltip = tooltips("label:N", *(f"{name}:Q" for name in _NUMBERS))
     return [
         _zero(at, 1),
-        base.mark_rule(color=HUES[0], strokeWidth=2).encode(x=at("p5"), x2="p95:Q", y=y, tooltip=tooltip),
-        base.mark_rule(color=HUES[0], strokeWidth=9).encode(x=at("p25"), x2="p75:Q", y=y, tooltip=tooltip),
+        base.mark_rule(color=HUES[0], strokeWidth=2).encode(x=at("p5"), x2=alt.X2("p95:Q"), y=y, tooltip=tooltip),
+        base.mark_rule(color=HUES[0], strokeWidth=9).encode(x=at("p25"), x2=alt.X2("p75:Q"), y=y, tooltip=tooltip),
         base.mark_tick(color="white", opacity=1, thickness=2, size=9).encode(x=at("median"), y=y),
         base.mark_point(
             shape="diamond", filled=True, size=55, color=HUES[1], opacity=1, stroke=INK, strokeWidth=0.7
@@ -148,9 +148,9 @@ def _dots(here: pl.DataFrame, at: At, y: alt.Y) -> list[alt.Chart]:
     base = alt.Chart(inline(here.select("label", "value", "low", "high")))
     return [
         _zero(at, 1.2),
-        base.mark_rule(color=HUES[0], strokeWidth=3).encode(x=at("low"), x2="high:Q", y=y),
+        base.mark_rule(color=HUES[0], strokeWidth=3).encode(x=at("low"), x2=alt.X2("high:Q"), y=y),
         base.mark_point(filled=True, size=60, color=HUES[0], opacity=1).encode(
-            x=at("value"), y=y, tooltip=["label:N", "value:Q", "low:Q", "high:Q"]
+            x=at("value"), y=y, tooltip=tooltips("label:N", "value:Q", "low:Q", "high:Q")
         ),
     ]
 
@@ -236,7 +236,10 @@ def _strips(shown: pl.DataFrame, means: pl.DataFrame, x: alt.X, y: alt.Y) -> lis
     middle = alt.Chart(inline(means.select("level", "value", "values")))
     dots = points.mark_point(filled=True, size=16, opacity=0.4, color=HUES[0], strokeWidth=0)
     bars = middle.mark_tick(color=INK, opacity=1, thickness=3, size=_STRIP * 0.8)
-    return [dots.encode(x=x, y=y, yOffset=spread), bars.encode(x=x, y=y, tooltip=["level:N", "value:Q", "values:Q"])]
+    return [
+        dots.encode(x=x, y=y, yOffset=spread),
+        bars.encode(x=x, y=y, tooltip=tooltips("level:N", "value:Q", "values:Q")),
+    ]
 
 
 _RATES_SIZE = 250, 150
@@ -292,11 +295,11 @@ def _rate_panel(shown: pl.DataFrame, means: pl.DataFrame, measure: str, rates: t
     line = alt.Chart(inline(middle.select("rate", "value", "runs")))
     zero = alt.Chart(inline(pl.DataFrame({"zero": [0.0]}))).mark_rule(color=INK, opacity=0.5, strokeDash=[4, 3])
     layers = [
-        *([zero.encode(y="zero:Q")] if low < 0 < high else []),
+        *([zero.encode(y=alt.Y("zero:Q"))] if low < 0 < high else []),
         dots.mark_point(filled=True, size=26, opacity=0.45, color=HUES[0], strokeWidth=0).encode(x=x, y=y),
         line.mark_line(color=INK, strokeWidth=1.5).encode(x=x, y=y),
         line.mark_point(filled=True, color=INK, opacity=1, size=34).encode(
-            x=x, y=y, tooltip=["rate:Q", "value:Q", "runs:Q"]
+            x=x, y=y, tooltip=tooltips("rate:Q", "value:Q", "runs:Q")
         ),
     ]
     return theme.layered(layers, *_RATES_SIZE, theme.heading(measure, frame="group", fontSize=13, limit=_RATES_SIZE[0]))

@@ -11,7 +11,7 @@ import polars as pl
 
 from quadrille.chart import theme
 from quadrille.chart.labels import Place, names
-from quadrille.chart.theme import AXIS, GREY, HEIGHT, HUES, SHAPES, WIDTH, Range, left_out
+from quadrille.chart.theme import AXIS, GREY, HEIGHT, HUES, SHAPES, WIDTH, Range, left_out, tooltips
 from quadrille.chart.tidy import Kind, defined, inline, prepared, thinned
 from quadrille.errors import InputError
 from quadrille.present.numbers import counted
@@ -162,7 +162,7 @@ def _band(rounding: pl.DataFrame, axes: _Logs, taken: list[Place]) -> list[alt.C
     # A single value would be a band without height.
     ends = {"low": low / 1.02, "high": high * 1.02, "left": _LEFT, "right": axes.most}
     band = alt.Chart(inline(pl.DataFrame([ends]))).mark_rect(color=_BAND, opacity=0.75)
-    layers = [band.encode(x=axes.x("left"), x2="right:Q", y=axes.y("low"), y2="high:Q")]
+    layers = [band.encode(x=axes.x("left"), x2=alt.X2("right:Q"), y=axes.y("low"), y2=alt.Y2("high:Q"))]
     text = "random rounding"
     heights = (axes.pixels(0, ends["high"])[1] - 10, axes.pixels(0, ends["low"])[1] + 10)
     spot = _free(theme.text_width(text, _TEXT), heights, taken)
@@ -172,7 +172,7 @@ def _band(rounding: pl.DataFrame, axes: _Logs, taken: list[Place]) -> list[alt.C
     count, error = axes.values(*spot)
     name = alt.Chart(inline(pl.DataFrame([{"text": text, "count": count, "error": error}])))
     name = name.mark_text(align="right", fontSize=_TEXT, color=_BAND_INK)
-    return [*layers, name.encode(x=axes.x("count"), y=axes.y("error"), text="text:N")]
+    return [*layers, name.encode(x=axes.x("count"), y=axes.y("error"), text=alt.Text("text:N"))]
 
 
 def _free(width: float, heights: tuple[float, ...], taken: list[Place]) -> Place | None:
@@ -203,24 +203,24 @@ def _shares(axes: _Logs) -> list[alt.Chart]:
     if lines:
         base = alt.Chart(inline(pl.DataFrame(lines)))
         line = base.mark_line(color=GREY, strokeWidth=1, strokeDash=[2, 3], opacity=0.8)
-        layers.append(line.encode(x=x, y=y, detail="share:N"))
+        layers.append(line.encode(x=x, y=y, detail=alt.Detail("share:N")))
     above: dict[str, Any] = {"align": "center", "dy": -8}
     beside: dict[str, Any] = {"align": "left", "dx": 5}
     for ends, place in ((tops, above), (sides, beside)):
         if ends:
             name = alt.Chart(inline(pl.DataFrame(ends))).mark_text(**place, fontSize=_TEXT, color=AXIS)
-            layers.append(name.encode(x=x, y=y, text="text:N"))
+            layers.append(name.encode(x=x, y=y, text=alt.Text("text:N")))
     return layers
 
 
 def _ticks(sampling: pl.DataFrame, axes: _Logs) -> alt.Chart:
     marks = alt.Chart(inline(sampling.select("label", "count", "sampling")))
     dash = marks.mark_point(shape="stroke", size=130, color="#4d4d4d", strokeWidth=2, opacity=0.9)
-    return dash.encode(x=axes.x("count"), y=axes.y("sampling"), tooltip=["label:N", "count:Q", "sampling:Q"])
+    return dash.encode(x=axes.x("count"), y=axes.y("sampling"), tooltip=tooltips("label:N", "count:Q", "sampling:Q"))
 
 
 def _dots(cells: pl.DataFrame, groups: list[str], axes: _Logs) -> alt.Chart:
-    legend = alt.Legend(title="Swapping", symbolOpacity=1, offset=44)
+    legend = theme.legend("Swapping", symbolOpacity=1, offset=44)
     color, shape = theme.looks("group", groups, HUES, SHAPES, legend)
     tips = [name for name in ("rmse", "rounding", "sampling") if name in cells.columns]
     return (
@@ -231,6 +231,6 @@ def _dots(cells: pl.DataFrame, groups: list[str], axes: _Logs) -> alt.Chart:
             y=axes.y("rmse"),
             color=color,
             shape=shape,
-            tooltip=["label:N", "group:N", "count:Q", *(f"{name}:Q" for name in tips)],
+            tooltip=tooltips("label:N", "group:N", "count:Q", *(f"{name}:Q" for name in tips)),
         )
     )

@@ -8,18 +8,17 @@ import altair as alt
 import polars as pl
 
 from quadrille.chart import theme
-from quadrille.chart.labels import free_spot, stairs
+from quadrille.chart.labels import free_spots, stairs
 from quadrille.chart.n_rule import COMPANION, with_companion
-from quadrille.chart.theme import GREY, HEIGHT, HUES, INK, SHAPES, WIDTH, Figure, Plane, Range, left_out
+from quadrille.chart.theme import GREY, HEIGHT, HUES, INK, SHAPES, WIDTH, Figure, Plane, Range, left_out, tooltips
 from quadrille.chart.tidy import Kind, defined, inline, prepared, thinned
 from quadrille.errors import ParameterError
-from quadrille.present.numbers import counted
+from quadrille.present.numbers import AS_IT_IS, counted
 
 _OTHER = "other swaps"
 _TEXT = 13
 _CROWD = 1_000
 _UNRATED = 70
-_AS_IT_IS = "the file as it is"
 _DRAWN, _PREDICTED, _BOUND = "of the draws", "predicted (white diamonds)", "no swap beyond"
 _DASHES = {_DRAWN: [1, 0], _PREDICTED: [5, 3], _BOUND: [1.5, 2.5]}
 
@@ -188,10 +187,11 @@ def _reading(everyone: pl.DataFrame) -> str:
 
 
 def _notes(everyone: pl.DataFrame, shown: int, unplaced: int) -> list[str]:
-    chosen = everyone.filter("chosen")["label"].to_list()
+    chosen = list(dict.fromkeys(everyone.filter("chosen")["label"].to_list()))
+    marks, s = (" marks", "") if len(chosen) == 1 else ("s mark", "s")
     thin = f"Shown: {shown:,} of {everyone.height:,}; the frontier is complete, beaten points are thinned."
     return [
-        f"The ring marks the chosen one: {'; '.join(chosen)}." if chosen else "",
+        f"The ring{marks} the chosen one{s}: {'; '.join(chosen)}." if chosen else "",
         thin if shown < everyone.height else "",
         left_out(unplaced, "candidate", "without a value on both axes"),
     ]
@@ -218,7 +218,7 @@ def _coloured(everyone: pl.DataFrame) -> list[str]:
 def _looks(everyone: pl.DataFrame, groups: list[str], *, crowded: bool) -> _Looks:
     grey = [_OTHER] if _OTHER in everyone["group"] else []
     hues, shapes = [*HUES[: len(groups)], *(GREY for _ in grey)], [*SHAPES[: len(groups)], *("circle" for _ in grey)]
-    legend = alt.Legend(title="Variables swapped", symbolOpacity=1, symbolStrokeWidth=0)
+    legend = theme.legend("Variables swapped", symbolOpacity=1, symbolStrokeWidth=0)
     rates: list[float] = sorted(everyone["rate"].drop_nulls().unique())
     values = rates if len(rates) <= 5 else alt.Undefined
     sizes = alt.Legend(title="Records taking part", format=".2~%", values=values, tickCount=4, symbolOpacity=1)
@@ -238,7 +238,7 @@ def _by_method(methods: list[str]) -> alt.Shape:
     shapes = [
         "diamond" if method == "designed" else SHAPES[(0, 1, 2, 4, 5, 6)[i % 6]] for i, method in enumerate(order)
     ]
-    legend = alt.Legend(title="Method", symbolOpacity=1, symbolFillColor=GREY, symbolStrokeWidth=0)
+    legend = theme.legend("Method", symbolOpacity=1, symbolFillColor=GREY, symbolStrokeWidth=0)
     return alt.Shape("method:N", scale=alt.Scale(domain=order, range=shapes), legend=legend)
 
 
@@ -260,7 +260,7 @@ def _panel(
     layers += _dots(best, field, plane, looks, opacity=1, outline=0.9)
     if not ahead.is_empty():
         layers.append(_diamonds(ahead, field, plane))
-    origin = pl.DataFrame({"loss": [0.0], field: [unswapped], "label": [_AS_IT_IS]}).drop_nulls()
+    origin = pl.DataFrame({"loss": [0.0], field: [unswapped], "label": [AS_IT_IS]}).drop_nulls()
     if not chosen.is_empty():
         layers += _marked(pl.concat([chosen.select("loss", field, "label"), origin]), shown, ahead, field, plane)
     elif not origin.is_empty():
@@ -273,7 +273,7 @@ def _dots(
 ) -> list[alt.Chart]:
     """Draw candidates; those of which nobody knows beforehand how many records take part have one size."""
     columns = [name for name in frame.columns if name not in ("on_frontier", "chosen")]
-    tooltip = ["label:N", "swap:N", alt.Tooltip("rate:Q", format=theme.SHARE)]
+    tooltip = tooltips("label:N", "swap:N", alt.Tooltip("rate:Q", format=theme.SHARE))
     tooltip += [alt.Tooltip(f"{name}:Q", format=theme.SCORE) for name in (field, "loss")]
     rated = frame.filter(pl.col("rate").is_not_null()).select(columns)
     others = frame.filter(pl.col("rate").is_null()).select(columns)
@@ -336,12 +336,27 @@ def _steps(corners: pl.DataFrame, plane: Plane) -> alt.Chart:
 
 
 def _diamonds(ahead: pl.DataFrame, field: str, plane: Plane) -> alt.Chart:
-    tooltip = ["label:N", f"{field}:Q", "loss:Q"]
+    tooltip = tooltips("label:N", f"{field}:Q", "loss:Q")
     return (
         alt.Chart(inline(ahead))
         .mark_point(shape="diamond", filled=True, size=75, fill="white", stroke=INK, strokeWidth=1.3, opacity=1)
         .encode(x=plane.x("loss"), y=plane.y(field), tooltip=tooltip)
     )
+
+
+_RING, _LONGEST = 13.0, 40
+
+
+def _by_point(chosen: pl.DataFrame) -> list[tuple[float, float, str]]:
+    """Return the points to mark, each once, with the labels of all that lie there; the notes have long ones whole."""
+    found: dict[tuple[float, float, bool], list[str]] = {}
+    for loss, risk, label in chosen.iter_rows():
+        short = label.partition(": ")[0]
+        half = _LONGEST // 2
+        short = short if len(short) <= _LONGEST else f"{short[:half].rstrip()} … {short[-half:].lstrip()}"
+        known = found.setdefault((loss, risk, label == AS_IT_IS), [])
+        known += [] if short in known else [short]
+    return [(loss, risk, ", ".join(labels)) for (loss, risk, _), labels in found.items()]
 
 
 def _marked(
@@ -352,11 +367,10 @@ def _marked(
     if field == "risk":
         for corners in (_corners(shown), ahead.select("loss", "risk")):
             taken += stairs([plane.pixels(*corner) for corner in corners.iter_rows()])
+    marked = _by_point(chosen.select("loss", field, "label"))
+    labels = [(plane.pixels(loss, risk), theme.text_width(label, _TEXT)) for loss, risk, label in marked]
     rows: list[dict[str, float | str]] = []
-    for loss, risk, label in chosen.select("loss", field, "label").iter_rows():
-        width = theme.text_width(label, _TEXT)
-        spot = free_spot(plane.pixels(loss, risk), width, taken, plane.size)
-        taken += spot.covered()
+    for (loss, risk, label), spot in zip(marked, free_spots(labels, taken, plane.size, _RING), strict=True):
         row: dict[str, float | str] = {"loss": loss, field: risk, "label": label}
         for name, place in (("at", (spot.x, spot.y)), ("from", spot.line[0]), ("to", spot.line[1])):
             row[f"{name}_loss"], row[f"{name}_risk"] = plane.values(*place)
@@ -364,19 +378,19 @@ def _marked(
     base = alt.Chart(inline(pl.DataFrame(rows)))
     ring = base.mark_point(shape="circle", filled=False, size=480, color=INK, strokeWidth=2.2, opacity=1)
     cross = base.mark_point(shape="cross", filled=True, size=170, color=INK, opacity=1)
-    of_file = alt.datum.label == _AS_IT_IS
+    of_file = alt.datum.label == AS_IT_IS
     lead = base.mark_rule(color=INK, strokeWidth=1)
     halo = base.mark_text(fontSize=_TEXT, fontWeight="bold", align="right", stroke="white", strokeWidth=4)
     text = base.mark_text(fontSize=_TEXT, fontWeight="bold", align="right", color=INK)
     across, up = plane.x("at_loss"), plane.y("at_risk")
     return [
-        lead.encode(x=plane.x("from_loss"), y=plane.y("from_risk"), x2="to_loss:Q", y2="to_risk:Q"),
+        lead.encode(x=plane.x("from_loss"), y=plane.y("from_risk"), x2=alt.X2("to_loss:Q"), y2=alt.Y2("to_risk:Q")),
         *(
             mark.transform_filter(which).encode(x=plane.x("loss"), y=plane.y(field))
             for mark, which in ((ring, ~of_file), (cross, of_file))
-            if any((row["label"] == _AS_IT_IS) == (mark is cross) for row in rows)
+            if any((row["label"] == AS_IT_IS) == (mark is cross) for row in rows)
         ),
-        *(mark.encode(x=across, y=up, text="label:N") for mark in (halo, text)),
+        *(mark.encode(x=across, y=up, text=alt.Text("label:N")) for mark in (halo, text)),
     ]
 
 
@@ -491,7 +505,7 @@ def _color(designs: pl.DataFrame) -> alt.Color:
     own = [name for name in found if name not in (_MORE, _NEVER)]
     groups = [*own, *(name for name in (_MORE, _NEVER) if name in found)]
     hues = dict(zip(own, _OWN_HUES, strict=False)) | {_MORE: _DARK_GREY, _NEVER: GREY}
-    legend = alt.Legend(title=["Design", "(seeds on the frontier)"], symbolOpacity=1)
+    legend = theme.legend(["Design", "(seeds on the frontier)"], symbolOpacity=1)
     return alt.Color("group:N", scale=alt.Scale(domain=groups, range=[hues[name] for name in groups]), legend=legend)
 
 
@@ -501,7 +515,7 @@ def _cloud(shown: pl.DataFrame, plane: Plane, color: alt.Color) -> alt.Chart:
         alt.Chart(inline(shown.select("design", "risk", "loss", "group")))
         .mark_point(filled=True, size=26, strokeWidth=0)
         .encode(x=plane.x("loss"), y=plane.y("risk"), color=color, opacity=faint)
-        .encode(tooltip=["design:N", "risk:Q", "loss:Q"])
+        .encode(tooltip=tooltips("design:N", "risk:Q", "loss:Q"))
     )
 
 
@@ -509,9 +523,9 @@ def _means(designs: pl.DataFrame, plane: Plane, color: alt.Color, *, opacity: fl
     base = alt.Chart(inline(designs)).encode(color=color)
     across = base.mark_rule(strokeWidth=1.6, opacity=opacity)
     dots = base.mark_point(filled=True, size=75, stroke=INK, strokeWidth=0.7, opacity=opacity)
-    tooltip = ["design:N", "seeds:Q", "won:Q", "risk:Q", "risk_sd:Q", "loss:Q", "loss_sd:Q"]
+    tooltip = tooltips("design:N", "seeds:Q", "won:Q", "risk:Q", "risk_sd:Q", "loss:Q", "loss_sd:Q")
     return [
-        across.encode(x=plane.x("left"), x2="right:Q", y=plane.y("risk")),
-        across.encode(x=plane.x("loss"), y=plane.y("low"), y2="high:Q"),
+        across.encode(x=plane.x("left"), x2=alt.X2("right:Q"), y=plane.y("risk")),
+        across.encode(x=plane.x("loss"), y=plane.y("low"), y2=alt.Y2("high:Q")),
         dots.encode(x=plane.x("loss"), y=plane.y("risk"), tooltip=tooltip),
     ]

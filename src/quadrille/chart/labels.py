@@ -23,6 +23,8 @@ _MARGIN, _HALF = 7.0, 14.0
 _RING = 12.0
 _NEAR = 26.0
 _ABOVE = 60.0
+_LEVEL = 7.0
+_TRIED = 60
 
 
 class Spot(NamedTuple):
@@ -35,13 +37,40 @@ class Spot(NamedTuple):
 
     def covered(self) -> list[Place]:
         """Return places all along the label, for the next label to keep away from."""
-        return [(self.x - self.width * share, self.y) for share in np.linspace(0, 1, 12).tolist()]
+        count = max(12, round(self.width / _ACROSS))
+        return [(self.x - self.width * share, self.y) for share in np.linspace(0, 1, count).tolist()]
+
+    def lead(self) -> list[Place]:
+        """Return places all along its line, none where there is no line."""
+        (x, y), (to_x, to_y) = self.line
+        steps = np.linspace(0, 1, int(math.hypot(to_x - x, to_y - y) / _ACROSS) + 1)
+        return (
+            [] if self.line[0] == self.line[1] else [(x + s * (to_x - x), y + s * (to_y - y)) for s in steps.tolist()]
+        )
 
 
-def free_spot(point: Place, width: float, taken: Sequence[Place], size: tuple[int, int]) -> Spot:
+def free_spots(
+    labels: Sequence[tuple[Place, float]], taken: Sequence[Place], size: tuple[int, int], ring: float = 0.0
+) -> list[Spot]:
+    """Return a place for each label, (point, width): on no other label, on no ring of this radius around a point."""
+    around = [(x + dx, y + dy) for (x, y), _ in labels for dx in (-ring, 0, ring) for dy in (-ring, 0, ring)]
+    taken, covered, found = [*taken, *around], list[Place](), list[Spot]()
+    for point, width in labels:
+        spot = free_spot(point, width, taken, size, covered)
+        taken += spot.lead()
+        covered += spot.covered()
+        found.append(spot)
+    return found
+
+
+def free_spot(
+    point: Place, width: float, taken: Sequence[Place], size: tuple[int, int], labels: Sequence[Place] = ()
+) -> Spot:
     """Return the nearest free place for a label of this width; below its point rather than above, where points crowd.
 
     `taken` are the places to keep free, `size` the width and height of the chart; all in pixels from the top left.
+    `labels` are the places of other labels: where the chart is full, a label covers points sooner than another label,
+    and its line crosses none where that can be helped.
     """
     rights = np.arange(width + _MARGIN, size[0] - 2, _ACROSS)
     downs = np.arange(_HALF, size[1] - _HALF / 2, _DOWN)
@@ -49,12 +78,27 @@ def free_spot(point: Place, width: float, taken: Sequence[Place], size: tuple[in
     x, y = point
     gap = np.hypot(np.maximum(np.maximum(right - width - x, x - right), 0), down - y)
     cost = gap + np.where(down < y - _DOWN, _ABOVE, 0) + np.where(gap < _RING + 4, np.inf, 0)
-    cost[_blocked(rights, downs, width, np.array(taken, dtype=np.float64).reshape(-1, 2))] = np.inf
-    best = int(np.argmin(cost)) if cost.size else 0
-    if not cost.size or not np.isfinite(cost.flat[best]):
-        return Spot(min(max(x, width + _MARGIN), float(size[0])), max(y - 2 * _HALF, _HALF), width, (point, point))
-    found = float(right.flat[best]), float(down.flat[best])
-    return Spot(*found, width, _lead(point, found, width, float(gap.flat[best])))
+    cost[_blocked(rights, downs, width, _array(labels))] = np.inf
+    free = np.where(_blocked(rights, downs, width, _array(taken)), np.inf, cost)
+    for costs, tried in ((free, _TRIED), (cost, _TRIED), (free, 1), (cost, 1)):
+        for best in np.argsort(costs, axis=None, kind="stable")[:tried].tolist():
+            if not np.isfinite(costs.flat[best]):
+                break
+            found = float(right.flat[best]), float(down.flat[best])
+            spot = Spot(*found, width, _lead(point, found, width, float(gap.flat[best])))
+            if tried == 1 or not _crosses(spot.lead(), labels):
+                return spot
+    return Spot(min(max(x, width + _MARGIN), float(size[0])), max(y - 2 * _HALF, _HALF), width, (point, point))
+
+
+def _crosses(line: Sequence[Place], labels: Sequence[Place]) -> bool:
+    """Tell whether a line comes near any place of a label."""
+    apart = _array(line)[:, None, :] - _array(labels)[None, :, :]
+    return bool((np.hypot(apart[..., 0], apart[..., 1]) < _LEVEL).any())
+
+
+def _array(places: Sequence[Place]) -> NDArray[np.float64]:
+    return np.array(places, dtype=np.float64).reshape(-1, 2)
 
 
 def _blocked(
@@ -87,7 +131,7 @@ def stairs(corners: Sequence[Place]) -> list[Place]:
 
 
 _TEXT = 11
-_EDGE, _LEVEL = 5.0, 7.0
+_EDGE = 5.0
 
 
 class Area(Protocol):
@@ -103,12 +147,10 @@ def names(
     points: Iterable[tuple[str, float, float]], taken: Sequence[Place], area: Area, size: tuple[int, int]
 ) -> list[alt.Chart]:
     """Return the layers that name some points, (text, x, y) each; `taken` are the places to keep free, in pixels."""
-    taken = list(taken)
+    named = [(text, area.pixels(x, y)) for text, x, y in points]
+    spots = free_spots([(at, theme.text_width(text, _TEXT)) for text, at in named], taken, size)
     rows: list[dict[str, float | str]] = []
-    for text, x, y in points:
-        at = area.pixels(x, y)
-        spot = free_spot(at, theme.text_width(text, _TEXT), taken, size)
-        taken += spot.covered()
+    for (text, at), spot in zip(named, spots, strict=True):
         row: dict[str, float | str] = {"text": text}
         for name, place in zip(("at", "from", "to"), ((spot.x, spot.y), *_lead_of_names(at, spot)), strict=True):
             row[f"{name}_x"], row[f"{name}_y"] = area.values(*place)
@@ -121,8 +163,8 @@ def names(
     name = base.mark_text(fontSize=_TEXT, align="right", color=INK)
     x, y = area.x("at_x"), area.y("at_y")
     return [
-        lead.encode(x=area.x("from_x"), y=area.y("from_y"), x2="to_x:Q", y2="to_y:Q"),
-        *(mark.encode(x=x, y=y, text="text:N") for mark in (halo, name)),
+        lead.encode(x=area.x("from_x"), y=area.y("from_y"), x2=alt.X2("to_x:Q"), y2=alt.Y2("to_y:Q")),
+        *(mark.encode(x=x, y=y, text=alt.Text("text:N")) for mark in (halo, name)),
     ]
 
 

@@ -10,7 +10,7 @@ import altair as alt
 import polars as pl
 
 from quadrille.chart import n_rule, theme
-from quadrille.chart.theme import INK
+from quadrille.chart.theme import INK, tooltips
 from quadrille.chart.tidy import checked, inline
 from quadrille.errors import InputError, bad_parameter
 from quadrille.present.numbers import counted
@@ -75,7 +75,7 @@ def distortion_heatmap(pairs: pl.DataFrame, *, measure: str) -> alt.LayerChart:
 
 
 _DISTORTIONS_UP_TO = 12
-_TOOLTIP = ["first:N", "second:N", "value:Q"]
+_TOOLTIP = tooltips("first:N", "second:N", "value:Q")
 
 
 def correlation_matrix(pairs: pl.DataFrame) -> alt.LayerChart:
@@ -111,7 +111,7 @@ def correlation_matrix(pairs: pl.DataFrame) -> alt.LayerChart:
     layers = [
         _tiles(cells.drop_nulls("value"), x, y, stroke=_EDGE).encode(
             color=alt.Color("value:Q", scale=scale, legend=legend),
-            tooltip=["first:N", "second:N", alt.Tooltip("value:Q", format=".3f")],
+            tooltip=tooltips("first:N", "second:N", alt.Tooltip("value:Q", format=".3f")),
         ),
         _tiles(cells.filter(pl.col("value").is_null()), x, y, stroke=_EDGE, color=_UNDEFINED),
         _numbers(cells.drop("value"), x, y, 13),
@@ -203,7 +203,7 @@ def _flow_matrix(cells: pl.DataFrame, names: list[str]) -> alt.LayerChart:
     scale = alt.Scale(domain=[0, top / 3, top * 2 / 3, top], range=_BLUES, interpolate="rgb")
     legend = alt.Legend(title="records", gradientLength=200, format=",.0f", tickCount=min(top, 5))
     color = alt.Color("records:Q", scale=scale, legend=legend)
-    tooltip = ["origin:N", "destination:N", "records:Q"]
+    tooltip = tooltips("origin:N", "destination:N", "records:Q")
     layers = [
         _tiles(pl.DataFrame({"origin": names, "destination": names}), x, y, color="#e6e6e6"),
         _tiles(inner, x, y, stroke=_EDGE).encode(color=color, tooltip=tooltip),
@@ -266,4 +266,4 @@ def _tiles(cells: pl.DataFrame, x: alt.X, y: alt.Y, **style: Any) -> alt.Chart:
 
 def _numbers(cells: pl.DataFrame, x: alt.X, y: alt.Y, size: int) -> alt.Chart:
     ink = alt.when(alt.datum.dark).then(alt.value("white")).otherwise(alt.value(INK))
-    return alt.Chart(inline(cells)).mark_text(fontSize=size).encode(x=x, y=y, text="text:N", color=ink)
+    return alt.Chart(inline(cells)).mark_text(fontSize=size).encode(x=x, y=y, text=alt.Text("text:N"), color=ink)

@@ -8,7 +8,7 @@ import altair as alt
 import polars as pl
 
 from quadrille.chart import theme
-from quadrille.chart.theme import AXIS, HUES, INK, WIDTH
+from quadrille.chart.theme import AXIS, HUES, INK, WIDTH, tooltips
 from quadrille.chart.tidy import Kind, checked, inline
 from quadrille.errors import InputError
 from quadrille.present.numbers import counted, statistic
@@ -86,13 +86,15 @@ def _panel(areas: pl.DataFrame, level: str, address: str) -> alt.LayerChart:
     bars = [row for row in rows if row["value"] is not None]
     base = alt.Chart(inline(pl.DataFrame(bars).select("name", "area", "value", "affected", "text", "right", "before")))
     layers = [
-        base.mark_bar(height=_BAND - 6).encode(x=x, y=y, color=color, tooltip=["area:N", "value:Q", "before:Q"]),
-        alt.Chart(inline(pl.DataFrame({"zero": [0.0]}))).mark_rule(color=AXIS).encode(x="zero:Q"),
+        base.mark_bar(height=_BAND - 6).encode(
+            x=x, y=y, color=color, tooltip=tooltips("area:N", "value:Q", "before:Q")
+        ),
+        alt.Chart(inline(pl.DataFrame({"zero": [0.0]}))).mark_rule(color=AXIS).encode(x=alt.X("zero:Q")),
     ]
     ends = base.transform_filter(alt.datum.right), base.transform_filter(~alt.datum.right)
     right = ends[0].mark_text(align="left", dx=4, fontSize=11, color=INK)
     left = ends[1].mark_text(align="right", dx=-4, fontSize=11, color=INK)
-    layers += [text.encode(x=x, y=y, text="text:N") for text in (right, left)]
+    layers += [text.encode(x=x, y=y, text=alt.Text("text:N")) for text in (right, left)]
     count = int(areas["of"][0])
     last, equal = areas["value"][-1], int(areas["equal"][-1])
     alike = f", {equal:,} of them at {statistic(last)}" if equal > int((areas["value"] == last).sum()) else ""

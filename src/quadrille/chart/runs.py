@@ -6,7 +6,7 @@ import altair as alt
 import polars as pl
 
 from quadrille.chart import n_rule, theme
-from quadrille.chart.theme import HUES, INK, SHAPES, WIDTH, left_out
+from quadrille.chart.theme import HUES, INK, SHAPES, WIDTH, left_out, tooltips
 from quadrille.chart.tidy import Kind, checked, defined, inline
 from quadrille.errors import InputError
 from quadrille.present.numbers import counted, statistic
@@ -120,13 +120,13 @@ def _band(x: alt.X, count: int, chosen: int | None) -> list[alt.Chart]:
 
 def _average() -> alt.Chart:
     line = alt.Chart(inline(pl.DataFrame({"one": [1.0]}))).mark_rule(strokeDash=[5, 4], color=INK, opacity=0.6)
-    return line.encode(y="one:Q")
+    return line.encode(y=alt.Y("one:Q"))
 
 
 def _dots(points: pl.DataFrame, x: alt.X, y: alt.Y, *, dense: bool) -> list[alt.Chart]:
     names = points["name"].unique(maintain_order=True).to_list()
-    color, shape = theme.looks("name", names, HUES, SHAPES, alt.Legend(title=None, symbolOpacity=1, labelLimit=300))
+    color, shape = theme.looks("name", names, HUES, SHAPES, theme.legend(symbolOpacity=1))
     base = alt.Chart(inline(points.select("run", "measure", "name", "value", "relative")))
     dots = base.mark_point(filled=True, size=22 if dense else 60, opacity=0.85)
-    tooltip = ["run:N", "measure:N", "value:Q", "relative:Q"]
+    tooltip = tooltips("run:N", "measure:N", "value:Q", "relative:Q")
     return [dots.encode(x=x, y=y, color=color, shape=shape, tooltip=tooltip)]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import vl_convert
 
-from quadrille.chart.theme import Figure
+from quadrille.chart.theme import Figure, as_png
 from quadrille.errors import InputError, OutputError
 from quadrille.io.atomic import new_file
 
@@ -107,9 +107,6 @@ def _safe(code: str) -> str:
     return re.sub(r"<(?=/script|!--)", r"\\x3c", code, flags=re.IGNORECASE)
 
 
-_SCALE = 2.0
-
-
 def save(chart: Figure, path: str | Path) -> Path:
     """Write a chart; the suffix says how: .png, .svg, .html (a page that works by itself) or .json (Vega-Lite).
 
@@ -139,7 +136,7 @@ def save(chart: Figure, path: str | Path) -> Path:
 
 
 _WRITERS: dict[str, Callable[[Figure], bytes]] = {
-    ".png": lambda chart: vl_convert.vegalite_to_png(chart.to_dict(), scale=_SCALE),
+    ".png": as_png,
     ".svg": lambda chart: vl_convert.vegalite_to_svg(chart.to_dict()).encode(),
     ".html": lambda chart: page(chart).encode(),
     ".json": lambda chart: json.dumps(chart.to_dict(), indent=1, ensure_ascii=False, allow_nan=False).encode() + b"\n",

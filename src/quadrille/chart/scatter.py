@@ -9,7 +9,7 @@ import polars as pl
 
 from quadrille.chart import theme
 from quadrille.chart.labels import names
-from quadrille.chart.theme import GREY, HUES, INK, Plane, left_out
+from quadrille.chart.theme import GREY, HUES, INK, Plane, left_out, tooltips
 from quadrille.chart.tidy import Kind, inline, prepared, thinned
 from quadrille.errors import InputError
 from quadrille.present.numbers import counted
@@ -159,7 +159,7 @@ def _changes(cells: pl.DataFrame) -> alt.LayerChart:
     bars = alt.Chart(inline(cells.select("bias", "low", "high"))).mark_rule(color=GREY, strokeWidth=4, opacity=0.45)
     layers = [
         _diagonal(plane),
-        bars.encode(x=plane.x("bias"), y=plane.y("low"), y2="high:Q"),
+        bars.encode(x=plane.x("bias"), y=plane.y("low"), y2=alt.Y2("high:Q")),
         *_cell_dots(cells, plane, "realised"),
     ]
     return theme.layered(layers, *plane.size)
@@ -177,7 +177,7 @@ def _differences(cells: pl.DataFrame) -> alt.LayerChart:
     layers = [
         _zone(plane, _FAR, 0.10),
         _zone(plane, _LIKELY, 0.16),
-        zero.encode(x=plane.x("left"), x2="right:Q", y=plane.y("zero")),
+        zero.encode(x=plane.x("left"), x2=alt.X2("right:Q"), y=plane.y("zero")),
     ]
     if known.height:
         layers += _cell_dots(known, plane, "z")
@@ -193,7 +193,7 @@ def _axes() -> tuple[alt.Axis, alt.Axis]:
 def _zone(plane: Plane, half: float, opacity: float) -> alt.Chart:
     corners = pl.DataFrame({"left": [plane.across[0]], "right": [plane.across[1]], "low": [-half], "high": [half]})
     zone = alt.Chart(inline(corners)).mark_rect(color=HUES[0], opacity=opacity)
-    return zone.encode(x=plane.x("left"), x2="right:Q", y=plane.y("low"), y2="high:Q")
+    return zone.encode(x=plane.x("left"), x2=alt.X2("right:Q"), y=plane.y("low"), y2=alt.Y2("high:Q"))
 
 
 def _cell_dots(cells: pl.DataFrame, plane: Plane, field: str) -> list[alt.Chart]:
@@ -214,7 +214,7 @@ def _dashed(ends: pl.DataFrame) -> alt.Chart:
 def _diagonal(plane: Plane) -> alt.Chart:
     low, high = plane.across
     line = _dashed(pl.DataFrame({"low": [low], "high": [high]}))
-    return line.encode(x=plane.x("low"), y=plane.y("low"), x2="high:Q", y2="high:Q")
+    return line.encode(x=plane.x("low"), y=plane.y("low"), x2=alt.X2("high:Q"), y2=alt.Y2("high:Q"))
 
 
 def _dots(
@@ -223,7 +223,7 @@ def _dots(
     """Draw the points, a layer per state and flagged ones last, so that none hides below another."""
     legend = alt.Legend(title=None, orient="bottom", direction="horizontal", symbolOpacity=1)
     color, shape = theme.looks("state", states, (HUES[0], HUES[3]), ("circle", "diamond"), legend)
-    tooltip = [f"{name}:{'N' if name == 'label' else 'Q'}" for name in points.columns if name != "state"]
+    tooltip = tooltips(*(f"{name}:{'N' if name == 'label' else 'Q'}" for name in points.columns if name != "state"))
     return [
         alt.Chart(inline(points.filter(pl.col("state") == state)))
         .mark_point(filled=True, size=size, opacity=opacity, stroke="white", strokeWidth=0.6)

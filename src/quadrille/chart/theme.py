@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import altair as alt
+import vl_convert
 
 from quadrille.measure.difference import DIVERSITIES
 from quadrille.present.numbers import counted
@@ -37,7 +38,45 @@ def finish(figure: AnyFigure, title: str, reading: str, notes: Iterable[str] = (
     lines = [line for text in (reading, " ".join(filter(None, notes))) for line in textwrap.wrap(text, _LINE)]
     head = alt.TitleParams(text=title, subtitle=lines, anchor="start", frame="bounds", offset=14)
     text = " ".join([title, *lines])
-    return figure.properties(title=head, description=text, padding=12, config=_look())
+    made = figure.properties(title=head, description=text, padding=12, config=_look())
+    object.__setattr__(made, "__class__", _PICTURES[type(made)])  # a plain assignment would be a property of the chart
+    return made
+
+
+PIXELS = 2.0
+"""A picture has so many pixels for each one of the chart, for sharp print."""
+
+
+class Picture:
+    """A chart that a notebook shows as a PNG: no network, no script, and no data in the notebook but what is seen.
+
+    What Altair would show instead loads its scripts from the internet and stores the whole table with the output.
+    """
+
+    def _repr_mimebundle_(self, *_: object, **__: object) -> tuple[dict[str, bytes], dict[str, dict[str, int]]]:
+        png = as_png(cast("Figure", self))
+        width, height = (int(int.from_bytes(png[at : at + 4]) / PIXELS) for at in (16, 20))
+        return {"image/png": png}, {"image/png": {"width": width, "height": height}}
+
+
+def as_png(figure: Figure) -> bytes:
+    """Draw a chart as a picture."""
+    return vl_convert.vegalite_to_png(figure.to_dict(), scale=PIXELS)
+
+
+class _Single(Picture, alt.Chart): ...
+
+
+class _Layers(Picture, alt.LayerChart): ...
+
+
+class _Across(Picture, alt.HConcatChart): ...
+
+
+class _Down(Picture, alt.VConcatChart): ...
+
+
+_PICTURES: Mapping[type, type] = {kind.__mro__[2]: kind for kind in (_Single, _Layers, _Across, _Down)}
 
 
 def _look() -> alt.Config:
@@ -66,6 +105,16 @@ def _look() -> alt.Config:
     )
 
 
+_LEGEND = 40
+WRAPPED = f"split(trim(replace(datum.label, regexp('(.{{1,{_LEGEND}}})(?: |$)', 'g'), '$1' + '\\n')), '\\n')"
+"""How Vega breaks the names of a legend into lines. Cut off they would be short, and alike where they begin alike."""
+
+
+def legend(title: str | list[str] | None = None, **style: Any) -> alt.Legend:
+    """Return a legend of names, which may be long: they are broken into lines between words, and never cut."""
+    return alt.Legend(title=title, labelExpr=WRAPPED, labelLimit=0, **style)
+
+
 def layered(
     layers: Iterable[alt.Chart], width: int, height: int, title: alt.TitleParams | None = None
 ) -> alt.LayerChart:
@@ -76,7 +125,7 @@ def layered(
 
 def heading(text: str, **style: Any) -> alt.TitleParams:
     """Return the title of one panel among several."""
-    style = {"fontSize": 14, "offset": 4, **style}
+    style = {"fontSize": 14, "offset": 4, "frame": "group", **style}
     return alt.TitleParams(text=text, anchor="start", **style)
 
 
@@ -84,6 +133,15 @@ def in_rows(panels: Sequence[alt.LayerChart], across: int, spacing: int, between
     """Set panels side by side, so many across, in as many rows as that takes."""
     rows = (panels[start : start + across] for start in range(0, len(panels), across))
     return alt.vconcat(*(alt.hconcat(*row, spacing=spacing) for row in rows), spacing=between)
+
+
+def tooltips(*fields: str | alt.Tooltip) -> list[alt.Tooltip]:
+    """Return what a mark shows under the pointer.
+
+    Every channel of a chart is given as an object of its class: for a bare word Altair searches all its classes, which
+    takes as long as all else that a chart is made of.
+    """
+    return [alt.Tooltip(field) if isinstance(field, str) else field for field in fields]
 
 
 def looks(

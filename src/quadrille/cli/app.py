@@ -1,4 +1,4 @@
-"""The program: its commands, one file each in `commands/`, and an example of each."""
+"""The program: its commands, which stand in `commands/`, and an example of each."""
 
 from __future__ import annotations
 
@@ -9,18 +9,14 @@ import typer
 
 from quadrille import __version__
 from quadrille.cli.commands.attack import attack
-from quadrille.cli.commands.convert import convert
-from quadrille.cli.commands.correct import correct
-from quadrille.cli.commands.demo import demo
-from quadrille.cli.commands.error import error
+from quadrille.cli.commands.demo import demo, reproduce
+from quadrille.cli.commands.error import correct, error
 from quadrille.cli.commands.frontier import frontier
-from quadrille.cli.commands.inspect import inspect
-from quadrille.cli.commands.measures import measures
+from quadrille.cli.commands.inspect import convert, inspect
 from quadrille.cli.commands.pick import pick
 from quadrille.cli.commands.release import release
 from quadrille.cli.commands.report import report
-from quadrille.cli.commands.reproduce import reproduce
-from quadrille.cli.commands.score import score
+from quadrille.cli.commands.score import measures, score
 from quadrille.cli.commands.search import search
 from quadrille.cli.commands.simulate import simulate
 from quadrille.cli.commands.swap import swap

@@ -34,10 +34,14 @@ def load(
     roles: Roles | None = None,
     layout: str | None = None,
     catalog: Path | None = None,
+    sampling: float | None = None,
 ) -> Data:
     """Read a file, or a bundled data set named as dataset:NAME."""
+    if sampling is not None and not 0 < sampling <= 1:
+        raise ParameterError(f"--sampling must be a number in (0, 1]. Got {sampling}.")
     data = _load(file, codebook, weight, geography, layout, catalog)
-    return data.with_roles(**roles) if roles else data
+    data = data.with_roles(**roles) if roles else data
+    return data if sampling is None else data.with_sampling(sampling)
 
 
 def _load(
@@ -99,12 +103,13 @@ def names(values: Sequence[str] | None) -> list[str]:
 def addresses(values: Sequence[str] | None, data: Data) -> Sequence[str]:
     """Split measures at commas outside brackets; without any, return those that the data can have."""
     from quadrille.expressions import split_outside_quotes
-    from quadrille.measure import beside_the_n_rule
+    from quadrille.measure import beside_exposed, beside_the_n_rule
     from quadrille.release.release import default_measures
 
     if not values:
         return default_measures(data)
-    return beside_the_n_rule([part.strip() for value in values for part in split_outside_quotes(value, ",")])
+    wanted = beside_the_n_rule([part.strip() for value in values for part in split_outside_quotes(value, ",")])
+    return beside_exposed(wanted, data)
 
 
 def check_new(*paths: Path | None, overwrite: bool, source: str) -> None:
@@ -131,10 +136,10 @@ def check_new(*paths: Path | None, overwrite: bool, source: str) -> None:
             raise OutputError(f"Cannot write {str(path)!r}: its folder is not writable. Choose another place.")
 
 
-def check_readers(readers: bool, var_stratum: Sequence[str] | None, var_unit: str | None) -> None:
+def check_readers(readers: bool, var_stratum: Sequence[str] | None, cluster: str | None) -> None:
     """Refuse a sampling design without the reports that it is for."""
-    if not readers and (var_stratum or var_unit is not None):
-        option = "--var-stratum" if var_stratum else "--var-unit"
+    if not readers and (var_stratum or cluster is not None):
+        option = "--var-stratum" if var_stratum else "--cluster"
         raise ParameterError(f"{option} is for the standard errors of the readers' reports: add --readers.")
 
 

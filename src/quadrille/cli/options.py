@@ -57,6 +57,10 @@ Key = Annotated[list[str] | None, value("COLUMNS", "Key variables.", panel=ABOUT
 Outcome = Annotated[list[str] | None, value("COLUMNS", "Outcomes: no key variables.", panel=ABOUT_THE_FILE)]
 Id = Annotated[list[str] | None, value("COLUMNS", "More identifiers, never released.", panel=ABOUT_THE_FILE)]
 Unit = Annotated[str | None, value("COLUMN", "Number of the household or the like.", panel=ABOUT_THE_FILE)]
+Sampling = Annotated[
+    float | None,
+    value("SHARE", "The file is a sample of this share of a population.", panel=ABOUT_THE_FILE),
+]
 Layout = Annotated[
     str | None,
     value("SETTINGS", 'As in "separator=; decimal=,". [default: detected]', panel=ABOUT_THE_FILE),
@@ -103,9 +107,9 @@ VarStratum = Annotated[
     list[str] | None,
     value("COLUMNS", "Strata, for standard errors in --readers.", panel=RARELY),
 ]
-VarUnit = Annotated[
+Cluster = Annotated[
     str | None,
-    value("COLUMN", "Sampling units, for standard errors in --readers.", panel=RARELY),
+    value("COLUMN", "Clusters, for standard errors in --readers.", panel=RARELY),
 ]
 Readers = Annotated[
     bool,

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any, cast
 import typer
 
 from quadrille.cli.inputs import addresses
-from quadrille.present.blocks import Text, Title
 from quadrille.present.numbers import count, counted, fixed, statistic
 from quadrille.present.numbers import score as number
 from quadrille.present.numbers import share as percent
-from quadrille.present.terminal import console, facts, grid, note, render, shell, title
+from quadrille.present.render import console, facts, grid, note, render, shell, title
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,7 +39,7 @@ Progress = Callable[[int, int], None]
 
 def emit(document: object) -> None:
     """Print one JSON document."""
-    from quadrille.io.results import as_json
+    from quadrille.io.atomic import as_json
 
     typer.echo(as_json(document))
 
@@ -71,28 +70,15 @@ def progress_bar(message: str) -> Generator[Progress | None]:
 
 def show_profile(file: str, found: Profile) -> None:
     """Print what `inspect` found."""
-    from quadrille.present.contradictions import dependency_blocks
-    from quadrille.present.profile import column_table, label_facts, profile_facts
+    from quadrille.present.profile import profile
 
-    labels = label_facts(found.columns)
-    categories = [Title("Categories"), labels] if labels.pairs else []
-    hints = (Text(f"Hint: {hint}") for hint in found.hints)
-    render(
-        [
-            Title(file),
-            profile_facts(found),
-            column_table(found.columns),
-            *categories,
-            *dependency_blocks(found.dependencies),
-            *hints,
-        ]
-    )
+    render(profile(found, file))
 
 
 def show_account(account: PlanReport, one_way: PlanReport | None = None) -> None:
     """Print what a plan does: asked, paired, changed; of a designed swap also which cells it treats, at what price."""
     from quadrille.present.account import account as blocks
-    from quadrille.present.designed import price_of_keeping
+    from quadrille.present.account import price_of_keeping
 
     render([*blocks(account), *([] if one_way is None else price_of_keeping(account, one_way))])
 
@@ -106,14 +92,14 @@ def show_scores(scores: Scores) -> None:
 
 def show_attack(found: Attack) -> None:
     """Print what an intruder learns, attack by attack."""
-    from quadrille.present.attack import attack
+    from quadrille.present.scores import attack
 
     render(attack(found))
 
 
 def show_verdict(found: Verdict) -> None:
     """Print what each policy says, and, of several, the verdict of all."""
-    from quadrille.present.verdict import verdict
+    from quadrille.present.scores import verdict
 
     render(verdict(found))
 

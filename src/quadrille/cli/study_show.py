@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from quadrille.cli import show
 from quadrille.errors import QuadrilleError
+from quadrille.present.numbers import AS_IT_IS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -48,9 +49,9 @@ class Overview:
     @property
     def shown(self) -> tuple[str, ...]:
         """The measures to show: the two axes, and next to the n-rule always what cannot be fooled."""
-        exposed = [address for address in self.study.measures if kind(address) == "exposed"]
-        beside = exposed if any(kind(address) == "small_cells" for address in self.axes) else []
-        return tuple(dict.fromkeys((*self.axes, *beside)))
+        from quadrille.present.scores import judged_by
+
+        return judged_by(self.study, self.axes)
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the candidates on the frontier: number, design and all scores."""
@@ -174,7 +175,6 @@ HEIGHT = 20
 BEYOND = 1.5
 """How far the picture goes on beyond the frontier, in spreads of the frontier."""
 DOMINATED, FRONTIER, CHOSEN, UNSWAPPED = ".", "o", "@", "X"
-AS_IT_IS = "the file as it is"
 
 
 def scatter(
@@ -248,8 +248,6 @@ def _cut(name: str, width: int) -> str:
 
 MOST_ROWS = 50
 MOST_REASONS = 10
-LONGEST_WHOLE = 12
-"""Names of measures up to this length are not broken in the head of a table."""
 
 
 def show_reasons(reasons: Sequence[tuple[str, int]], what: str) -> None:
@@ -263,16 +261,10 @@ def show_reasons(reasons: Sequence[tuple[str, int]], what: str) -> None:
 
 def show_search(study: Study, document: Mapping[str, Any]) -> None:
     """Print what a search found and what to do next."""
-    counts = [f"{count:,} {status}" for status, count in document["counts"].items() if count]
-    axes = document["axes"]
+    from quadrille.present.scores import study_facts
+
     show.title("Search")
-    lines = [
-        ("study", f"{document['study']} (it holds the seeds: keep it confidential)"),
-        ("candidates", f"{document['candidates']:,}: {', '.join(counts)}"),
-    ]
-    if axes is not None:
-        lines.append(("frontier", f"{document['frontier']:,} candidates on {axes[0]} and {axes[1]}"))
-    show.facts(lines)
+    show.facts(study_facts(document["study"], document["counts"], document["axes"], document["frontier"]))
     show_reasons([(each["reason"], each["candidates"]) for each in document["reasons"]], "candidate")
     show_warnings(document["warnings"])
     if document["knee"] is None:
@@ -285,17 +277,14 @@ def show_search(study: Study, document: Mapping[str, Any]) -> None:
 
 def show_recommended(seen: Overview) -> None:
     """Print the three candidates to show to those who set the limit, with the file as it is first."""
+    from quadrille.present.scores import THREE, recommended
+
     study = quote(str(seen.study.path))
-    show.title("Three candidates to look at; the limit is the agency's to set")
+    show.title(THREE)
     if not seen.recommended:
         show.note(indented(_none_recommended(seen)))
     else:
-        rows = [_compared_line(AS_IT_IS, None, seen)] if seen.unswapped is not None else []
-        rows += [_compared_line(word, choice, seen) for word, choice in seen.recommended.items()]
-        head = ("", "candidate", *short_names(seen.shown), "risk taken away")
-        show.grid(head, rows, numbers=range(1, len(head)), whole=(0,))
-        show.note("")
-        show.facts([(word, choice.reason) for word, choice in seen.recommended.items()])
+        show.render(recommended(seen.study, seen.recommended, seen.shown))
         for word in (word for word in ("gentle", "balanced", "safe") if word not in seen.recommended):
             show.note(f"  No candidate of this study can be recommended as {word}.")
     show.title("To pick: by a limit, or one of these")
@@ -319,15 +308,6 @@ def _none_recommended(seen: Overview) -> str:
     except QuadrilleError as error:
         return str(error)
     return ""
-
-
-def _compared_line(word: str, choice: Choice | None, seen: Overview) -> tuple[str, ...]:
-    if choice is None:
-        scores, number, share = seen.study.unswapped or {}, "", ""
-    else:
-        scores, number = candidate_row(seen.study, choice.candidate)["scores"], str(choice.candidate)
-        share = "" if choice.reduction is None else show.percent(choice.reduction)
-    return (word, number, *(show.number(scores[address]) for address in seen.shown), share)
 
 
 def indented(text: str) -> str:
@@ -376,6 +356,8 @@ def _table(
     unswapped: Mapping[str, float | None] | None,
 ) -> None:
     """Print candidates after the file as it is; what all of them ask for is said once, above."""
+    from quadrille.present.scores import LONGEST_WHOLE, short_names
+
     parts = [constraints(row) for row in rows]
     shared = [each for each in parts[0] if all(each in others for others in parts)] if parts else []
     asked = [", ".join(each for each in listed if each not in shared) for listed in parts]
@@ -397,15 +379,6 @@ def _table(
         lines.insert(0, (*first, *(show.number(unswapped.get(address)) for address in measures)))
     numbers = [place for place, name in enumerate(head) if name not in ("swap", "constraints")]
     show.grid(head, lines, numbers=numbers, whole=[place for place in numbers if len(head[place]) <= LONGEST_WHOLE])
-
-
-def short_names(measures: Sequence[str]) -> list[str]:
-    """Return short headings: the name of a long address, where no other one has it."""
-    names = [address.partition("(")[0] for address in measures]
-    return [
-        name if len(address) > LONGEST_WHOLE and names.count(name) == 1 else address
-        for name, address in zip(names, measures, strict=True)
-    ]
 
 
 def _rate(row: dict[str, Any]) -> str:

@@ -33,13 +33,15 @@ def read(
     quote: str | None = None,
     dates: str | None = None,
     sheet: str | int | None = None,
+    sampling: float | None = None,
 ) -> Data:
     """Read a microdata file; the ending of its name tells the format.
 
     `codebook` is a Codebook or the path of a TOML file; none is ever read without being named. `weight` names
     the weight column, `geography` nested levels of geography, the coarsest first. What the codebook leaves open is
     guessed, see `from_frame`; files of SPSS, Stata and SAS bring labels, missing codes and formats along. `catalog`
-    is the SAS catalog (.sas7bcat) with the value labels of a .sas7bdat file.
+    is the SAS catalog (.sas7bcat) with the value labels of a .sas7bdat file. `sampling` is the share of the population
+    that is in the file, where it is a sample and the weights do not count persons; a codebook can say it, too.
 
     How delimited text is written is detected, and a file that can be read in two ways is refused; these say it:
     `separator` (`,` `;` `|` or `tab`), `decimal` (`.` or `,`), `encoding` (as Python calls it), `quote` (`"`, `'` or
@@ -67,7 +69,9 @@ def read(
     more: dict[str, Any] = {} if catalog is None else {"catalog": Path(catalog)}
     layout = Layout(separator, decimal, encoding, quote, dates, sheet)
     more |= {"layout": layout} if layout else {}
-    return read_as(Path(path), codebook=book, weight=weight, **more)
+    data = read_as(Path(path), codebook=book, weight=weight, **more)
+    said = book.sampling if book is not None and sampling is None else sampling
+    return data if said is None else data.with_sampling(said)
 
 
 def read_as(file: Path, *, codebook: Codebook | None, weight: str | None, **more: Any) -> Data:
@@ -86,9 +90,9 @@ def read_as(file: Path, *, codebook: Codebook | None, weight: str | None, **more
 def _check_layout(layout: Layout, form: Format) -> None:
     """Refuse settings that a format does not have."""
     text_only = replace(layout, sheet=None)
-    if text_only and form.reader not in ("csv", "zipped"):
+    if text_only and form.reader not in ("csv", "raw"):
         raise InputError("Separator, decimal, encoding, quote and dates are for delimited text. Leave them out.")
-    if layout.sheet is not None and form.reader not in ("excel", "zipped"):
+    if layout.sheet is not None and form.reader not in ("excel", "raw"):
         raise InputError("A sheet is part of an Excel workbook (.xlsx). Leave the sheet out.")
 
 
@@ -122,7 +126,7 @@ def left_to_codebook(data: Data, name: str) -> tuple[str, ...]:
 
 def file_bytes(data: Data, name: str) -> tuple[bytes | memoryview, tuple[str, ...]]:
     """Return the file of that name, and line by line what its format cannot hold."""
-    from quadrille.io.not_held import remarked
+    from quadrille.io.frames import remarked
 
     writer, ending = _writer(name)
     contents, not_held = writer.file_bytes(data, ending)

@@ -17,11 +17,10 @@ from numpy.typing import NDArray
 from quadrille.codebook import Codebook, Variable
 from quadrille.data import Data
 from quadrille.errors import InputError
-from quadrille.io.frames import build, to_frame
+from quadrille.io.frames import build, moments_left, not_in_text, numbers_of_moments, orders_left, to_frame, words_left
 from quadrille.io.frames.columns import no_patterns, wants_in_file
 from quadrille.io.frames.values import moments_as_text
 from quadrille.io.layout import Layout, Shape, in_utf8, shape_of, words_of
-from quadrille.io.not_held import moments_left, not_in_text, numbers_of_moments, orders_left, words_left
 from quadrille.io.raw import Buffer, contents
 from quadrille.io.text_columns import ParsedText, settled_by_text
 

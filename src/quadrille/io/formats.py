@@ -38,13 +38,13 @@ _ALL = (
     Format(".tsv", "text with tabs", "csv", "csv"),
     Format(".parquet", "Parquet", "parquet", "parquet", released=True),
     Format(".xlsx", "Excel", "excel"),
-    Format(".sav", "SPSS", "stat.read", "stat.write", released=True, program="spss"),
-    Format(".zsav", "SPSS", "stat.read", program="spss"),
-    Format(".por", "SPSS portable", "stat.read", program="spss"),
-    Format(".dta", "Stata", "stat.read", "stat.write", released=True, program="stata"),
-    Format(".sas7bdat", "SAS", "stat.read", program="sas"),
-    Format(".xpt", "SAS transport", "stat.read", "stat.write", released=True, program="sas", also=(".xport",)),
-    Format(".zip", "zip archive", "zipped"),
+    Format(".sav", "SPSS", "stat_read", "stat_write", released=True, program="spss"),
+    Format(".zsav", "SPSS", "stat_read", program="spss"),
+    Format(".por", "SPSS portable", "stat_read", program="spss"),
+    Format(".dta", "Stata", "stat_read", "stat_write", released=True, program="stata"),
+    Format(".sas7bdat", "SAS", "stat_read", program="sas"),
+    Format(".xpt", "SAS transport", "stat_read", "stat_write", released=True, program="sas", also=(".xport",)),
+    Format(".zip", "zip archive", "raw"),
 )
 FORMATS = {form.ending: form for form in _ALL}
 """By ending, in the order in which they are listed to users."""

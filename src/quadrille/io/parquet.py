@@ -18,7 +18,18 @@ from numpy.typing import NDArray
 from quadrille.codebook import Codebook, Variable
 from quadrille.data import Column, Data, code_dtype
 from quadrille.errors import InputError
-from quadrille.io.frames import build, has_nan, nan_remarks, to_frame, with_nan, with_scales
+from quadrille.io.frames import (
+    NEEDS_ARROW,
+    NO_ORDER,
+    build,
+    has_nan,
+    nan_remarks,
+    numbers_of_moments,
+    to_frame,
+    with_nan,
+    with_scales,
+    words_left,
+)
 from quadrille.io.frames.columns import (
     Source,
     code,
@@ -32,7 +43,6 @@ from quadrille.io.frames.columns import (
 )
 from quadrille.io.frames.identifiers import MOST_ORDINAL, Run, names_identifier
 from quadrille.io.frames.values import is_text, too_large, type_name
-from quadrille.io.not_held import NEEDS_ARROW, NO_ORDER, numbers_of_moments, words_left
 from quadrille.io.raw import contents
 
 Reader = Callable[[str], Iterator[pl.Series]]

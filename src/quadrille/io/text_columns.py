@@ -1,4 +1,6 @@
-"""Columns of text become numbers and dates, where the codebook leaves open what they are."""
+"""Columns of text become numbers and dates, where the codebook leaves open what they are.
+
+Whether the day, the month or the year comes first is told from all dates of a column."""
 
 from __future__ import annotations
 
@@ -9,7 +11,6 @@ import polars as pl
 
 from quadrille.codebook import Variable
 from quadrille.errors import InputError
-from quadrille.io.dates_in_text import dates_of
 from quadrille.io.frames.columns import settled, wants_in_file
 from quadrille.io.frames.values import NUMBER, few_whole, parse_numbers, too_large, without_marks
 from quadrille.io.layout import Layout, say
@@ -144,3 +145,77 @@ def _with_infinite(text: pl.Series) -> pl.Series:
     numbers = parse_numbers(rest)
     plain = rest.is_empty() or numbers.dtype.is_float() or (numbers.dtype.is_integer() and not too_large(numbers))
     return text.cast(pl.Float64) if plain else text
+
+
+_YEAR_LAST = r"^(\d{1,2})([./-])(\d{1,2})([./-])(\d{4})$"
+_YEAR_FIRST = r"^(\d{4})([./-])(\d{1,2})([./-])(\d{1,2})$"
+_ISO = r"^\d{4}-\d{2}-\d{2}$"
+
+
+@dataclass(frozen=True)
+class Dates:
+    """The columns that are dates, written as in ISO 8601; which part came first; what stays open."""
+
+    columns: list[pl.Series]
+    order: str
+    remarks: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A column of dates, and the orders of day, month and year in which all of them exist."""
+
+    text: pl.Series
+    orders: dict[str, pl.Series]
+
+
+def dates_of(texts: list[pl.Series], said: str | None) -> Dates:
+    """Read the columns in which every text is a date; ISO dates stay as they are.
+
+    With dots the day comes before the month. With slashes or hyphens, one column with a day beyond the twelfth tells
+    it for all. Where none does, the dates stay text.
+    """
+    found = [column for text in texts if (column := _column(text)) is not None]
+    clear = {next(iter(column.orders)) for column in found if len(column.orders) == 1} - {"ymd"}
+    open_ones = [column for column in found if len(column.orders) > 1]
+    order = said if said in ("dmy", "mdy") else next(iter(clear)) if len(clear) == 1 else None
+    read: list[pl.Series] = []
+    remarks: list[str] = []
+    used: list[str] = []
+    for column in found:
+        orders = column.orders if len(column.orders) == 1 else {k: v for k, v in column.orders.items() if k == order}
+        if said is not None and said not in column.orders:
+            orders = {}
+        for name, days in orders.items():
+            read.append(days)
+            used.append(name)
+    if open_ones and order is None:
+        names = ", ".join(column.text.name for column in open_ones)
+        remarks.append(
+            f"dates stay text, since the day or the month may come first, in: {names}. {say('dates', 'dmy', 'mdy')}"
+        )
+    if len(set(used)) > 1:
+        remarks.append("dates are written in more than one order; each column is read in its own")
+    return Dates(read, used[0] if len(set(used)) == 1 else "", tuple(remarks))
+
+
+def _column(text: pl.Series) -> _Column | None:
+    present = text.drop_nulls()
+    sample = present.gather_every(max(1, len(present) // _SAMPLE))
+    for pattern in (_YEAR_LAST, _YEAR_FIRST):
+        if not present.is_empty() and sample.str.contains(pattern).all() and present.str.contains(pattern).all():
+            orders = _orders(text, year_first=pattern == _YEAR_FIRST)
+            return _Column(text, orders) if orders and not sample.str.contains(_ISO).all() else None
+    return None
+
+
+def _orders(text: pl.Series, *, year_first: bool) -> dict[str, pl.Series]:
+    parts = text.str.replace_all("[./]", "-")
+    if year_first:
+        forms = {"ymd": "%Y-%m-%d"}
+    elif text.str.contains(".", literal=True).any():
+        forms = {"dmy": "%d-%m-%Y"}
+    else:
+        forms = {"dmy": "%d-%m-%Y", "mdy": "%m-%d-%Y"}
+    days = {order: parts.str.to_date(form, strict=False) for order, form in forms.items()}
+    return {order: d.dt.strftime("%Y-%m-%d") for order, d in days.items() if d.null_count() == text.null_count()}

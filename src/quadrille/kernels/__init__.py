@@ -1,43 +1,31 @@
 """The compiled loops. The only package that imports numba; each kernel has a plain numpy twin in the tests."""
 
-from quadrille.kernels.attack import (
-    BY_VALUE,
-    CLAIMS,
-    RIGHT,
-    UNIQUE_GONE,
-    UNIQUE_RIGHT,
-    UNIQUE_SHARE,
-    UNIQUE_UNDECIDED,
-    UNIQUE_WRONG,
-    inference_change,
-    links_change,
-)
-from quadrille.kernels.controlled.donors import DonorIndex, Edits, no_edits, open_line, open_stock
-from quadrille.kernels.controlled.partners import (
+from quadrille.kernels.controlled import (
+    DonorIndex,
+    Edits,
     near_donors,
+    no_edits,
     nothing_asked,
+    open_line,
+    open_stock,
     pair_round,
     pick_from_groups,
     rules_leave_nobody,
 )
 from quadrille.kernels.count_space import Urn, compare_tables, swap_cells, swap_records
-from quadrille.kernels.dependencies import (
-    changes_in_order,
-    count_pairs_of_codes,
-    lacking_majority,
-    rows_of_whole_groups,
-)
+from quadrille.kernels.designed import fresh
 from quadrille.kernels.designed.cubes import anneal, displace, find, keep_empty, put_all
 from quadrille.kernels.designed.design import draw_rows, improve, price_cells, take_back, treat_all
 from quadrille.kernels.designed.fillers import room_for
-from quadrille.kernels.designed.neighbours import loss_now
-from quadrille.kernels.designed.plausible import fit_margins, pair_images
-from quadrille.kernels.designed.state import fresh
+from quadrille.kernels.designed.neighbours import fit_margins, loss_now, pair_images
 from quadrille.kernels.draw import (
+    Dice,
+    Pool,
     augment,
     below,
     choose,
     derange,
+    dice,
     draw_pairs,
     has_partner,
     part_pairs,
@@ -48,27 +36,40 @@ from quadrille.kernels.draw import (
 from quadrille.kernels.fused import (
     ATTRIBUTED,
     ATTRIBUTED_UNIQUE,
+    BY_VALUE,
+    CLAIMS,
     CONFIDENCE,
     ENTROPY_CHANGE,
     EXPOSED,
     HELLINGER,
     LINKED,
+    RIGHT,
     SMALL_CELLS,
     TOTAL_VARIATION,
+    UNIQUE_GONE,
+    UNIQUE_RIGHT,
+    UNIQUE_SHARE,
+    UNIQUE_UNDECIDED,
+    UNIQUE_WRONG,
     FullTable,
+    inference_change,
+    links_change,
     score_candidate,
 )
-from quadrille.kernels.pool import Dice, Pool, dice
 from quadrille.kernels.tables import (
     add_ticks,
+    changes_in_order,
     chi_square,
     count_dominating,
+    count_pairs_of_codes,
+    lacking_majority,
+    mark_lone,
     net_of_cells,
     net_of_rows,
+    rows_of_whole_groups,
     small_cell_change,
     sort_into_groups,
 )
-from quadrille.kernels.uniques import mark_lone
 
 __all__ = [
     "ATTRIBUTED",

@@ -1,15 +1,22 @@
-"""How kernels are compiled: cached on disk where a folder can be written, in memory otherwise.
+"""How kernels are compiled, and what they call their numbers: cached on disk where possible, in memory otherwise.
 
 A compiled kernel holds the constants and the code of the kernels that it calls, in whatever file they are. So what is
 on disk is valid for one text of the kernel's own file and of all that this imports from here, and for no other: a
 change of one file compiles anew what depends on it, and leaves the rest as it is.
+
+Code on disk also holds what it calls of numba itself, under names that end in a number which numba counts from 1 in
+every process. Two processes may give one name to two functions, such as the comparison within `np.sort` and the other
+one within `np.argsort`; whoever loads the work of both gets one of them for both, and wrong results. So each process
+counts from a number of its own.
 """
 
 from __future__ import annotations
 
 import glob
 import hashlib
+import itertools
 import re
+import secrets
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -18,9 +25,18 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
+import numpy as np
+from numba.core.bytecode import FunctionIdentity
 from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numpy.typing import NDArray
 
 F = TypeVar("F", bound=Callable[..., Any])
+Whole = Any
+"""A whole number in a kernel: plain or numpy's, the compiler decides."""
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+FunctionIdentity._unique_ids = itertools.count(secrets.randbelow(1 << 52) + (1 << 32))  # pyright: ignore
 
 _IMPORT = re.compile(rb"^(?:from|import) quadrille\.kernels\b([\w.]*)", re.MULTILINE)
 

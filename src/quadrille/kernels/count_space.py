@@ -13,9 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from quadrille.kernels.compile import kernel, step
-from quadrille.kernels.draw import below
-from quadrille.kernels.pool import Dice, Ints, Whole
+from quadrille.kernels.compile import Ints, Whole, kernel, step
+from quadrille.kernels.draw import Dice, below
 
 NONE = -1
 NOWHERE = 0xFFFFFFFF

@@ -1,12 +1,11 @@
-"""Counting: net changes of table cells, exact sums of ticks, sorting, chi-square, small and dominating cells."""
+"""Counting: net changes of table cells, sums of ticks, chi-square; what columns determine, and who is alone on some."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from quadrille.kernels.compile import kernel, step
-from quadrille.kernels.pool import Ints, Whole
+from quadrille.kernels.compile import Ints, Whole, kernel, step
 
 
 @kernel
@@ -177,3 +176,142 @@ def small_cell_change(cells: Ints, new: Ints, count: Ints, n: Whole) -> tuple[Wh
         if 0 < was + others < n:
             at_risk -= was
     return at_risk, unswapped
+
+
+Codes32 = NDArray[np.int32]
+
+
+@kernel
+def rows_of_whole_groups(a: Codes32, b: Codes32, size: Whole, shift: Whole) -> Ints:
+    """Return the rows of one in 2^shift combinations of two columns, chosen by a hash: their groups are whole."""
+    found = np.empty(len(a), dtype=np.int64)
+    count = 0
+    for i in range(len(a)):
+        key = np.uint64(a[i]) * np.uint64(size) + np.uint64(b[i])
+        key = (key ^ (key >> np.uint64(29))) * np.uint64(0x9E3779B97F4A7C15)
+        if key >> np.uint64(64 - shift) == 0:
+            found[count] = i
+            count += 1
+    return found[:count].copy()
+
+
+@kernel
+def lacking_majority(rows: Ints, start: Ints, values: Codes32, counts: Ints, limit: Whole) -> Whole:
+    """Count the records that lack the commonest value of their group; stop above the limit.
+
+    Group g is `rows[start[g]:start[g + 1]]`. `counts` is zeroed memory for every value, and is left zeroed.
+    """
+    lacking = 0
+    for g in range(len(start) - 1):
+        most = 0
+        for i in range(start[g], start[g + 1]):
+            value = values[rows[i]]
+            counts[value] += 1
+            most = max(most, counts[value])
+        for i in range(start[g], start[g + 1]):
+            counts[values[rows[i]]] = 0
+        lacking += start[g + 1] - start[g] - most
+        if lacking > limit:
+            return lacking
+    return lacking
+
+
+@kernel
+def changes_in_order(rows: Ints, values: Codes32, limit: Whole) -> tuple[Whole, Whole, Whole]:
+    """Count, row after row, how often a value differs from the one before, and how often it falls and rises.
+
+    Stops when the changes, the falls and the rises are all above the limit.
+    """
+    falls, rises = 0, 0
+    for i in range(1, len(rows)):
+        before, now = values[rows[i - 1]], values[rows[i]]
+        falls += now < before
+        rises += now > before
+        if falls > limit and rises > limit:
+            break
+    return falls + rises, falls, rises
+
+
+@kernel
+def count_pairs_of_codes(a: Codes32, b: Codes32, size: Whole, out: Ints) -> None:
+    """Count the records of every combination of two columns."""
+    for i in range(len(a)):
+        out[np.int64(a[i]) * size + b[i]] += 1
+
+
+Bits = NDArray[np.uint64]
+_BLOCK = 1 << 12
+
+
+@kernel
+def mark_lone(
+    codes: NDArray[np.uint32],
+    lone: NDArray[np.bool_],
+    keys: Ints,
+    strides: Ints,
+    slots: NDArray[np.int32],
+    direct: bool,
+    known: Bits,
+    found: NDArray[np.int32],
+) -> Whole:
+    """Find the cells that are alone on `keys`, mark them in `known`, count them in `found`, return how many.
+
+    `codes[k, c]` is the code of key k in cell c, `lone` says whether the cell has one record. Cells in `known` are
+    alone on some of the keys already: they meet nobody, and are passed over. `slots` has a place for every combination
+    when `direct`; else its length is a power of 2, more than the number of cells, and places are found by hashing.
+    """
+    cells = codes.shape[1]
+    nobody = np.int32(cells)
+    slots[:] = nobody
+    mask = len(slots) - 1
+    place = np.empty(_BLOCK, dtype=np.int64)
+    for start in range(0, cells, _BLOCK):
+        size = min(_BLOCK, cells - start)
+        place[:size] = 0
+        for k in range(len(keys)):
+            column, stride = codes[keys[k]], strides[k]
+            for i in range(size):
+                place[i] += column[start + i] * stride
+        for i in range(size):
+            cell = start + i
+            if known[cell >> 6] >> np.uint64(cell & 63) & np.uint64(1):
+                continue
+            at = place[i]
+            if not direct:
+                at = _slot_of(cell, at, codes, keys, slots, mask)
+            other = slots[at]
+            # A slot holds its first cell, and the complement of it from the second record on.
+            if other == nobody:
+                slots[at] = cell if lone[cell] else ~cell
+            elif other >= 0:
+                slots[at] = ~other
+    count = 0
+    for at in range(len(slots)):
+        cell = slots[at]
+        if 0 <= cell < nobody:
+            known[cell >> 6] |= np.uint64(1) << np.uint64(cell & 63)
+            found[cell] += 1
+            count += 1
+    return count
+
+
+@kernel
+def _slot_of(
+    cell: Whole, mixed: Whole, codes: NDArray[np.uint32], keys: Ints, slots: NDArray[np.int32], mask: Whole
+) -> Whole:
+    """Return the slot of the cell's combination: where a cell that agrees on all keys is, or the first free one."""
+    at = (mixed ^ (mixed >> 29)) & mask
+    while True:
+        other = slots[at]
+        if other == codes.shape[1]:
+            return at
+        if other < 0:
+            other = ~other
+        same = True
+        for k in range(len(keys)):
+            if codes[keys[k], other] != codes[keys[k], cell]:
+                same = False
+                break
+        if same:
+            return at
+        at = (at + 1) & mask

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import cache
 from typing import Any, overload
 
+from quadrille.data import Data
 from quadrille.errors import unknown_name
-from quadrille.measure import association, attack, correlation, difference, records, regression, risk, tables
+from quadrille.expressions import split_outside_quotes
+from quadrille.measure import association, attack, correlation, difference, regression, risk, tables
 from quadrille.measure.areas import Floats
-from quadrille.measure.base import Address, Measure
+from quadrille.measure.base import ALL_PAIRS, Address, Measure
+from quadrille.measure.population import sample_of
 from quadrille.recipe import find_method
 
 MEASURES: dict[str, Measure] = {
     measure.name: measure
-    for family in (tables, association, difference, records, risk, attack, correlation, regression)
+    for family in (tables, association, difference, risk, attack, correlation, regression)
     for measure in family.MEASURES
 }
 
@@ -68,6 +72,28 @@ def beside_the_n_rule(measures: Sequence[str]) -> list[str]:
         companion = "exposed" + address.strip().removeprefix("small_cells")
         if Address.parse(address).name == "small_cells" and companion not in (*measures, *wanted):
             wanted.append(companion)
+    return wanted
+
+
+def beside_exposed(measures: Sequence[str], data: Data) -> list[str]:
+    """Put `population_risk` next to every `exposed`, with the same margin, where the data are a sample.
+
+    >>> import quadrille as qd
+    >>> from quadrille.measure import beside_exposed
+    >>> beside_exposed(["exposed(Age*Sex, n=5)", "hellinger"], qd.datasets.cps8d().with_sampling(0.02))
+    ['exposed(Age*Sex, n=5)', 'population_risk(Age*Sex)', 'hellinger']
+    """
+    if sample_of(data) is None:
+        return list(measures)
+    known, wanted = {Address.parse(address).name: address for address in measures}, list[str]()
+    for address in measures:
+        wanted.append(address)
+        if Address.parse(address).name == "exposed" and "population_risk" not in known:
+            inside = address.strip().removeprefix("exposed")[1:-1]
+            kept = [part.strip() for part in split_outside_quotes(inside, ",") if not re.match(r"\s*n\s*=", part)]
+            companion = f"population_risk({', '.join(kept)})" if any(kept) else "population_risk"
+            if companion not in wanted and Address.parse(companion).margin != (ALL_PAIRS,):
+                wanted.append(companion)
     return wanted
 
 

@@ -12,13 +12,13 @@ from quadrille.data import Cells
 from quadrille.delta import scratch
 from quadrille.measure.areas import Floats, Ints
 from quadrille.measure.base import EMPTY, TARGET, Measure, Score, option, undefined
+from quadrille.measure.risk import TOO_MANY
 from quadrille.summary import Change, Tally
 
 _RAAB_2024 = "Raab, Nowok & Dibben (2024), Practical privacy metrics for synthetic data, arXiv:2406.16826"
 _REITER_2009 = "Reiter & Mitra (2009), Journal of Privacy and Confidentiality 1(1)"
 _ONE_VALUE = 0.9
 """Claims of which more name one value mostly tell what everybody knows."""
-TOO_MANY = "too many combinations of the variables to tell them apart; name fewer variables"
 NOBODY_UNIQUE = "nobody is unique on what the intruder knows"
 
 Inferences = Mapping[str, Floats]

@@ -23,8 +23,10 @@ from quadrille.expressions import (
 )
 from quadrille.measure.areas import Grouped
 from quadrille.measure.moments import Moments
+from quadrille.measure.population import sample_of
 from quadrille.params import ColumnName, Columns, ConditionText, Digits, Models, Param, object_schema
 from quadrille.summary import Arrival, Change, Counted, Participation, Summary, Table, Transition
+from quadrille.text import Shown
 
 Side = Literal["risk", "loss"]
 Direction = Literal["lower", "higher", "nearer 0"]
@@ -45,8 +47,8 @@ MOST_COLUMNS = 500
 """A model of more columns is not fitted."""
 
 
-@dataclass(frozen=True)
-class Score:
+@dataclass(frozen=True, repr=False)
+class Score(Shown):
     """A measure's value, None when it is undefined, with details and a note that says why.
 
     A value that is the mean over several tables has those of the tables in `parts`, by variables. `explain` makes
@@ -112,8 +114,8 @@ _NAMED: Mapping[Layout, Param] = {
 """What an address names before its options, by layout."""
 
 
-@dataclass(frozen=True)
-class Measure:
+@dataclass(frozen=True, repr=False)
+class Measure(Shown):
     """One measure: `score(before, change)` for one summary.
 
     `layout` says what it is computed on: "table" (one table of any margin; without a margin the cross of the key
@@ -127,6 +129,8 @@ class Measure:
     `direction` says which values are better: "lower", "higher" or "nearer 0". `declares` are the options that `score`
     takes by name, each declared once with its help, limits and default. `weight_linear`: a record of weight 2 counts
     as the record twice. `largest`: of several tables the largest value counts, not the mean.
+    `of_sample`: `score` also takes the sample that the file is, by the name `sample`. `without_rows`: where the rows of
+    two files are not aligned, a record counts as the one that had its keys.
     `grouped` gives the values of all areas of a table at once, where there is a quick way.
     """
 
@@ -144,6 +148,8 @@ class Measure:
     ordinal: bool = False
     over_changed: bool = False
     largest: bool = False
+    of_sample: bool = False
+    without_rows: bool = False
     grouped: Callable[..., Grouped] | None = None
 
     @cached_property
@@ -294,7 +300,8 @@ def parts_of(address: Address, measure: Measure, data: Data, moved: Names, steer
     if measure.layout in ("moved", "margins"):
         return _moved(address, measure, margin or _coded(data, moved), moved)
     variables = _with_target(address, measure, margin, keys) if measure.layout == "target" else margin or keys
-    return Parts((Part(variables, table(variables, address.where)),))
+    given = {"sample": sample_of(data, measure.options.get("sampling"))} if measure.of_sample else {}
+    return Parts((Part(variables, table(variables, address.where), given),))
 
 
 def _check_address(address: Address, measure: Measure, data: Data, margin: Names | None, place: str) -> None:

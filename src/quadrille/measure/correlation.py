@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from quadrille.expressions import Floats
 from quadrille.measure.base import DOHRMANN_2009, NOTHING_CHANGED, Measure, Score, option, undefined
-from quadrille.measure.moments import Ints, Sums, SumsChange
+from quadrille.measure.moments import OUT_OF_RANGE, Ints, Sums, SumsChange
 
 CHANGED = 1e-9
 """A correlation that moves less has not changed."""
@@ -39,6 +39,8 @@ def standard_error(r: Floats, n: Floats | Ints | int) -> Floats:
 class Correlations:
     """Weighted correlations of pairs of columns, over the records that have both; NaN where a column is constant.
 
+    `n` counts the records with a weight above 0, as R does.
+
     `growth` says by how much rounding errors grow: sums of squares over what is left of them around the mean.
     """
 
@@ -56,9 +58,11 @@ def correlations(sums: Sums, first: Ints, second: Ints) -> Correlations:
     sum_a, sum_b = products[first, p + mask_b], products[second, p + mask_a]
     square_a, square_b = sums.squares[first, mask_b], sums.squares[second, mask_a]
     with np.errstate(divide="ignore", invalid="ignore"):
-        a, b = square_a - sum_a**2 / weight, square_b - sum_b**2 / weight
+        # Factors of the size of the weights are never multiplied: they may be 1e250 or 1e-250.
+        mean_a, mean_b = sum_a / weight, sum_b / weight
+        a, b = square_a - sum_a * mean_a, square_b - sum_b * mean_b
         varies = (weight > 0) & (a > _CONSTANT * square_a) & (b > _CONSTANT * square_b)
-        r = (products[first, second] - sum_a * sum_b / weight) / np.sqrt(a * b)
+        r = (products[first, second] - sum_a * mean_b) / np.sqrt(a) / np.sqrt(b)
         growth = np.maximum(square_a / a, square_b / b)
     return Correlations(
         np.where(varies, np.clip(r, -1, 1), np.nan), sums.count[mask_a, mask_b], np.where(varies, growth, 1.0)
@@ -73,26 +77,29 @@ def _r_ased(before: Sums, change: SumsChange, *, moved: frozenset[str], max_leve
         return undefined("no record, or no weight, to take correlations of")
     if change.nothing_changed:
         return Score(0.0, note=NOTHING_CHANGED)
+    if before.out_of_range or change.new.out_of_range:
+        return undefined(OUT_OF_RANGE)
     first, second = _pairs(before, moved)
     was, now = correlations(before, first, second), correlations(change.new, first, second)
     growth = np.maximum(was.growth, now.growth)
     least = np.maximum(CHANGED, _ROUNDING * growth)
-    constant = np.isnan(was.r) | np.isnan(now.r)
-    perfect = ~constant & (np.abs(was.r) >= 1 - least)
+    endless = (before.infinite > 0) | (change.new.infinite > 0)
+    infinite = endless[first] | endless[second]
+    constant = ~infinite & (np.isnan(was.r) | np.isnan(now.r))
+    perfect = ~infinite & ~constant & (np.abs(was.r) >= 1 - least)
     values = ased(was.r, now.r, np.maximum(was.n, 1), least)
+    values[infinite] = np.nan
     changed = ~np.isnan(values)
-    detail = {
-        "pairs": len(first),
-        "changed": int(changed.sum()),
-        "constant": int(constant.sum()),
-        "perfect": int(perfect.sum()),
-    }
+    left_out = {"constant": int(constant.sum()), "perfect": int(perfect.sum()), "infinite": int(infinite.sum())}
+    detail = {"pairs": len(first), "changed": int(changed.sum()), **left_out}
     explain = partial(_rows, before, first, second, was, now, values)
     if not changed.any():
-        usable = ~constant & ~perfect
-        if usable.any():
+        if len(first) > sum(left_out.values()):
             return Score(0.0, detail, "no correlation changed", explain=explain)
-        return Score(None, detail, "no pair of columns varies without being perfectly correlated", explain=explain)
+        why = "no pair of columns varies without being perfectly correlated"
+        if left_out["infinite"]:
+            why += f"; of {len(first)} pairs {left_out['infinite']} with an infinite value"
+        return Score(None, detail, why, explain=explain)
     scale = float((growth[changed] / standard_error(was.r, was.n)[changed]).max())
     return Score(float(values[changed].mean()), detail, _note(detail), explain=explain, scale=scale)
 
@@ -108,7 +115,11 @@ def _pairs(sums: Sums, moved: frozenset[str]) -> tuple[Ints, Ints]:
 def _note(detail: dict[str, int]) -> str:
     left = [
         f"{detail[kind]} {what}"
-        for kind, what in (("constant", "with a constant column"), ("perfect", "with |r| = 1"))
+        for kind, what in (
+            ("constant", "with a constant column"),
+            ("perfect", "with |r| = 1"),
+            ("infinite", "with an infinite value"),
+        )
         if detail[kind]
     ]
     return f"of {detail['pairs']} pairs left out: {' and '.join(left)}" if left else ""
@@ -142,7 +153,7 @@ MEASURES = (
     Measure(
         "r_ased",
         "mean of |r before − r after| / SE, r the weighted correlation, SE = (1 − r before²) / √n, over the "
-        "pairs of columns with a moved one whose r changed by more than 1e-9",
+        "pairs of columns with a moved one whose r changed by more than 1e-9; n records with a weight above 0",
         _r_ased,
         side="loss",
         reference=DOHRMANN_2009,

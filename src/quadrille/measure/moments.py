@@ -1,7 +1,9 @@
 """Additive sums of centred numbers: everything that weighted correlations and regressions are made of.
 
 For columns z, centred and 0 where missing, and masks m of who has a value, the sums are [z|m]'W[z|m], (z²)'W m and the
-counts m'm. Every pair's weighted r and n follow from them, and so does a regression on the complete cases.
+counts m'm of records with a weight. Every pair's weighted r and n follow from them, and so does a regression on the
+complete cases. A record of weight 0 counts nowhere, not even as a degree of freedom. Infinite values are counted: what
+rests on one is not defined.
 """
 
 from __future__ import annotations
@@ -21,11 +23,16 @@ from quadrille.summary import Flags, Summary
 
 Ints = NDArray[np.int64]
 Values = Callable[[str], Codes]
+Block = tuple[Floats, Floats, Ints, Ints]
+"""Products, squares, counts and numbers of infinite values of some records."""
 
 _CHUNK = 1 << 14
 _FORMED_ANEW = 0.1
 """A sum that falls below this share of what it was has lost digits to its own rounding."""
 _SAME = 1e-13
+_LEAST = 1e-290
+"""A sum of squares below this is near the smallest numbers, which have fewer digits."""
+OUT_OF_RANGE = "the sums of squares leave the range of numbers: rescale the weight or the columns"
 
 
 @dataclass(frozen=True)
@@ -48,9 +55,10 @@ class Moments(Summary):
         weights = _weights(data)
         total, weight = np.zeros((2, len(self.scales)))
         for span in _spans(data.n):
-            x, own = reader.numbers(_at(data, span))
+            x, own, _ = reader.numbers(_at(data, span))
             w = weights(span)
-            total += w @ np.where(own, x, 0.0)
+            with np.errstate(over="ignore", invalid="ignore"):
+                total += w @ np.where(own, x, 0.0)
             weight += w @ own
         centre = np.divide(total, weight, out=np.zeros_like(total), where=weight > 0)
         return replace(Sums.around(self, centre, reader), unknown=reader.unknown(data))
@@ -90,8 +98,8 @@ class Reader:
                 unknown += int(((column.values >= scales[0].known) & (column.values < column.valid)).sum())
         return unknown
 
-    def numbers(self, values: Values) -> tuple[Floats, Flags]:
-        """Return the numbers of some records, one column per scale, and which of them count."""
+    def numbers(self, values: Values) -> tuple[Floats, Flags, Flags]:
+        """Return the numbers of some records, one column per scale, which of them count, and which are infinite."""
         x = np.concatenate(
             [
                 lookup[values(name)] if lookup is not None else values(name)[:, None]
@@ -99,11 +107,12 @@ class Reader:
             ],
             axis=1,
         )
-        own = np.isfinite(x)
+        own, infinite = np.isfinite(x), np.isinf(x)
+        inside = self._inside(values, len(x))[:, None]
         if self.complete:
+            infinite &= (own | infinite).all(axis=1, keepdims=True)  # who misses a value is left out anyway
             own[:] = own.all(axis=1, keepdims=True)
-        own &= self._inside(values, len(x))[:, None]
-        return x, own
+        return x, own & inside, infinite & inside
 
     def _inside(self, values: Values, n: int) -> Flags:
         inside = np.ones(n, dtype=np.bool_)
@@ -111,24 +120,28 @@ class Reader:
             inside &= allowed[values(variable)]
         return inside
 
-    def block(self, values: Values, w: Floats, centre: Floats) -> tuple[Floats, Floats, Ints]:
-        """Return products, squares and counts of some records."""
-        x, own = self.numbers(values)
+    def block(self, values: Values, w: Floats, centre: Floats) -> Block:
+        """Return the sums over some records."""
+        x, own, infinite = self.numbers(values)
         p = len(centre)
         a = np.empty((len(x), p + self.masks))
-        a[:, :p] = np.where(own, x - centre, 0.0)
         a[:, p] = own[:, 0] if self.complete else self._inside(values, len(x))
         for k in range(1, self.masks):
             a[:, p + k] = own[:, np.argmax(self.mask_of == k)]
-        weighted = a * w[:, None]
-        masks = a[:, p:]
-        squares = (a[:, :p] ** 2).T @ weighted[:, p:]
-        return a.T @ weighted, squares, np.rint(masks.T @ masks).astype(np.int64)
+        counts = (w > 0)[:, None]
+        masks = a[:, p:] * counts
+        count = np.rint(masks.T @ masks).astype(np.int64)
+        with np.errstate(over="ignore", invalid="ignore"):  # `Sums.out_of_range` says so
+            a[:, :p] = np.where(own, x - centre, 0.0)
+            weighted = a * w[:, None]
+            squares = (a[:, :p] ** 2).T @ weighted[:, p:]
+            products = a.T @ weighted
+        return products, squares, count, (infinite & counts).sum(axis=0)
 
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """The sums of a file, centred on `centre`: products (p+q, p+q), squares (p, q), counts (q, q).
+    """The sums of a file, centred on `centre`: products (p+q, p+q), squares (p, q), counts (q, q), infinite values (p).
 
     `unknown` counts records with a category that the scales do not know; `merged`: more than the reader's file.
     """
@@ -138,6 +151,7 @@ class Sums:
     products: Floats
     squares: Floats
     count: Ints
+    infinite: Ints
     reader: Reader = field(repr=False)
     unknown: int = 0
     merged: bool = False
@@ -146,7 +160,8 @@ class Sums:
     def zero(cls, summary: Moments, centre: Floats, reader: Reader) -> Sums:
         """Return the sums of no record."""
         p, q = len(centre), reader.masks
-        return cls(summary, centre, np.zeros((p + q, p + q)), np.zeros((p, q)), np.zeros((q, q), np.int64), reader)
+        count, infinite = np.zeros((q, q), np.int64), np.zeros(p, np.int64)
+        return cls(summary, centre, np.zeros((p + q, p + q)), np.zeros((p, q)), count, infinite, reader)
 
     @classmethod
     def around(cls, summary: Moments, centre: Floats, reader: Reader) -> Sums:
@@ -157,15 +172,25 @@ class Sums:
         return sums
 
     @property
+    def out_of_range(self) -> bool:
+        """Whether a sum is too large for a number, or so small that it has lost digits."""
+        lost = (self.squares > 0) & (self.squares < _LEAST)
+        return not np.isfinite(self.products).all() or not np.isfinite(self.squares).all() or bool(lost.any())
+
+    @property
     def mask_of(self) -> Ints:
         """The mask of each column."""
         return self.reader.mask_of
 
-    def plus(self, block: tuple[Floats, Floats, Ints]) -> Sums:
-        """Add products, squares and counts."""
-        products, squares, count = block
+    def plus(self, block: Block) -> Sums:
+        """Add the sums over other records."""
+        products, squares, count, infinite = block
         return replace(
-            self, products=self.products + products, squares=self.squares + squares, count=self.count + count
+            self,
+            products=self.products + products,
+            squares=self.squares + squares,
+            count=self.count + count,
+            infinite=self.infinite + infinite,
         )
 
     def change(self, delta: Delta) -> SumsChange:
@@ -187,7 +212,8 @@ class Sums:
                 self.reader.block(lambda name, s=span, i=i: delta.values(name)[i][s], weights[i][span], self.centre)
                 for i in (0, 1)
             )
-            new = new.plus((now[0] - was[0], now[1] - was[1], now[2] - was[2]))
+            with np.errstate(over="ignore", invalid="ignore"):
+                new = new.plus((now[0] - was[0], now[1] - was[1], now[2] - was[2], now[3] - was[3]))
         return SumsChange(self, self._anew(delta) if self._lost_digits(new) else new)
 
     def _lost_digits(self, new: Sums) -> bool:
@@ -231,7 +257,7 @@ class Sums:
         share = np.divide(theirs, mine + theirs, out=np.zeros_like(mine), where=mine + theirs > 0)
         centre = self.centre + share * (other.centre - self.centre)
         other = other.centred(centre)
-        merged = self.centred(centre).plus((other.products, other.squares, other.count))
+        merged = self.centred(centre).plus((other.products, other.squares, other.count, other.infinite))
         return replace(merged, unknown=self.unknown + other.unknown, merged=True)
 
     @property
@@ -267,10 +293,13 @@ class SumsChange:
         old, new = self.old, self.new
         if old is new:
             return True
-        if new.unknown or not np.array_equal(old.count, new.count):
+        if new.unknown or old.out_of_range or new.out_of_range:
+            return False
+        if not (np.array_equal(old.count, new.count) and np.array_equal(old.infinite, new.infinite)):
             return False
         size = np.diag(old.products)
-        same = np.abs(new.products - old.products) <= _SAME * np.sqrt(np.outer(size, size))
+        root = np.sqrt(size)  # before they are multiplied: weights of 1e250 have squares beyond all numbers
+        same = np.abs(new.products - old.products) <= _SAME * np.outer(root, root)
         squares = np.abs(new.squares - old.squares) <= _SAME * size[: len(old.squares), None]
         return bool(same.all() and squares.all())
 

@@ -11,12 +11,13 @@ import numpy as np
 from quadrille.expressions import Floats
 from quadrille.measure.base import DOHRMANN_2009, NOTHING_CHANGED, Measure, Score, undefined
 from quadrille.measure.correlation import UNKNOWN
-from quadrille.measure.moments import Ints, Sums, SumsChange
+from quadrille.measure.moments import OUT_OF_RANGE, Ints, Sums, SumsChange
 
 _CONSTANT = 1e-12
 _DEPENDENT = 1e-10
 _ABSENT = 1e-12
 INTERCEPT = "(intercept)"
+INFINITE = "a column of the model is infinite in {} records with a weight; declare what it stands for as a missing code"
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,8 @@ def ased_of(b_before: Floats, se_before: Floats, b_after: Floats) -> Floats:
 def fit(sums: Sums, columns: Ints) -> Fit | str:
     """Regress the last column on some others and an intercept; return why when that cannot be done.
 
-    s² = Σ w e² / (n − p), Var b = s² (X'WX)⁻¹, from products around the means; the intercept is turned back.
+    s² = Σ w e² / (n − p), Var b = s² (X'WX)⁻¹, from products around the means; the intercept is turned back. Records of
+    weight 0 are not among the n: like R, and unlike software that takes any row for a degree of freedom.
     """
     n, parameters = int(sums.count[0, 0]), len(columns) + 1
     if n <= parameters:
@@ -98,6 +100,10 @@ def _ased_reg(before: Sums, change: SumsChange, *, name: str) -> Score:
         return undefined("no complete record, or no weight")
     if change.nothing_changed:
         return Score(0.0, note=NOTHING_CHANGED)
+    if before.out_of_range or after.out_of_range:
+        return undefined(OUT_OF_RANGE)
+    if infinite := max(int(before.infinite.max()), int(after.infinite.max())):
+        return undefined(INFINITE.format(f"{infinite:,}"))
     columns = design(before, after)
     if isinstance(columns, str):
         return undefined(columns)
@@ -128,7 +134,8 @@ MEASURES = (
     Measure(
         "ased_reg",
         "mean over models of the mean over coefficients b, intercept included, of |b before − b after| / SE "
-        "before; weighted least squares, s² = Σ w e² / (n − p), Var b = s² (X'WX)⁻¹",
+        "before; weighted least squares, s² = Σ w e² / (n − p), Var b = s² (X'WX)⁻¹, n complete records with a weight "
+        "above 0",
         _ased_reg,
         side="loss",
         reference=DOHRMANN_2009,

@@ -1,17 +1,88 @@
-"""Risk: who is still in a small cell, and how many of the small cells in the release are genuine."""
+"""Record by record: how far values moved, what the release leaves open, who is in a small cell, which are genuine."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
+from math import inf, prod
 
 import numpy as np
+from numpy.typing import NDArray
 
 from quadrille import kernels
-from quadrille.measure.areas import Ints
-from quadrille.measure.base import EMPTY, Measure, Score, option, undefined
+from quadrille.data import Cells
+from quadrille.measure.areas import Floats, Ints
+from quadrille.measure.base import EMPTY, NISS_131, NOTHING_CHANGED, Measure, Score, option, undefined
+from quadrille.measure.population import ASK, Sample, expected_counts, mean_one_in
+from quadrille.params import ShareText
 from quadrille.summary import Change, Tally
 
+
+def _ordinal_shift(before: Tally, change: Change) -> Score:
+    """Mean over records of the category distance moved, as a share of the scale; missing values are left out."""
+    valid = before.valid[0]
+    if valid < 2:
+        return undefined("the variable has a single category")
+    original, released, value = _from_to(before, change)
+    known = (original < valid) & (released < valid)
+    total = float(value[known].sum())
+    if not total:
+        return undefined("no record has a value before and after")
+    distance = np.abs(original - released)[known]
+    shift = float((value[known] * distance).sum()) / (valid - 1) / total
+    note = "" if known.all() else "records with a missing value are left out"
+    note = NOTHING_CHANGED if (original == released).all() else note
+    return Score(shift, {"moved_share": float(value[known][distance > 0].sum()) / total}, note)
+
+
+def _conditional_entropy(before: Tally, change: Change) -> Score:
+    """H(original | released) = - sum p(o, r) ln( p(o, r) / p(r) )."""
+    if not change.total_new:
+        return undefined(EMPTY)
+    if not before.cross.exact:
+        return undefined("too many combinations of original and released values; name fewer variables")
+    original, released, value = _from_to(before, change)
+    if (original == released).all():
+        return Score(0.0, note=NOTHING_CHANGED)
+    _, place = np.unique(released, return_inverse=True)
+    margin = np.bincount(place, weights=value)[place]
+    return Score(float((value * np.log(margin / value)).sum()) / float(value.sum()))
+
+
+def _from_to(before: Tally, change: Change) -> tuple[Cells, Cells, NDArray[np.float64]]:
+    """Return original and released combinations and the records, or weights, that went from one to the other."""
+    complete = before.complete(change)
+    kept = complete.new > 0
+    combinations = prod(before.cross.sizes[len(before.cross.sizes) // 2 :])
+    cells = complete.cells[kept]
+    return cells // combinations, cells % combinations, complete.new[kept].astype(np.float64)
+
+
+_RECORD_BY_RECORD = (
+    Measure(
+        "ordinal_shift",
+        "mean over records of |category position after − before| / (m − 1), m the categories of the scale",
+        _ordinal_shift,
+        side="loss",
+        reference=f"asked for in the discussion of {NISS_131}",
+        layout="each",
+        ordinal=True,
+    ),
+    Measure(
+        "conditional_entropy",
+        "H(original | released) of the swap variables over records, in nats: what the release leaves open",
+        _conditional_entropy,
+        side="risk",
+        direction="higher",
+        range=(0.0, inf),
+        reference=f"mentioned in {NISS_131}",
+        layout="joint",
+    ),
+)
+
+
 _PAPER = "Gomatam, Karr & Sanil (2003), NISS Technical Report 132; Journal of Official Statistics 21(4), 2005"
+TOO_MANY = "too many combinations of the variables to tell them apart; name fewer variables"
 ALL_SWAPPED = "every record is swapped: no unswapped record is left to be at risk"
 
 
@@ -109,9 +180,75 @@ def _genuine(before: Tally, change: Change, n: int) -> tuple[int, int]:
     return untouched + int(np.minimum(f, g)[small].sum()), untouched + int(g[small].sum())
 
 
+def _population_risk(
+    before: Tally, change: Change, *, sampling: float | None = None, sample: Sample | None = None
+) -> Score:
+    """Expected right matches of records alone in the release to persons of the population, as a share of all."""
+    if not before.records:
+        return undefined(EMPTY)
+    if sample is None or sample.share is None:
+        return undefined(NO_POPULATION if sample is None else sample.reason)
+    if not before.cross.exact:
+        return undefined(TOO_MANY)
+    known = before.known(f"in the population {sample.per_unit}", lambda: _Persons.of(before, sample))
+    cell = np.unique(change.cells >> 1)
+    f, _ = before.at(2 * cell)
+    now = np.stack((f, np.zeros_like(f)))
+    now[change.cells & 1, np.searchsorted(cell, change.cells >> 1)] = change.new_count
+    alone, own = now.sum(axis=0) == 1, (now[0] == 1) & (f > 0)
+    uniques = known.uniques + int(alone.sum()) - int((f == 1).sum())
+    right = known.one_in(cell[alone & own]).sum() - known.one_in(cell[f == 1]).sum()
+    expected = max(known.expected + float(right), 0.0)
+    detail = {
+        "uniques": uniques,
+        "expected": expected,
+        "uniques_before": known.uniques,
+        "expected_before": known.expected,
+        "before": known.expected / before.records,
+        "population": sample.persons(before.records),
+    }
+    return Score(expected / before.records, detail, "" if known.fitted else ROUGH, scale=known.expected)
+
+
+@dataclass(frozen=True, eq=False)
+class _Persons:
+    """Occupied cells, ascending, with the mean of 1 / F, the persons of the population in each; the sum over uniques.
+
+    A cell in which a log-linear model expects mu records, each of them standing for w persons of the population, has
+    Poisson many persons outside of the file, mu (w - 1) on average; w is the mean weight of its records.
+    """
+
+    cells: Cells
+    mean: Floats
+    uniques: int
+    expected: float
+    fitted: bool
+
+    @classmethod
+    def of(cls, before: Tally, sample: Sample) -> _Persons:
+        cells = before.occupied()
+        count, ticks = before.at(cells)
+        names = before.cross.variables[:-1]
+        codes, sizes = [before.cross.codes(cells, name) for name in names], before.cross.sizes[:-1]
+        expected, fitted = expected_counts(codes, sizes, count, quick=True)
+        weight = np.ones(len(cells)) if ticks is None else ticks / before.per_unit / count
+        each = np.maximum(weight * sample.per_unit, 1.0)
+        mean = mean_one_in(count, expected * (each - 1))
+        alone = count == 1
+        return cls(cells >> 1, mean, int(alone.sum()), float(mean[alone].sum()), fitted)
+
+    def one_in(self, cells: Cells) -> Floats:
+        """Return the mean of 1 / F in some of the cells."""
+        return self.mean[np.searchsorted(self.cells, cells)]
+
+
+NO_POPULATION = f"the file has no weight, so the size of the population is not known; {ASK}"
+ROUGH = "a rough estimate, and rather too high: too many combinations for a model with all 2-way margins"
+
 _N = option("n", 3, "cells of fewer than n records are small")
 _risk = partial(Measure, side="risk", declares=(_N,), weight_linear=False)
 MEASURES = (
+    *_RECORD_BY_RECORD,
     _risk(
         "small_cells",
         "unswapped records in cells of 1 to n−1 records after the swap / all unswapped records (the n-rule)",
@@ -130,5 +267,20 @@ MEASURES = (
         "Σ min(f, g) / Σ g over cells with 0 < g < n: how sure one may be that a small cell is genuine",
         _confidence,
         reference="companion of exposed; 1 before any swap",
+    ),
+    _risk(
+        "population_risk",
+        "Σ E(1/F) over records that are alone in the release and have kept their keys / N: expected right matches to "
+        "the F persons of the population who have these keys, where the file is a sample",
+        _population_risk,
+        reference="Skinner & Shlomo (2008), JASA 103; Shlomo & Skinner (2010), Annals of Applied Statistics 4(3)",
+        layout="arrival",
+        declares=(
+            ShareText(
+                "the share of the population that is in the file", otherwise="what the data or their weights say"
+            ).of_field("sampling", float, None),
+        ),
+        of_sample=True,
+        without_rows=True,
     ),
 )

@@ -1,10 +1,10 @@
 """One folder per paper: published numbers beside ours.
 
-A paper has `reproduce(seeds, sampler, progress)` with the defaults `DEFAULT_SEEDS` and `DEFAULT_SAMPLER`, and, where
-the paper has figures that are drawn, `figures(reproduction)` and `write_figures(reproduction, folder)`. Behind that
-door, where one file is not enough: `files` (the data, where they are made), `run` (the paper's design and numbers,
-and ours), `claims` (what is shown and what is judged) and `figures` (the points of the pictures). Tables of the papers
-are in `published/`; what they share is in `reproduction`.
+A folder is named after its paper and is what the paper says, shown and judged: `reproduce(seeds, sampler, progress)`
+with the defaults `DEFAULT_SEEDS` and `DEFAULT_SAMPLER`, claims and errata, and, where the paper has figures that are
+drawn, `figures(reproduction)` and `write_figures(reproduction, folder)`. Its `run`, where one file is not enough, has
+the paper's design and numbers, and ours; `files` makes the data, where they are made. Tables of the papers are in
+`published/`; what papers share, above all the rule by which numbers agree, is in `reproduction`.
 """
 
 from __future__ import annotations

@@ -7,9 +7,14 @@ import re
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from decimal import Decimal
 from importlib.resources import files
+from math import isfinite, sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from quadrille.params import one_of, whole
 
@@ -18,27 +23,85 @@ if TYPE_CHECKING:
 
     from quadrille.chart import Figure
 
+Floats = NDArray[np.float64]
 Progress = Callable[[int, int], None]
 Entry = str | int | float
 Item = TypeVar("Item")
 Columns = Sequence[tuple[str, str, Callable[[Item], Entry]]]
 """The columns of a table of items: heading, format ("" leaves an entry as it is), and what is shown of an item."""
 
-MOST_ERRORS = 4.0
-"""Differences up to this many standard errors are put down to the seeds."""
+MOST_ERRORS = 3.0
+"""The one rule for numbers, in all papers: ours agrees with a published number that lies within this many standard
+errors of the difference, or that is ours rounded as in print."""
+ABOUT = 0.15
+"""The one tolerance, for what a paper itself calls "about" or "approximately": shares of the number it is near."""
+
+
+def agrees(printed: str, ours: float, error: float = 0.0) -> bool:
+    """Tell whether our number is the published one, by the rule for all papers.
+
+    `printed` has the digits of the print, which tell how far rounding moves a number: "5800" is exact to one unit,
+    "5.8e3" to a hundred. `error` is the standard error of the difference, 0 where nothing is drawn.
+
+    >>> from quadrille.papers.reproduction import agrees
+    >>> agrees("5.03", 5.0349), agrees("5.03", 5.0372), agrees("5.03", 5.0372, error=0.01)
+    (True, False, True)
+    """
+    number = Decimal(printed)
+    half = Decimal(5).scaleb(int(number.as_tuple().exponent) - 1)
+    apart = abs(Decimal(ours) - number) if isfinite(ours) else Decimal("Infinity")
+    return apart <= max(half, Decimal(MOST_ERRORS * error))
 
 
 @dataclass(frozen=True)
-class Cell:
-    """One published number and what many seeds give: z = (published - mean) / sd, rounding of the print included."""
+class Check:
+    """A published number as printed and ours, with the standard error of their difference.
+
+    `row` and `column` say where it stands in its table; `reason` is why it may differ, where it does.
+    """
 
     table: str
     row: str
     column: str
-    published: float
-    mean: float
-    sd: float
-    z: float
+    printed: str
+    ours: float
+    error: float = 0.0
+    reason: str = ""
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """Table, row, column."""
+        return self.table, self.row, self.column
+
+    @property
+    def published(self) -> float:
+        """The published number."""
+        return float(self.printed)
+
+    @property
+    def z(self) -> float | None:
+        """How many standard errors the published number lies above ours; None where nothing is drawn."""
+        return (self.published - self.ours) / self.error if self.error else None
+
+    @property
+    def agrees(self) -> bool:
+        """Whether it is the published number, by the rule for all papers."""
+        return agrees(self.printed, self.ours, self.error)
+
+    @property
+    def shown(self) -> tuple[str, str, str, str]:
+        """The published number, ours with one digit more, z and the verdict."""
+        digits = -int(Decimal(self.printed).as_tuple().exponent)
+        shown = min(max(digits + 1, 0), max(digits, _MOST_DIGITS)) if digits > 0 or self.ours % 1 else 0
+        ours = f"{self.ours:,.{shown}f}" if isfinite(self.ours) else "none"
+        printed = self.printed if digits > 0 else f"{self.published:,.0f}"
+        z = "" if self.z is None or not isfinite(self.z) else f"{self.z:+.2f}" if abs(self.z) < _FAR else "far"
+        return printed, ours, z, "agrees" if self.agrees else "differs"
+
+    def as_dict(self) -> dict[str, object]:
+        """Return plain values, for JSON."""
+        derived = {"published": self.published, "z": self.z, "agrees": self.agrees}
+        return {**asdict(self), "ours": self.ours if isfinite(self.ours) else None, **derived}
 
 
 @dataclass(frozen=True)
@@ -49,30 +112,31 @@ class Claim:
     holds: bool
     evidence: str
 
+    @classmethod
+    def of(cls, text: str, checks: Sequence[Check], more: str = "") -> Claim:
+        """Judge a statement about numbers: it holds when all of them agree. The farthest off is named, and its reason.
 
-@dataclass(frozen=True)
-class Check:
-    """A reference value beside ours: z = (ours - reference) / error, off = (ours - reference) / reference.
+        Where nothing is drawn the numbers themselves are named.
+        """
+        differing = [check for check in checks if not check.agrees]
+        words: list[str] = []
+        if any(check.z is None for check in checks):
+            for check in checks:
+                printed, ours, _, verdict = check.shown
+                words.append(f"{', '.join(filter(None, check.key[1:]))}: published {printed}, ours {ours}, {verdict}")
+        else:
+            worst = max(differing or checks, key=lambda check: abs(check.z or 0.0))
+            printed, ours, z, _ = worst.shown
+            where = ", ".join(filter(None, worst.key[1:]))
+            words.append(f"{len(checks) - len(differing)} of {len(checks)} agree")
+            words.append(f"farthest {where}: published {printed}, ours {ours}, z {z}")
+        words += dict.fromkeys(check.reason for check in differing if check.reason)
+        return cls(text, not differing, "; ".join([*words, *([more] if more else [])]))
 
-    `error` is the standard error of the difference: the spread over seeds of both, and the rounding of the reference.
-    What does not agree by its tolerance may still be explained by that error.
-    """
 
-    table: str
-    what: str
-    reference: float
-    ours: float
-    error: float
-    z: float
-    off: float
-    agrees: bool
-
-    @property
-    def verdict(self) -> str:
-        """Whether it agrees, and if not, whether the seeds can explain it: "agrees", "noise" or "differs"."""
-        if self.agrees:
-            return "agrees"
-        return "noise" if abs(self.z) <= MOST_ERRORS else "differs"
+def over_seeds(values: Floats, seeds_of_the_paper: float = 1.0) -> tuple[float, float]:
+    """Return the mean over seeds, and the standard error of its difference from the paper's, of its own seeds."""
+    return float(values.mean()), float(values.std(ddof=1)) * sqrt(1 / len(values) + 1 / seeds_of_the_paper)
 
 
 @dataclass(frozen=True)
@@ -102,11 +166,10 @@ class Reproduction:
     paper: str
     title: str
     setting: dict[str, object]
-    cells: tuple[Cell, ...] = ()
     claims: tuple[Claim, ...]
     errata: tuple[str, ...]
     figures: dict[str, float]
-    headings: tuple[str, str] = ("column", "row")
+    headings: tuple[str, str] = ("", "")
     listings: tuple[Listing, ...] = ()
     checks: tuple[Check, ...] = ()
     points: tuple[Mapping[str, object], ...] = ()
@@ -114,20 +177,19 @@ class Reproduction:
 
     def as_dict(self) -> dict[str, object]:
         """Return plain values, for JSON."""
-        return asdict(self)
+        return {**asdict(self), "checks": [check.as_dict() for check in self.checks]}
 
     def render(self, console: Console) -> None:
         """Print the tables, the claims with their verdicts, the errata and the summary figures, in this order."""
         _say(console, self.title, style="bold")
         _say(console, ", ".join(f"{name} {value}" for name, value in self.setting.items()), style="dim")
-        for name in dict.fromkeys(cell.table for cell in self.cells):
-            _cells(console, name, self.headings, [cell for cell in self.cells if cell.table == name])
+        for name in dict.fromkeys(check.table for check in self.checks):
+            _checks(console, name, self.headings, [check for check in self.checks if check.table == name])
+        if self.checks:
+            _heading(console, "The rule for all numbers")
+            _say(console, RULE, style="dim")
         for listing in self.listings:
             _listing(console, listing)
-        for name in dict.fromkeys(check.table for check in self.checks):
-            _checks(console, name, [check for check in self.checks if check.table == name])
-        if self.checks:
-            _say(console, _CHECKED, style="dim")
         _claims(console, self.claims)
         _heading(console, "Errata and notes")
         for number, erratum in enumerate(self.errata, 1):
@@ -171,12 +233,15 @@ def published(name: str) -> list[dict[str, str]]:
     return list(csv.DictReader(text.splitlines()))
 
 
-_FAR = 2
-_MARKED = "bold yellow"
-_CHECKED = (
-    "error: standard error of the difference, from the seeds of both sides and the rounding. agrees: a mean within 4 "
-    "standard errors, an end of a range within 2 %. noise: an end farther off than that, but within 4 standard errors."
+RULE = (
+    f"Agrees: the published number lies within {MOST_ERRORS:g} standard errors of the difference from ours (z), or it "
+    "is ours rounded as in print. Everything else differs. The error is that of the draws on both sides; where nothing "
+    "is drawn, rounding alone decides."
 )
+_FAR = 10
+_MOST_DIGITS = 7
+"""A table is 80 columns wide: z from 10 on is "far", and ours has no more decimals than these or the print."""
+_MARKED = "bold yellow"
 _TOGETHER = re.compile(r"(?<=\d) (?=%)| (?=[=+x<>-] )|(?<= [=+x<>-]) ")
 
 
@@ -229,29 +294,21 @@ def _listing(console: Console, listing: Listing, styles: Sequence[str] = ()) -> 
         _say(console, listing.note, style="dim")
 
 
-def _cells(console: Console, title: str, headings: tuple[str, str], cells: Sequence[Cell]) -> None:
-    columns: Columns[Cell] = (
-        (headings[0], "", lambda cell: cell.column),
-        (headings[1], "", lambda cell: cell.row),
-        ("published", ".4f", lambda cell: cell.published),
-        ("mean", ".5f", lambda cell: cell.mean),
-        ("sd", ".5f", lambda cell: cell.sd),
-        ("z", "+.2f", lambda cell: cell.z),
-    )
-    _listing(console, Listing.of(title, cells, columns), [_MARKED if abs(cell.z) > _FAR else "" for cell in cells])
-
-
-def _checks(console: Console, title: str, checks: Sequence[Check]) -> None:
+def _checks(console: Console, title: str, headings: tuple[str, str], checks: Sequence[Check]) -> None:
     columns: Columns[Check] = (
-        ("", "", lambda check: check.what),
-        ("reference", ".5f", lambda check: check.reference),
-        ("ours", ".5f", lambda check: check.ours),
-        ("error", ".5f", lambda check: check.error),
-        ("z", "+.2f", lambda check: check.z),
-        ("off", "+.1%", lambda check: check.off),
-        ("", "", lambda check: check.verdict),
+        (headings[0], "", lambda check: check.row),
+        (headings[1], "", lambda check: check.column),
+        ("reference" if title.startswith("Reference") else "published", "", lambda check: check.shown[0]),
+        ("ours", "", lambda check: check.shown[1]),
+        ("z", "", lambda check: check.shown[2]),
+        ("", "", lambda check: check.shown[3]),
     )
-    _listing(console, Listing.of(title, checks, columns), ["" if check.agrees else _MARKED for check in checks])
+    if not any(check.column for check in checks):
+        columns = (columns[0], *columns[2:])
+    reasons = dict.fromkeys(check.reason for check in checks if check.reason and not check.agrees)
+    note = " ".join(f"{reason[0].upper()}{reason[1:]}." for reason in reasons)
+    table = Listing.of(title, checks, columns, note and f"Where they differ: {note}")
+    _listing(console, table, ["" if check.agrees else _MARKED for check in checks])
 
 
 def _claims(console: Console, claims: Sequence[Claim]) -> None:

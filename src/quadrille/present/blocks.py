@@ -1,4 +1,4 @@
-"""What there is to say, as plain data: `terminal`, `markdown` and `html` show it.
+"""What there is to say, as plain data: `render` shows it.
 
 Texts are as they come, names from outside among them: a renderer makes them harmless in its own language.
 """

@@ -13,6 +13,8 @@ from typing import cast
 
 NONE = "-"
 UNDEFINED = "undefined"
+AS_IT_IS = "the file as it is"
+"""What candidates are compared with."""
 
 
 def count(number: float | None) -> str:
@@ -151,6 +153,30 @@ def counted(number: int, one: str, many: str | None = None) -> str:
     ('1,204 seeds', '1 has')
     """
     return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def pace(seconds: float) -> str:
+    """Write the time of a candidate, never with a power of ten.
+
+    >>> from quadrille.present.numbers import pace
+    >>> pace(0.000094), pace(0.25), pace(12)
+    ('0.094 ms', '250 ms', '12.0 s')
+    """
+    if seconds < 0.01:
+        return f"{max(1000 * seconds, 0.001):.2g} ms"
+    return f"{1000 * seconds:,.0f} ms" if seconds < 1 else f"{seconds:,.1f} s"
+
+
+def duration(seconds: float) -> str:
+    """Write a time in the unit that suits it.
+
+    >>> from quadrille.present.numbers import duration
+    >>> duration(0.2), duration(600), duration(9000)
+    ('1 s', '10 minutes', '2.5 hours')
+    """
+    if seconds < 100:
+        return f"{max(1, round(seconds))} s"
+    return f"{seconds / 60:.0f} minutes" if seconds < 6000 else f"{seconds / 3600:.1f} hours"
 
 
 def finite(value: object) -> float | None:

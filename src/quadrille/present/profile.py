@@ -1,28 +1,61 @@
-"""What is in a file, without its values."""
+"""What is in a file, without its values; what its columns say about one another, and what a swap made of that."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from quadrille.present.blocks import Facts, Table, facts, table
-from quadrille.present.numbers import count, share, total
+from quadrille.codebook import Variable
+from quadrille.data import Data
+from quadrille.present.blocks import Alert, Block, Facts, Pairs, Table, Text, Title, facts, table
+from quadrille.present.numbers import count, counted, share, total
+from quadrille.score.coded import NEARLY
+from quadrille.score.contradictions import Contradicted
+from quadrille.score.dependencies import Dependency
 from quadrille.text import large
 
 if TYPE_CHECKING:
     from quadrille.inspect import ColumnProfile, Profile
+    from quadrille.measure.population import Sample
 
 MOST_LABELS = 30
 MOST_NAMES = 20
 
 
+def profile(found: Profile, name: str) -> list[Block]:
+    """Return all that `inspect` found in a file of this name."""
+    labels = label_facts(found.columns)
+    return [
+        Title(name),
+        profile_facts(found),
+        column_table(found.columns),
+        *([Title("Categories"), labels] if labels.pairs else []),
+        *dependency_blocks(found.dependencies),
+        *(Text(f"Hint: {hint}") for hint in found.hints),
+    ]
+
+
+def data_facts(data: Data) -> Facts:
+    """Return what is known of a file without looking through it: records, weight, key variables, geography."""
+    weight = None if data.ticks is None else (str(data.weight), data.ticks.total, data.ticks.exact)
+    geography = data.codebook.geography
+    return facts((*_size(data.n, weight, data.keys), *([("geography", ", ".join(geography))] if geography else [])))
+
+
+def _size(records: int, weight: tuple[str, float, bool] | None, keys: tuple[str, ...]) -> Pairs:
+    weighted = "none"
+    if weight is not None:
+        column, whole, exact = weight
+        weighted = f"{column}, total {total(whole)} ({'exact' if exact else 'rounded'})"
+    return ("records", count(records)), ("weight", weighted), ("key variables", _names(keys))
+
+
 def profile_facts(found: Profile) -> Facts:
     """Return records, weight, key variables, levels of geography and cells."""
-    weight = "none"
-    if found.weight is not None:
-        exactness = "exact" if found.weight.exact else "rounded"
-        weight = f"{found.weight.column}, total {total(found.weight.total)} ({exactness})"
-    lines = [("records", count(found.records)), ("weight", weight), ("key variables", _names(found.keys))]
+    weight = None if found.weight is None else (found.weight.column, found.weight.total, found.weight.exact)
+    lines = [*_size(found.records, weight, found.keys)]
+    if found.sample is not None:
+        lines.append(("sample", sample_in_words(found.sample, found.records)))
     if found.geography:
         lines.append(("geography", "; ".join(map(str, found.geography))))
     if found.cells is not None:
@@ -38,6 +71,20 @@ def profile_facts(found: Profile) -> Facts:
     return facts(lines)
 
 
+def sample_in_words(sample: Sample, records: int) -> str:
+    """Say what share of a population a file holds, and how that is known.
+
+    >>> from quadrille.measure.population import Sample
+    >>> from quadrille.present.profile import sample_in_words
+    >>> sample_in_words(Sample(0.02), 1_000)
+    '2 % of a population of 50,000, by the sum of the weights'
+    """
+    if sample.share is None:
+        return sample.reason
+    by = "as said" if sample.said else "by the sum of the weights"
+    return f"{share(sample.share)} of a population of {count(round(sample.persons(records)))}, {by}"
+
+
 def column_table(columns: Sequence[ColumnProfile]) -> Table:
     """Return the columns of a file."""
     head = ("column", "kind", "role", "categories", "missing")
@@ -49,11 +96,25 @@ def label_facts(columns: Sequence[ColumnProfile]) -> Facts:
     return facts((column.name, _labels(column.labels)) for column in columns if column.labels is not None)
 
 
+def variable_table(variables: Sequence[Variable], keys: Sequence[str]) -> Table:
+    """Return the columns as a codebook has them: how many categories, never which."""
+    rows = [(v.name, v.kind, _role(v.role, v.level, key=v.name in keys), _categories(v), v.label) for v in variables]
+    used = 5 if any(v.label for v in variables) else 4
+    head = ("column", "kind", "role", "categories", "label")[:used]
+    return table(head, (row[:used] for row in rows), caption="Columns of the file", numbers=(3,))
+
+
+def _categories(variable: Variable) -> str:
+    return count(len(variable.categories)) if variable.coded else ""
+
+
 def _column(column: ColumnProfile) -> tuple[str, ...]:
-    role = column.role or ("key" if column.key else "")
-    role += "" if column.level is None else f" {column.level}"
     categories = "" if column.categories is None else count(column.categories)
-    return column.name, column.kind, role, categories, share(column.missing)
+    return column.name, column.kind, _role(column.role, column.level, key=column.key), categories, share(column.missing)
+
+
+def _role(role: str | None, level: int | None, *, key: bool) -> str:
+    return (role or ("key" if key else "")) + ("" if level is None else f" {level}")
 
 
 def _names(names: tuple[str, ...]) -> str:
@@ -66,3 +127,70 @@ def _names(names: tuple[str, ...]) -> str:
 def _labels(labels: tuple[str, ...]) -> str:
     more = f" and {len(labels) - MOST_LABELS:,} more" if len(labels) > MOST_LABELS else ""
     return ", ".join(labels[:MOST_LABELS]) + more
+
+
+MOST_SHOWN = 25
+_WHAT_TO_DO = (
+    "A swap that moves one of such columns without the others contradicts the file: move them together, leave one of "
+    "them out, or make it a rule."
+)
+
+
+def dependency_blocks(found: Sequence[Dependency], all_in: str = "--json") -> list[Block]:
+    """Return what the columns say about one another, the most telling first; nothing where they say nothing."""
+    if not found:
+        return []
+    never = sorted((each for each in found if each.kind == "never together"), key=lambda each: each.share)
+    listed = [*(each for each in found if each not in never), *(each for each in never if each.share <= 1 - NEARLY)]
+    rows = [(str(each), _holds(each)) for each in listed[:MOST_SHOWN]]
+    more = len(found) - len(rows)
+    caption = "What the columns say about one another"
+    return [
+        Title(caption),
+        table(("columns", "holds in"), rows, caption=caption),
+        *([Text(f"And {count(more)} more; {all_in} lists all.")] if more else []),
+        Text(_WHAT_TO_DO),
+    ]
+
+
+def _holds(found: Dependency) -> str:
+    if found.kind == "never together":
+        return f"never, with {share(1 - found.share)} of all records expected"
+    return "all records" if found.exact else share(found.share)
+
+
+def contradiction_alerts(found: Contradicted) -> list[Alert]:
+    """Return that a swap contradicts the file, where it does."""
+    if not found.records:
+        return []
+    of = "; ".join(f"{each} ({counted(records, 'record')})" for each, records in found.by_dependency[:3])
+    text = f"{counted(found.records, 'record contradicts', 'records contradict')} the rest of the file: {of}."
+    return [Alert("It shows who was swapped.", text)]
+
+
+def filled_table(found: Contradicted) -> list[Table]:
+    """Return the combinations that never occurred in the original and do after the swap, every one of them."""
+    if not found.filled:
+        return []
+    rows = [
+        (" * ".join(each.columns), " * ".join(each.labels), count(round(each.expected)), count(each.records))
+        for each in found.filled
+    ]
+    head = ("columns", "combination", "records expected", "records now")
+    caption = "Combinations that never occur in the original, and do after the swap"
+    return [table(head, rows, caption=caption, numbers=(2, 3))]
+
+
+def contradicted(found: Contradicted) -> list[Block]:
+    """Return how many records of a release contradict the original, dependency by dependency, and what was filled."""
+    blocks: list[Block] = [Title("What contradicts the swap")]
+    if not found.records:
+        blocks.append(Text("No record contradicts what the columns of the original say about one another."))
+    else:
+        rows = [
+            (str(each), "all records" if each.exact else share(each.share), count(n)) for each, n in found.by_dependency
+        ]
+        many = counted(found.records, "record contradicts", "records contradict")
+        text = f"{many} the rest of the file and did not before."
+        blocks += [Text(text), table(("in the original", "held in", "records that contradict it"), rows, numbers=(2,))]
+    return [*blocks, *filled_table(found)]

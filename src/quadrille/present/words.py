@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from quadrille.measure import measure_of
-from quadrille.present.numbers import count, ratio, share
+from quadrille.present.blocks import Pairs
+from quadrille.present.numbers import count, counted, duration, pace, ratio, share
+
+if TYPE_CHECKING:
+    from quadrille.study.forecast import Forecast
 
 NOT_PROTECTED = "What swapping does not protect against"
 LIMITS = (
@@ -64,6 +68,27 @@ def design(parameters: Mapping[str, object]) -> str:
 def swapped_by_default(parameters: Mapping[str, object]) -> str:
     """Name what a designed swap may move when its recipe does not say."""
     return OF_TABLES if "tables " in str(parameters.get("other") or "") else ALL_KEYS
+
+
+def forecast_facts(found: Forecast) -> Pairs:
+    """Say what a search would do: how many candidates, how long it takes, and which designs cannot be done."""
+    least, most = found.seeds
+    seeds = counted(most, "seed") if least == most else f"{count(least)} to {counted(most, 'seed')}"
+    checked = "all" if found.checked == found.designs else f"{count(found.checked)} of the"
+    return (
+        ("candidates", f"{count(found.candidates)}: {count(found.designs)} designs with {seeds} each"),
+        ("time", _time(found)),
+        ("infeasible", f"{count(len(found.refused))} designs ({checked} {count(found.designs)} were checked)"),
+    )
+
+
+def _time(found: Forecast) -> str:
+    if found.seconds is None or found.seconds_each is None:
+        return "unknown: no design could be drawn"
+    return (
+        f"about {duration(found.seconds)} with {counted(found.workers, 'worker')}, an estimate from "
+        f"{count(found.timed)} candidates of {pace(found.seconds_each)} each"
+    )
 
 
 def left_out(identifiers: Sequence[str], steering: Sequence[str]) -> list[str]:

@@ -1,35 +1,44 @@
-"""The two texts of a release: the methods note for everybody, the dossier for the holder of the data."""
+"""The texts of a release: the methods note for everybody, the dossier for the holder of the data, and the warnings."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import cast
+from typing import Any, cast
 
 from quadrille import __version__
-from quadrille.data import Data, Rows
-from quadrille.delta import PlanReport
-from quadrille.inspect import inspect
+from quadrille.data import Column, Data, Rows
+from quadrille.delta import PlanReport, traces
+from quadrille.inspect import inspect, repeated_identifiers, weight_remarks, weights
 from quadrille.io.atomic import NOTE
+from quadrille.io.frames.identifiers import can_be_rounded, suspicion
 from quadrille.plan import Details, Plan
-from quadrille.present import markdown, numbers, words
-from quadrille.present.account import account, alternatives_table, recipe_table, strata_table
-from quadrille.present.attack import exposure
+from quadrille.present import numbers, words
+from quadrille.present.account import (
+    EXACT,
+    NOT_EXACT,
+    account,
+    alternatives_table,
+    diagnosis_of,
+    exact_for_users,
+    limits,
+    price_of_keeping,
+    recipe_table,
+    strata_table,
+)
 from quadrille.present.blocks import Block, Items, Text, Title, facts, table
-from quadrille.present.contradictions import contradicted
-from quadrille.present.designed import EXACT, NOT_EXACT, diagnosis_of, exact_for_users, limits, price_of_keeping
-from quadrille.present.profile import column_table, profile_facts
-from quadrille.present.scores import definitions, score_table, scores
-from quadrille.present.verdict import verdict
+from quadrille.present.numbers import share
+from quadrille.present.profile import column_table, contradicted, profile_facts
+from quadrille.present.render import as_markdown
+from quadrille.present.scores import definitions, exposure, score_table, scores, verdict
 from quadrille.randomness import is_secret
 from quadrille.recipe import Recipe
 from quadrille.release.earlier import NUMBERS, ON_CPS8D, Again
 from quadrille.release.judge import Verdict
 from quadrille.release.note import Published
-from quadrille.release.warnings import ReleaseWarning
 from quadrille.score.contradictions import Contradicted
-from quadrille.score.evaluator import Scores
+from quadrille.score.evaluator import Scores, score
 from quadrille.swap.designed.pairs import DesignedPairs
 from quadrille.text import shown
 
@@ -159,6 +168,10 @@ category can differ a little from the original.
 """
 _COLUMNS = {
     "stratum": ("{} is the stratum of the sample.", "{} are the strata of the sample."),
+    "cluster": (
+        "{} is the cluster (primary sampling unit) of the sample.",
+        "{} are the clusters (primary sampling units) of the sample.",
+    ),
     "unit": (
         "{} numbers the households or other units that records belong to.",
         "{} number the households or other units that records belong to.",
@@ -228,7 +241,7 @@ def dossier(record: Record) -> str:
         "# Release dossier: confidential\n\n"
         f"Written by Quadrille {__version__} on {record.written:%Y-%m-%d at %H:%M:%S} UTC.\n"
         "Whoever has the seed or the plan in this folder can undo the release. Never publish any part of it.\n\n"
-        f"{markdown.render(blocks)}\n"
+        f"{as_markdown(blocks)}\n"
     )
 
 
@@ -303,3 +316,131 @@ def _recipe(recipe: Recipe, plan: Plan) -> list[Block]:
     moves = [f"Move {place} of `plan.parquet`: {', '.join(move.columns)}" for place, move in enumerate(plan.moves)]
     listed = Items(("The seed itself is in `recipe.json`.", *moves))
     return [Title("Recipe"), recipe_table(recipe, ("seed", seed)), listed]
+
+
+MUCH_EXPOSED = 0.02
+"""A larger share of exposed records is warned of, where a swap was designed to leave few."""
+MOSTLY_EXPOSED = 0.1
+"""The same for other swaps."""
+
+FEW_SWAPPED = 10
+"""A swap of fewer records is warned of."""
+_KEPT_ORDER = (
+    "The public rows stand in the order of the original, so records can be matched with other files by their position, "
+    "and the swapped ones with them. Let the release shuffle them."
+)
+
+
+class ReleaseWarning(UserWarning):
+    """Something about a release that its maker should know."""
+
+
+class GuessableSeedWarning(ReleaseWarning):
+    """The seed is a number: whoever guesses it can undo the release."""
+
+
+class SubtractionWarning(ReleaseWarning):
+    """Exact tables of two files of nearly the same persons can be subtracted."""
+
+
+class ReleasedBeforeWarning(ReleaseWarning):
+    """The data were released before by another plan: both files together tell more than each."""
+
+
+def release_warnings(
+    public: Data, recipe: Recipe, data: Data, plan: Plan, again: Again | None = None
+) -> list[ReleaseWarning]:
+    """Return what to warn of: a guessable seed, earlier releases, targets left alone, columns that give away."""
+    found: list[ReleaseWarning] = []
+    if not is_secret(recipe.parameters()["seed"]):
+        found.append(
+            GuessableSeedWarning(
+                "The seed is a number that can be guessed, and with it the release can be undone. "
+                "Leave the seed out, so that it is drawn from the operating system."
+            )
+        )
+    if again is not None and again.repeats is None:
+        found.append(ReleasedBeforeWarning(again.text()))
+    alone = plan.details.rows.get("without partner", ()) if plan.details else ()
+    if len(alone):
+        stand = (
+            "1 target has no partner and stands"
+            if len(alone) == 1
+            else f"{len(alone):,} targets have no partner and stand"
+        )
+        found.append(
+            ReleaseWarning(
+                f"{stand} in the public file as in the original. "
+                "The dossier tells more; a coarser boundary or other targets may help."
+            )
+        )
+    found += _of_small_cells(data, plan)
+    size = recipe.parameters().get("size")
+    if size in public.columns and size != public.weight:
+        found.append(
+            ReleaseWarning(
+                f"Column {size!r} decided which records were likely targets and stays in the public file. "
+                "If it is a score of risk, give it the role id in the codebook, so that it is left out."
+            )
+        )
+    others = [public[name] for name in public.columns if name != public.weight]
+    found += [_identifying(column) for column in others if column.variable.role != "weight" and suspicion(column)]
+    unnamed = weights(public) if public.weight is None else ()
+    of_file = (*repeated_identifiers([data[name] for name in data.columns]), *weight_remarks(public), *unnamed)
+    found += map(ReleaseWarning, of_file)
+    return found + [ReleaseWarning(text) for text in traces(data, plan, public.columns)]
+
+
+def unjudged_warnings(plan: Plan, *, shuffled: bool) -> list[ReleaseWarning]:
+    """Return what a policy has lines of its own for: how much is swapped, and the order of the rows."""
+    found: list[ReleaseWarning] = []
+    if len(plan.rows) < FEW_SWAPPED:
+        found.append(
+            ReleaseWarning(
+                f"Only {len(plan.rows)} records take part in the swap: the public file is nearly the original. "
+                "Ask for more, or relax the constraints."
+            )
+        )
+    return found if shuffled else [*found, ReleaseWarning(_KEPT_ORDER)]
+
+
+def _of_small_cells(data: Data, plan: Plan) -> list[ReleaseWarning]:
+    """Warn of a swap that leaves many exposed, and of kept tables that show small cells of their own."""
+    facts = cast("Mapping[str, Any]", plan.details.facts if plan.details else {})
+    found: list[ReleaseWarning] = []
+    records, exposed, before = data.n, facts.get("exposed_after", 0), facts.get("exposed_before", 0)
+    left = score(data, plan, ["exposed"])["exposed"] if data.keys and "exposed_after" not in facts else None
+    if (left or 0) > MOSTLY_EXPOSED:
+        found.append(
+            ReleaseWarning(
+                f"{share(left or 0)} of the records stand in cells of one or two after the swap and are genuine: the "
+                f"{len(data.keys)} key variables have too many combinations for a swap to hide many. Merge "
+                "categories, give columns that nobody knows of others the role outcome, or name the key variables."
+            )
+        )
+    if exposed > MUCH_EXPOSED * records:
+        found.append(
+            ReleaseWarning(
+                f"{exposed:,} of {records:,} records are still exposed, of {before:,} before: the file has too many "
+                "small cells for this design. Merge categories or drop keys first, or keep fewer tables."
+            )
+        )
+    if small := facts.get("small_kept_cells", 0):
+        found.append(
+            ReleaseWarning(
+                f"The kept tables have {small:,} {'cell' if small == 1 else 'cells'} of few records, which anybody can "
+                "read off the release as they are. Merge categories, or keep fewer tables."
+            )
+        )
+    return found
+
+
+def _identifying(column: Column) -> ReleaseWarning:
+    """Warn of a column that was not taken for an identifier, and might be one."""
+    what = "Give it the role id in the codebook, so that it is left out, or recode it."
+    if can_be_rounded(column):
+        what = "Round it, or recode it into classes."
+    return ReleaseWarning(
+        f"Column {column.variable.name!r} of the public file {suspicion(column)}, so records can be matched with "
+        f"other files. {what}"
+    )

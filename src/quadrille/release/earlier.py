@@ -21,8 +21,8 @@ from quadrille.params import several
 from quadrille.plan import Move, Plan
 from quadrille.present import numbers
 from quadrille.release.policy import Asked
-from quadrille.score.crossing import Crossed, crossed
-from quadrille.text import read_bytes
+from quadrille.score.matching import Crossed, crossed
+from quadrille.text import Shown, read_bytes
 
 _HASHES, _ACCOUNT, _PLAN = "hashes.json", "account.json", "plan.parquet"
 _WHAT = "the earlier release"
@@ -48,8 +48,8 @@ Shuffled rows: the mean of the tables, corrected by f and rounded; of its 1,695 
 """
 
 
-@dataclass(frozen=True)
-class Earlier:
+@dataclass(frozen=True, repr=False)
+class Earlier(Shown):
     """A release that was made before: its folder, and the fingerprints of its data before and after."""
 
     folder: Path
@@ -203,8 +203,8 @@ def _alike(one: NDArray[Any], other: NDArray[Any]) -> NDArray[np.bool_]:
     return equal if one.dtype.kind != "f" else equal | (np.isnan(one) & np.isnan(other))
 
 
-@dataclass(frozen=True)
-class Again:
+@dataclass(frozen=True, repr=False)
+class Again(Shown):
     """A release of data that were released before: the earlier one that it repeats, or those that differ."""
 
     repeats: Earlier | None

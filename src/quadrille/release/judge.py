@@ -21,6 +21,7 @@ from quadrille.recipe import Recipe
 from quadrille.release.earlier import Again
 from quadrille.release.policy import Asked, Limit, Outcome, Policy, Required
 from quadrille.score.evaluator import Scores, score
+from quadrille.text import Shown
 
 _FEWEST_DIGITS = 9
 _FEWEST_BYTES = 16
@@ -99,8 +100,8 @@ def too_many(places: int) -> int:
     return least
 
 
-@dataclass(frozen=True)
-class Line:
+@dataclass(frozen=True, repr=False)
+class Line(Shown):
     """One rule of a policy: what it asks, what was found, the verdict and, where needed, why."""
 
     rule: str
@@ -115,8 +116,8 @@ def _worst(lines: Sequence[Line]) -> Outcome:
     return "fail" if "fail" in verdicts else "review" if "review" in verdicts else "pass"
 
 
-@dataclass(frozen=True)
-class Judged:
+@dataclass(frozen=True, repr=False)
+class Judged(Shown):
     """What one policy says to a release; `machine`: the machine names it, by the variable QUADRILLE_POLICY."""
 
     policy: str
@@ -157,8 +158,8 @@ class Judged:
         }
 
 
-@dataclass(frozen=True)
-class Verdict:
+@dataclass(frozen=True, repr=False)
+class Verdict(Shown):
     """What every policy that was checked says to a release. It holds their limits, so it is confidential."""
 
     policies: tuple[Judged, ...]

@@ -28,7 +28,7 @@ from quadrille.params import (
     setting,
 )
 from quadrille.recipe import known_methods
-from quadrille.text import Table, frozen, know_sections, parse_toml
+from quadrille.text import Shown, Table, frozen, know_sections, parse_toml
 from quadrille.text import read_toml_bytes as read_bytes
 
 Outcome = Literal["pass", "review", "fail"]
@@ -195,8 +195,8 @@ class Cells:
 _LISTS = {"measures": Required, "methods": str, "never_swapped": str, "never_released": str, "formats": str}
 
 
-@dataclass(frozen=True)
-class Policy:
+@dataclass(frozen=True, repr=False)
+class Policy(Shown):
     """The rules of a policy file; what it does not mention is None or empty, and is not checked.
 
     A policy with a `path` is compared with that file when a release is judged, so nobody can pass off other rules as

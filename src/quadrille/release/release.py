@@ -19,32 +19,34 @@ from quadrille.data import Column, Data, Rows, Units, code_dtype
 from quadrille.delta import PlanReport
 from quadrille.errors import InputError, ParameterError
 from quadrille.io import file_bytes
-from quadrille.io.atomic import INSECURE_NOTE, NOTE, check_free, new_folder, private_folder, write_file
+from quadrille.io.atomic import INSECURE_NOTE, NOTE, as_json, check_free, new_folder, private_folder, write_file
 from quadrille.io.formats import RELEASED
-from quadrille.io.results import as_json
-from quadrille.measure import beside_the_n_rule
+from quadrille.measure import beside_exposed, beside_the_n_rule
 from quadrille.params import one_of
 from quadrille.plan import Details, Plan
 from quadrille.randomness import Stream, fresh_seed, is_secret
 from quadrille.recipe import Recipe, random_order
-from quadrille.release.dossier import Record, dossier, methods_note
+from quadrille.release.dossier import (
+    GuessableSeedWarning,
+    Record,
+    ReleasedBeforeWarning,
+    ReleaseWarning,
+    SubtractionWarning,
+    dossier,
+    methods_note,
+    release_warnings,
+    unjudged_warnings,
+)
 from quadrille.release.earlier import Again, Earlier, check_apart, earlier_releases, released_again
 from quadrille.release.judge import Case, PolicyError, Verdict, judge, scored
 from quadrille.release.note import Published, kept_in_words, published
 from quadrille.release.policy import VARIABLE, Asked, Policy, asked_policies
-from quadrille.release.warnings import (
-    GuessableSeedWarning,
-    ReleasedBeforeWarning,
-    ReleaseWarning,
-    SubtractionWarning,
-    release_warnings,
-    unjudged_warnings,
-)
 from quadrille.score.contradictions import contradicted, refuse_contradictions
 from quadrille.score.evaluator import Scores, score
 from quadrille.study.designed import one_way_report
 from quadrille.swap.designed import DesignedSwap
 from quadrille.swap.designed.pairs import DesignedPairs
+from quadrille.text import Shown
 
 __all__ = [
     "DEFAULT",
@@ -81,8 +83,8 @@ _BY_RECORD = frozenset({"ordinal_shift", "conditional_entropy"})
 Files = Mapping[str, bytes | memoryview]
 
 
-@dataclass(frozen=True)
-class Release:
+@dataclass(frozen=True, repr=False)
+class Release(Shown):
     """What was written, and what it did."""
 
     path: Path
@@ -274,7 +276,7 @@ def _draft(
             "The recipe swaps nothing in these data, so the public file would be the original. Ask for more, relax the "
             "boundary or the constraints, or choose other variables."
         )
-    wanted = beside_the_n_rule(default_measures(data) if measures is DEFAULT else measures)
+    wanted = beside_exposed(beside_the_n_rule(default_measures(data) if measures is DEFAULT else measures), data)
     scores, cannot = scored(data, plan, wanted, asked)
     swapped = plan.apply(data)
     units = [swapped.units(name) for name in _unit_columns(swapped)]

@@ -13,11 +13,11 @@ from quadrille import __version__, chart
 from quadrille.data import Data
 from quadrille.errors import OutputError
 from quadrille.io.atomic import new_file
-from quadrille.present import html, words
+from quadrille.present import words
 from quadrille.present.blocks import Block, Items, facts
+from quadrille.present.render import as_html
 from quadrille.report import sections, tables
 from quadrille.report.input import ReportInput, Row, look
-from quadrille.report.intruder import intruder
 from quadrille.study.study import Study
 from quadrille.text import shown
 
@@ -35,7 +35,7 @@ def templates() -> Environment:
 
 
 def _show(*blocks: Block) -> Markup:
-    return Markup(html.render(blocks))
+    return Markup(as_html(blocks))
 
 
 def _tame(value: object) -> object:
@@ -51,7 +51,7 @@ _SECTIONS: dict[str, tuple[str, Callable[[ReportInput], Row]]] = {
     "rivals": ("The chosen candidate and its rivals", sections.rivals),
     "tables": ("Its tables before and after", tables.tables),
     "designed": ("Designed swap", sections.designed),
-    "intruder": ("The intruder's view", intruder),
+    "intruder": ("The intruder's view", tables.intruder),
     "seeds": ("How much the seed matters", sections.seeds),
     "measures": ("The measures", sections.measures),
     "limits": (words.NOT_PROTECTED, lambda _: {"blocks": [Items(words.LIMITS)]}),

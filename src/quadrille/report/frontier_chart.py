@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,10 +55,17 @@ def floor_of(data: Data, measures: Sequence[str], axes: tuple[str, str]) -> Floo
     if frozenset(cost.margin or data.keys) != frozenset(table) or risk.where or cost.where:
         return Floor(None, f"{loss} and {exposed} are about different tables")
     n = int(measure_of(exposed).with_options(risk).options["n"])
+    key = f"floor of {cost.name} of {table!r}, n = {n}"
+    if key not in data.prepared:  # the charts of a study and its report show the same one
+        data.prepared[key] = _bounded(data, n, tuple(table), cost.name)
+    return cast("Floor", data.prepared[key])
+
+
+def _bounded(data: Data, n: int, table: tuple[str, ...], loss: str) -> Floor:
     try:
-        start = bound_for(None, data, 0.0, n=n, table=table, loss=cost.name).exposed
+        start = bound_for(None, data, 0.0, n=n, table=table, loss=loss).exposed
         asked = (start * (1 - np.linspace(0, 1, _POINTS))).tolist()
-        return Floor(bound_for(None, data, asked, n=n, table=table, loss=cost.name))
+        return Floor(bound_for(None, data, asked, n=n, table=table, loss=loss))
     except QuadrilleError as error:
         return Floor(None, str(error).rstrip("."))
 

@@ -10,7 +10,7 @@ import numpy as np
 from quadrille.data import Data
 from quadrille.delta import PlanReport
 from quadrille.errors import InputError
-from quadrille.measure import measure_of
+from quadrille.measure import beside_exposed, measure_of
 from quadrille.measure.base import Address
 from quadrille.plan import Plan
 from quadrille.report import frontier_chart
@@ -153,7 +153,7 @@ def look(study: Study, data: Data, candidate: int | None, risk: str | None, loss
     n = _small(study)
     pairs = len(data.keys) > 1
     fresh = (*_FRESH, *(("cramers_v_change", TWO_WAY) if pairs else ()))
-    measures = tuple(dict.fromkeys((*together(n), *study.measures, *fresh)))
+    measures = tuple(dict.fromkeys((*beside_exposed(together(n), data), *study.measures, *fresh)))
     judge = Evaluator(data, measures)
     roles = {choice.candidate: "example" if about.is_example else "chosen"}
     for option, role in ((choice.safer, "next safer"), (choice.gentler, "next gentler")):

@@ -23,6 +23,7 @@ from quadrille.present.account import (
     WORDED,
     account_facts,
     alternatives_table,
+    diagnosis,
     recipe_table,
     rule_facts,
     strata_table,
@@ -31,7 +32,6 @@ from quadrille.present.account import (
     variable_table,
 )
 from quadrille.present.blocks import Block, Table, Text, Title, facts, table
-from quadrille.present.designed import diagnosis
 from quadrille.present.numbers import count, counted, finite, fixed, ratio, share
 from quadrille.present.scores import definitions, score_table
 from quadrille.recipe import Recipe
@@ -442,7 +442,7 @@ def write_readers(
     outcomes: Sequence[str] | None = None,
     models: Sequence[str] | None = None,
     stratum: str | Sequence[str] | None = None,
-    psu: str | None = None,
+    cluster: str | None = None,
     measures: Sequence[str | Measure] | None = None,
     overwrite: bool = False,
 ) -> dict[str, Path]:
@@ -458,7 +458,7 @@ def write_readers(
     data : the file before.
     swap : the plan, or the recipe that draws it.
     out : the folder to make; it must not exist, or be empty.
-    variables, outcomes, stratum, psu : as in `before_after`.
+    variables, outcomes, stratum, cluster : as in `before_after`.
     models : further regressions to compare, such as "score ~ age + C(race)".
     measures : the utility measures; by default HD1, HD2, those of pairs and of regressions.
     overwrite : replace an earlier folder of such reports.
@@ -475,7 +475,14 @@ def write_readers(
     folder = Path(out)
     check_free(folder, overwrite=overwrite, holds=FILES)
     pages = reader_pages(
-        data, swap, variables=variables, outcomes=outcomes, models=models, stratum=stratum, psu=psu, measures=measures
+        data,
+        swap,
+        variables=variables,
+        outcomes=outcomes,
+        models=models,
+        stratum=stratum,
+        cluster=cluster,
+        measures=measures,
     )
     return write_pages(pages, folder, overwrite=overwrite)
 
@@ -488,16 +495,16 @@ def reader_pages(
     outcomes: Sequence[str] | None = None,
     models: Sequence[str] | None = None,
     stratum: str | Sequence[str] | None = None,
-    psu: str | None = None,
+    cluster: str | None = None,
     measures: Sequence[str | Measure] | None = None,
 ) -> dict[str, bytes]:
     """Return the pages of `write_readers` by their reader, so that they can be written together with other files."""
     require_data(data, _OWNER)
-    design_of(data, stratum, psu)  # a wrong column is told before the draw
+    design_of(data, stratum, cluster)  # a wrong column is told before the draw
     plan = swap.plan(data) if isinstance(swap, Recipe) else swap
     if not isinstance(plan, Plan):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InputError(f"{_OWNER} needs a plan or a recipe, and got {type(plan).__name__!r}.")
-    compared = before_after(data, plan, variables=variables, outcomes=outcomes, stratum=stratum, psu=psu)
+    compared = before_after(data, plan, variables=variables, outcomes=outcomes, stratum=stratum, cluster=cluster)
     judge = Evaluator(data, _measures(data, plan, outcomes, models, measures))
     alternatives: Mapping[str, Plan] = plan.details.alternatives if plan.details else {}
     material = Material(

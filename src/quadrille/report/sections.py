@@ -11,15 +11,21 @@ import numpy as np
 from quadrille import chart
 from quadrille.data import tidy
 from quadrille.inspect import inspect
-from quadrille.measure import measure_of
+from quadrille.measure import beside_exposed, measure_of
 from quadrille.present import words
-from quadrille.present.account import account_facts, traces, variable_table
+from quadrille.present.account import (
+    Diagnosis,
+    account_facts,
+    diagnosis_of,
+    limits,
+    sizes_of_small,
+    traces,
+    variable_table,
+)
 from quadrille.present.blocks import Block, Items, Table, Text, table
-from quadrille.present.contradictions import contradiction_alerts, dependency_blocks, filled_table
-from quadrille.present.designed import Diagnosis, diagnosis_of, limits, sizes_of_small
 from quadrille.present.numbers import NONE, count, counted, finite, ratio, score, share
-from quadrille.present.profile import column_table, profile_facts
-from quadrille.present.scores import score_table
+from quadrille.present.profile import column_table, contradiction_alerts, dependency_blocks, filled_table, profile_facts
+from quadrille.present.scores import of_population, score_table
 from quadrille.report.frontier_chart import draw_frontier, shown_beside
 from quadrille.report.input import TOGETHER, TWO_WAY, Candidate, ReportInput, Row, reasons
 from quadrille.report.tables import FullTable
@@ -63,7 +69,7 @@ def summary(scope: ReportInput) -> Row:
         "finding": {"kind": finding.kind, "text": finding.text},
         "table": score_table(
             {"before": before, "after": after},
-            addresses=dict.fromkeys((*scope.together, *scope.axes)),
+            addresses=dict.fromkeys((*beside_exposed(scope.together, scope.data), *scope.axes)),
             caption="Risk and loss before and after the swap, as plain numbers: 0.01 is 1 %",
         ),
     }
@@ -98,6 +104,9 @@ def _risk_in_words(scope: ReportInput) -> list[str]:
             f"confidence: somebody who sees such a cell in the release and takes it for genuine is right in "
             f"{share(after[confidence])} of the cases."
         )
+    of_sample = [address for address in scope.measures if measure_of(address).name == "population_risk"]
+    for address in of_sample[:1]:
+        lines.append(f"The file is a sample. {address}: {of_population(after.results[address][1])}.")
     return lines
 
 
@@ -127,7 +136,7 @@ def rivals(scope: ReportInput) -> Row:
             for head, candidate in zip(heads, scope.candidates, strict=True)
         ],
         "blocks": [
-            score_table(scores, addresses=scope.measures, caption="All measures", best=True),
+            score_table(scores, addresses=scope.measures, caption="All measures", rivals=heads),
             *([Items(tuple(notes))] if notes else []),
             _accounts(heads, scope.candidates),
             _variables(heads, scope.candidates),

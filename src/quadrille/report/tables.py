@@ -1,17 +1,20 @@
-"""The section on tables: before and after the swap, and the small cells."""
+"""The sections on tables before and after the swap, with their small cells, and on what an intruder finds."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from quadrille import chart
+from quadrille.attack.attack import attack
+from quadrille.attack.input import Section
 from quadrille.data import Cross, Data, tidy
 from quadrille.present.blocks import Table, table
 from quadrille.present.numbers import count, score, share, signed
+from quadrille.present.scores import exposure, section_blocks
 from quadrille.report.input import TWO_WAY, ReportInput, Row
 
 Ints = NDArray[np.int64]
@@ -223,3 +226,30 @@ def _category(old: Row, new: Row, true_was: int, true_is: int, records: int) -> 
     rule = (share(old["risk"]), share(new["risk"]), count(new["at_risk"]))
     true = (share(true_was / records), share(true_is / records), count(true_is))
     return true_is / records, (new["variable"], new["category"], count(records), *rule, *true)
+
+
+_IN_SHORT = (": attributed", ": right among claims")
+
+
+def intruder(scope: ReportInput) -> Row:
+    """Attack the chosen candidate as somebody would who knows all but the seed."""
+    plan, recipe = scope.chosen.plan, scope.study.recipe(scope.chosen.number)
+    found = attack(scope.data, plan, n=scope.n, recipe=recipe)
+    found = replace(found, sections=tuple(map(_in_short, found.sections)))
+    not_made = [(section.title, section.reason) for section in found.sections if not section.findings]
+    return {
+        "charts": {"What an intruder gains": chart.attacks(found.frame())},
+        "known": count(len(found.keys)),
+        "exposure": exposure(scope.data, plan, scope.n),
+        "blocks": [block for section in found.sections if section.findings for block in section_blocks(section)],
+        "not_made": table(("attack", "why"), not_made, caption="Attacks that were not made"),
+    }
+
+
+def _in_short(section: Section) -> Section:
+    """Keep one line per target and what all targets have together: a page for the board, not a listing."""
+    together = [finding for finding in section.findings if finding.quantity.startswith("all targets")]
+    if not together:
+        return section
+    single = [finding for finding in section.findings if finding.quantity.endswith(_IN_SHORT)]
+    return replace(section, findings=(*together, *single))

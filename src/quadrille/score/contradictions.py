@@ -17,10 +17,10 @@ from quadrille.expressions import Rules, Where
 from quadrille.params import RuleList
 from quadrille.plan import Plan
 from quadrille.recipe import Movement, Recipe
+from quadrille.score.coded import NEARLY, Coded, Flags, absent_cells, scarce_share, table_of
 from quadrille.score.dependencies import Dependency, broken, dependencies, released_columns
-from quadrille.score.dependencies.coded import NEARLY, Coded, Flags
-from quadrille.score.dependencies.never import absent_cells, scarce_share, table_of
 from quadrille.swap.groups import group_ids
+from quadrille.text import Shown
 
 USUAL_RATE = 0.05
 """The share of records swapped at which contradictions are weighed against exceptions that the original has."""
@@ -39,8 +39,8 @@ UNITS_STAY = (
 )
 
 
-@dataclass(frozen=True)
-class Contradiction:
+@dataclass(frozen=True, repr=False)
+class Contradiction(Shown):
     """A dependency of the original that a recipe breaks: `moved` change places without `stays`.
 
     `share` is the share of the records that change in which it would show, as a trial of random exchanges finds it;
@@ -84,7 +84,11 @@ class ContradictionError(InputError):
         super().__init__(f"The file would tell who was swapped, by {what}. {listed}{more} {self.hint}")
 
 
-def contradictions(data: Data, recipe: Recipe) -> tuple[Contradiction, ...]:
+class Contradictions(Shown, tuple[Contradiction, ...]):
+    """What a recipe would break, as `contradictions` finds it."""
+
+
+def contradictions(data: Data, recipe: Recipe) -> Contradictions:
     """Return the dependencies of a file that a recipe would break so that it shows, the most telling first.
 
     Left out is what the recipe keeps: columns that move together or with partners who agree on the others, tables that
@@ -99,7 +103,7 @@ def contradictions(data: Data, recipe: Recipe) -> tuple[Contradiction, ...]:
     >>> len(found), found[0].moved, found[0].stays, found[0].share
     (1, ('education',), ('education-num',), 1.0)
     >>> qd.contradictions(data, qd.RandomSwap(["education", "education-num"], rate=0.02))
-    ()
+    Contradictions(0)
     """
     require_data(data, "contradictions")
     recipe.check_columns(data)
@@ -112,7 +116,7 @@ def contradictions(data: Data, recipe: Recipe) -> tuple[Contradiction, ...]:
         for group in crossing(each, movement)
     ]
     if not crossed:
-        return ()
+        return Contradictions()
     trial = _Trial(data, recipe, movement, {name for each, _ in crossed for name in each.columns})
     found: dict[Dependency, Contradiction] = {}
     for each, group in crossed:
@@ -124,7 +128,7 @@ def contradictions(data: Data, recipe: Recipe) -> tuple[Contradiction, ...]:
             moved = tuple(name for name in each.columns if name in group)
             stays = tuple(name for name in each.columns if name not in group)
             found[each] = Contradiction(each, moved, stays, share, before, units)
-    return tuple(sorted(found.values(), key=_most_telling))
+    return Contradictions(sorted(found.values(), key=_most_telling))
 
 
 def _most_telling(found: Contradiction) -> tuple[bool, bool, float]:

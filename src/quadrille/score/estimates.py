@@ -15,6 +15,7 @@ from quadrille.errors import InputError, ParameterError, bad_parameter
 from quadrille.params import whole
 from quadrille.plan import Plan
 from quadrille.summary import Table
+from quadrille.text import Shown
 
 if TYPE_CHECKING:
     import polars as pl
@@ -28,9 +29,9 @@ WHERE = "the sampling design"
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """Which unit each record was sampled with (`psu`), in which stratum each unit is (`stratum`), and how to say it."""
+    """In which cluster each record was sampled, in which stratum each cluster is, and how to say it."""
 
-    psu: Ints
+    cluster: Ints
     stratum: Ints
     text: str
 
@@ -51,8 +52,8 @@ class Design:
 
     def totals(self, values: Floats, rows: Ints | None = None) -> Floats:
         """Add values up by unit; `rows` are the records that they belong to, all without it."""
-        psu = self.psu if rows is None else self.psu[rows]
-        return np.asarray(np.bincount(psu, weights=values, minlength=len(self.stratum)), dtype=np.float64)
+        cluster = self.cluster if rows is None else self.cluster[rows]
+        return np.asarray(np.bincount(cluster, weights=values, minlength=len(self.stratum)), dtype=np.float64)
 
     def error(self, totals: Floats) -> float:
         """Return the standard error of the sum of linearised values, given their totals by unit."""
@@ -84,23 +85,23 @@ def weights_of(data: Data) -> Floats:
     return np.ones(data.n) if data.ticks is None else data.ticks.values / data.ticks.per_unit
 
 
-def design_of(data: Data, stratum: str | Sequence[str] | None = None, psu: str | None = None) -> Design:
-    """Read the design from the data; without `psu` every record is a unit, without `stratum` there is one stratum.
+def design_of(data: Data, stratum: str | Sequence[str] | None = None, cluster: str | None = None) -> Design:
+    """Read the design from the data; without `cluster` every record is one, without `stratum` there is one stratum.
 
     Units of the same name in different strata are different units.
     """
-    if psu is not None and not isinstance(psu, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise bad_parameter("before_after", "psu", "the name of a column", psu)
+    if cluster is not None and not isinstance(cluster, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise bad_parameter("before_after", "cluster", "the name of a column", cluster)
     columns = (stratum,) if isinstance(stratum, str) else tuple(stratum or ())
     strata = np.zeros(data.n, dtype=np.int64)
     for name in columns:
         strata = _joined(strata, _present(data, name))
-    if psu is None:
+    if cluster is None:
         design = Design(np.arange(data.n), strata, "")
     else:
-        _, first, unit = np.unique(_joined(strata, _present(data, psu)), return_index=True, return_inverse=True)
+        _, first, unit = np.unique(_joined(strata, _present(data, cluster)), return_index=True, return_inverse=True)
         design = Design(unit, strata[first], "")
-    return Design(design.psu, design.stratum, _said(design, columns, psu))
+    return Design(design.cluster, design.stratum, _said(design, columns, cluster))
 
 
 def _present(data: Data, name: str) -> Ints:
@@ -111,7 +112,7 @@ def _present(data: Data, name: str) -> Ints:
     if missing.any():
         raise InputError(
             f"Column {name!r} of {WHERE} is missing in {int(missing.sum()):,} rows. "
-            "Every record needs its stratum and its PSU: fill these rows, or leave the design out."
+            "Every record needs its stratum and its cluster: fill these rows, or leave the design out."
         )
     return np.unique(column.values, return_inverse=True)[1].astype(np.int64)
 
@@ -120,12 +121,12 @@ def _joined(outer: Ints, inner: Ints) -> Ints:
     return np.unique(outer * (int(inner.max()) + 1) + inner, return_inverse=True)[1].astype(np.int64)
 
 
-def _said(design: Design, strata: Sequence[str], psu: str | None) -> str:
+def _said(design: Design, strata: Sequence[str], cluster: str | None) -> str:
     """Say which design the standard errors assume."""
     units = (
-        "every record is its own sampling unit (no PSU was given)"
-        if psu is None
-        else f"{len(design.stratum):,} PSUs ({psu}), drawn with replacement"
+        "every record is its own sampling unit (no cluster was given)"
+        if cluster is None
+        else f"{len(design.stratum):,} clusters ({cluster}), drawn with replacement"
     )
     within = f"within {design.strata:,} strata ({', '.join(strata)})" if strata else "in one stratum (none was given)"
     alone = (
@@ -138,7 +139,7 @@ def _said(design: Design, strata: Sequence[str], psu: str | None) -> str:
 
 
 _NOISE = 1e-12
-"""A standard error below this share of the largest value is the round-off of a zero."""
+"""A standard error below this share of what it is made of is the round-off of a zero."""
 
 NO_WEIGHT = "the category has no weight"
 NO_WEIGHT_AFTER = "the category has no weight after the swap"
@@ -146,10 +147,11 @@ FROM_ZERO = "the value before is 0, so there is no relative difference"
 EVERYBODY = "every record is in this category, so its percent cannot vary"
 ONE_RECORD = "one record only, so no standard error"
 NOT_FINITE = "a value is infinite"
+NOT_FINITE_AFTER = "a value is infinite after the swap"
 ONE_VALUE = "all values are equal, so no standard error"
 NO_VALUE = "no record of the category has a value"
-LONELY = "every stratum has a single PSU, so variation cannot be estimated"
-NO_VARIATION = "no stratum has two PSUs that differ, so variation cannot be estimated"
+LONELY = "every stratum has a single cluster, so variation cannot be estimated"
+NO_VARIATION = "no stratum has two clusters that differ, so variation cannot be estimated"
 
 
 @dataclass(frozen=True)
@@ -161,8 +163,8 @@ class Rules:
     se_ratio: float = 1.1
 
 
-@dataclass(frozen=True)
-class Estimate:
+@dataclass(frozen=True, repr=False)
+class Estimate(Shown):
     """A percent (`outcome` None) or a mean. `n` are the records it rests on before, `reason` says why a part is None.
 
     `relative` is abs(after - before) / abs(before). `differs`: relative above its limit with n above its limit;
@@ -217,7 +219,7 @@ def percents_of(data: Data, after: Data, name: str, design: Design, rules: Rules
         before, later = 100 * was[code] / total, 100 * now[code] / total_after
         _, se = design.ratio(design.totals(weights[rows], rows), everybody)
         n, reason = len(rows), ""
-        if se <= _NOISE:
+        if se <= _NOISE * before / 100:
             reason = EVERYBODY if n == data.n else NO_WEIGHT if not before else _why(design)
         yield _estimate(data, name, code, None, _Values(n, before, later, None if reason else 100 * se, reason), rules)
 
@@ -228,31 +230,36 @@ def means_of(data: Data, after: Data, name: str, outcome: str, design: Design, r
     centre = _middle(values)
     later = _means(after, name, outcome, centre)
     before = _means(data, name, outcome, centre)
+    counted = np.isinf(after[outcome].values) & (weights_of(after) > 0)
+    endless = set(after[name].values[counted].tolist())
     for code, everybody in _by_code(data[name].values, data[name].size):
         rows: Ints = everybody[~np.isnan(values[everybody])]
-        se, reason = _error(design, weights[rows], values[rows], rows, centre)
+        se, reason = _error(design, weights[rows], values[rows], rows)
         mean, mean_after = float(before[code]), float(later[code])
         if not np.isfinite(mean_after) and not reason:
-            reason = NO_WEIGHT_AFTER
+            reason = NOT_FINITE_AFTER if code in endless else NO_WEIGHT_AFTER
         found = _Values(len(rows), _known(mean), _known(mean_after), se, reason)
         yield _estimate(data, name, code, outcome, found, rules)
 
 
-def _error(design: Design, weights: Floats, values: Floats, rows: Ints, centre: float) -> tuple[float | None, str]:
+def _error(design: Design, weights: Floats, values: Floats, rows: Ints) -> tuple[float | None, str]:
     """Return the standard error of a mean, or the reason why there is none."""
     if not len(rows):
         return None, NO_VALUE
     if not weights.any():
         return None, NO_WEIGHT
-    inside = values[weights > 0]
-    if not np.isfinite(inside).all():
+    counted = weights > 0
+    weights, values, rows = weights[counted], values[counted], rows[counted]
+    if not np.isfinite(values).all():
         return None, NOT_FINITE
-    if len(inside) == 1:
+    if len(values) == 1:
         return None, ONE_RECORD
-    if inside.min() == inside.max():
+    if values.min() == values.max():
         return None, ONE_VALUE
-    _, se = design.ratio(design.totals(weights * (values - centre), rows), design.totals(weights, rows))
-    return (None, _why(design)) if se <= _NOISE * float(np.abs(inside).max()) else (se, "")
+    # Distances from a value amid them: a standard error may be far below the last digit of the mean.
+    away = weights * (values - _middle(values))
+    _, se = design.ratio(design.totals(away, rows), design.totals(weights, rows))
+    return (None, _why(design)) if se <= _NOISE * float(np.abs(away).sum() / weights.sum()) else (se, "")
 
 
 def _estimate(data: Data, name: str, code: int, outcome: str | None, found: _Values, rules: Rules) -> Estimate:
@@ -305,9 +312,9 @@ def _whole_weights(data: Data, name: str) -> tuple[list[int], int]:
 
 def _means(data: Data, name: str, outcome: str, centre: float) -> Floats:
     """Return the weighted mean in each category; NaN where there is no weight."""
-    values = data[outcome].values
-    known = ~np.isnan(values)
-    codes, weights, size = data[name].values[known], weights_of(data)[known], data[name].size
+    values, weights = data[outcome].values, weights_of(data)
+    known = ~np.isnan(values) & (weights > 0)
+    codes, weights, size = data[name].values[known], weights[known], data[name].size
     top = np.bincount(codes, weights=weights * (values[known] - centre), minlength=size)
     bottom = np.bincount(codes, weights=weights, minlength=size)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -331,8 +338,8 @@ def _why(design: Design) -> str:
 _OWNER = "before_after"
 
 
-@dataclass(frozen=True)
-class BeforeAfter:
+@dataclass(frozen=True, repr=False)
+class BeforeAfter(Shown):
     """The estimates of a file before and after a swap; `design` says what the standard errors assume.
 
     `notes` say what was left out and why. `rules` are the limits of the flags.
@@ -384,7 +391,7 @@ def before_after(
     variables: Sequence[str] | None = None,
     outcomes: Sequence[str] | None = None,
     stratum: str | Sequence[str] | None = None,
-    psu: str | None = None,
+    cluster: str | None = None,
     min_cell: int = 45,
     relative: float = 0.10,
     se_ratio: float = 1.1,
@@ -400,7 +407,7 @@ def before_after(
     data, plan : the file before, and what is swapped.
     variables : categorical columns; those that the plan moves by default. Missing codes are rows of their own.
     outcomes : numeric columns; those with the role outcome by default. Records without a value are left out.
-    stratum, psu : columns of the sampling design. Without `psu` every record is its own sampling unit.
+    stratum, cluster : columns of the sampling design. Without `cluster` every record is its own sampling unit.
     min_cell, relative, se_ratio : the limits of the flags.
 
     Example
@@ -417,7 +424,7 @@ def before_after(
     rules = _rules(min_cell, relative, se_ratio)
     names, notes = _variables(data, plan, variables)
     measured, more = _outcomes(data, outcomes)
-    design = design_of(data, stratum, psu)
+    design = design_of(data, stratum, cluster)
     after = plan.apply(data)
     estimates: list[Estimate] = []
     for name in names:

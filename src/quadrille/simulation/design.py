@@ -14,8 +14,8 @@ from typing import TypeVar, cast
 
 from quadrille.errors import InputError, ParameterError, QuadrilleError
 from quadrille.params import Param, declared
-from quadrille.simulation.simulate import COUNTS, LEVEL_SHARE, MECHANISMS, METRICS, SIZE, Mechanism, Setting
-from quadrille.text import Table, frozen, know_sections, read_toml
+from quadrille.simulation import COUNTS, LEVEL_SHARE, MECHANISMS, METRICS, SIZE, Mechanism, Setting
+from quadrille.text import Shown, Table, frozen, know_sections, read_toml
 
 Number = TypeVar("Number", int, float)
 Read = Callable[[Table, str], tuple[Number, ...]]
@@ -138,8 +138,8 @@ _SECTIONS = ("design", "names", "areas", "levels", "rates", "baseline")
 _SETTINGS = ("title", "replicates", "seed", MECHANISM, "counties", "strata")
 
 
-@dataclass(frozen=True)
-class Factor:
+@dataclass(frozen=True, repr=False)
+class Factor(Shown):
     """A factor, the names of its levels in order, and the one that effects are measured against."""
 
     name: str
@@ -147,8 +147,8 @@ class Factor:
     baseline: str
 
 
-@dataclass(frozen=True)
-class Trial:
+@dataclass(frozen=True, repr=False)
+class Trial(Shown):
     """One setting: the level of every factor by position, and what is simulated."""
 
     levels: tuple[int, ...]
@@ -162,8 +162,8 @@ class Trial:
         return Setting(self.areas, self.shares, self.rate, self.mechanism)
 
 
-@dataclass(frozen=True)
-class SimulationDesign:
+@dataclass(frozen=True, repr=False)
+class SimulationDesign(Shown):
     """A full factorial design of simulated swaps.
 
     Example

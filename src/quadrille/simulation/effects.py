@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 from quadrille.data import tidy
+from quadrille.simulation import COUNTS, METRICS
 from quadrille.simulation.design import Factor, SimulationDesign
-from quadrille.simulation.simulate import COUNTS, METRICS
+from quadrille.text import Shown
 
 if TYPE_CHECKING:
     import polars as pl
@@ -51,8 +52,8 @@ class Step:
     p: float
 
 
-@dataclass(frozen=True)
-class Model:
+@dataclass(frozen=True, repr=False)
+class Model(Shown):
     """The selected model of one metric. `ceiling` is the R2 that a model with an effect per setting has."""
 
     metric: str
@@ -197,8 +198,8 @@ _NOISE = 1e-12
 QUANTILES = {"p5": 0.05, "p25": 0.25, "median": 0.5, "p75": 0.75, "p95": 0.95}
 
 
-@dataclass(frozen=True)
-class Stratum:
+@dataclass(frozen=True, repr=False)
+class Stratum(Shown):
     """Settings that share some levels: their rank correlations, and the ranges within and across groups of metrics."""
 
     levels: dict[str, str]
@@ -216,8 +217,8 @@ class Stratum:
         return (float("nan"), float("nan")) if any(map(np.isnan, found)) else (min(found), max(found))
 
 
-@dataclass(frozen=True)
-class Analysis:
+@dataclass(frozen=True, repr=False)
+class Analysis(Shown):
     """The results of a design: `values` are setting by replicate by column, six metrics and two counts."""
 
     factors: tuple[Factor, ...]

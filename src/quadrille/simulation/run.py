@@ -24,10 +24,11 @@ from quadrille.errors import InputError, MismatchError, OutputError, ParameterEr
 from quadrille.io.atomic import new_file
 from quadrille.params import declared
 from quadrille.randomness import Stream, fresh_seed
+from quadrille.simulation import COUNTS, METRICS, Asked, Swapping
 from quadrille.simulation.design import SimulationDesign
 from quadrille.simulation.effects import Analysis, analyse, document, tables
-from quadrille.simulation.simulate import COUNTS, METRICS, Asked, Swapping
 from quadrille.study.workers import IN_PROCESS_SECONDS, cores, end_with, process_pool
+from quadrille.text import Shown
 
 Floats = NDArray[np.float64]
 WIDTH = len(METRICS) + len(COUNTS)
@@ -234,8 +235,8 @@ DESIGN, REPLICATES, ANALYSIS = "design.json", "replicates.parquet", "analysis.js
 UNFINISHED = "unfinished.sqlite"
 
 
-@dataclass(frozen=True)
-class Simulation:
+@dataclass(frozen=True, repr=False)
+class Simulation(Shown):
     """A finished simulation: its folder, design, seed and analysis."""
 
     path: Path

@@ -8,8 +8,9 @@ from itertools import product
 
 from quadrille.data import Data, require_columns
 from quadrille.errors import InputError, QuadrilleError, bad_parameter
-from quadrille.measure import beside_the_n_rule, measure_of
+from quadrille.measure import beside_exposed, beside_the_n_rule, measure_of
 from quadrille.measure.base import Address
+from quadrille.measure.population import sample_of
 from quadrille.recipe import Recipe
 from quadrille.score.contradictions import ContradictionError, contradictions
 from quadrille.score.evaluator import Evaluator
@@ -112,7 +113,7 @@ def check_candidates(
 
     A `then` of None stands for any costly measures.
     """
-    early, late = with_exposed(measures, then or ())
+    early, late = with_exposed(measures, then or (), data)
     if isinstance(recipes, Candidates):
         if recipes.data is data and recipes.measures == early and (then is None or recipes.then == late):
             return recipes
@@ -185,8 +186,13 @@ def _refuse(data: Data, recipe: Recipe, seen: set[object]) -> None:
         raise ContradictionError(found)
 
 
-def with_exposed(measures: Sequence[str], then: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return what a study scores: `exposed` next to every `small_cells`, each time once; what is named twice stays."""
+def with_exposed(measures: Sequence[str], then: Sequence[str], data: Data) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return what a study scores: `exposed` next to every `small_cells`, each time once; what is named twice stays.
+
+    Next to `exposed` stands `population_risk` where the data are a sample of a population of known size.
+    """
     early, late = beside_the_n_rule(measures), beside_the_n_rule(then)
+    if (sample := sample_of(data)) is not None and sample.share is not None:
+        early, late = beside_exposed(early, data), beside_exposed(late, data)
     kept = [address for address in late if address not in early or (address in measures and address in then)]
     return tuple(early), tuple(kept)

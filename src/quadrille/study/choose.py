@@ -13,6 +13,7 @@ from quadrille.measure import measure_of, orient
 from quadrille.params import one_of
 from quadrille.recipe import Recipe
 from quadrille.study.frontier import knee, linear_winners, nearest_ideal, non_dominated
+from quadrille.text import Shown
 
 if TYPE_CHECKING:
     from quadrille.study.study import Study
@@ -79,8 +80,8 @@ RECOMMENDED = ("gentle", "balanced", "safe")
 RULES = (*RECOMMENDED, "knee", "least loss", "least risk", "linear", "ideal", "lexicographic", "dohrmann")
 
 
-@dataclass(frozen=True)
-class Option:
+@dataclass(frozen=True, repr=False)
+class Option(Shown):
     """A candidate with its two scores, lower is better."""
 
     candidate: int
@@ -88,8 +89,8 @@ class Option:
     loss: float
 
 
-@dataclass(frozen=True)
-class Pick:
+@dataclass(frozen=True, repr=False)
+class Pick(Shown):
     """What somebody picked and kept with the study."""
 
     candidate: int
@@ -98,8 +99,8 @@ class Pick:
     axes: tuple[str, str]
 
 
-@dataclass(frozen=True)
-class Choice:
+@dataclass(frozen=True, repr=False)
+class Choice(Shown):
     """The candidate chosen: its recipe, why it was chosen, what it dominates and what its neighbours would cost."""
 
     candidate: int
@@ -296,12 +297,13 @@ def choose(
     """Choose by a rule among the candidates that have both scores and keep the limits."""
     rule = rule or _implied(max_risk, max_loss, trade, weights)
     one_of("pick", "rule", rule, RULES)
+    _refuse_idle(rule, trade, weights)
     if not len(points):
         raise QuadrilleError(nothing_scored(axes))
     allowed = np.ones(len(points), dtype=bool)
     for column, (name, limit) in enumerate({"max_risk": max_risk, "max_loss": max_loss}.items()):
         if limit is not None:
-            if np.isnan(limit) or limit < 0:
+            if not _is_number(limit) or not limit >= 0:
                 raise bad_parameter("pick", name, "a number of 0 or more", limit)
             allowed &= points[:, column] <= (-limit if _is_turned(axes[column]) else limit)
     if not allowed.any():
@@ -335,16 +337,28 @@ def _implied(
     return "least risk" if max_loss is not None else "balanced"
 
 
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
+
+
+def _refuse_idle(rule: str, trade: float | None, weights: tuple[float, float] | None) -> None:
+    """Refuse what the rule does not look at: who gives it believes that it counts."""
+    for name, value, owner in (("trade", trade, "linear"), ("weights", weights, "ideal")):
+        if value is not None and rule != owner:
+            raise ParameterError(f"The '{name}' parameter of pick is for the rule {owner!r}, not for {rule!r}.")
+
+
 def _apply(rule: str, points: Floats, trade: float | None, weights: tuple[float, float] | None) -> int:
     if rule == "knee":
         return knee(points)
     if rule == "ideal":
-        given = np.array(weights or (1.0, 1.0), dtype=np.float64)
+        pair: tuple[float, ...] = (1.0, 1.0) if weights is None else tuple(weights)
+        given = np.array([value if _is_number(value) else np.nan for value in pair], dtype=np.float64)
         if given.shape != (2,) or not np.isfinite(given).all() or (given < 0).any() or not given.any():
             raise ParameterError("The 'weights' parameter of pick must be two numbers of 0 or more, not both 0.")
         return nearest_ideal(points, given)
     if rule == "linear":
-        if trade is None or not (np.isfinite(trade) and trade >= 0):
+        if trade is None or not (_is_number(trade) and 0 <= trade < np.inf):
             raise ParameterError("The rule 'linear' needs 'trade', a number of 0 or more: risk + trade * loss.")
         order = np.lexsort((points[:, 1], points[:, 0] + trade * points[:, 1]))
         return int(order[0])

@@ -23,6 +23,7 @@ from quadrille.swap.designed.lattice import cube_problem
 from quadrille.swap.designed.pairs import DesignedPairs
 from quadrille.swap.designed.problem import DesignedProblem, Floats, problem_of
 from quadrille.swap.designed.search import natural_price
+from quadrille.text import Shown
 
 if TYPE_CHECKING:
     import polars as pl
@@ -229,8 +230,8 @@ def default_measures(n: int, tables: Sequence[object]) -> tuple[str, ...]:
     )
 
 
-@dataclass(frozen=True)
-class Gains:
+@dataclass(frozen=True, repr=False)
+class Gains(Shown):
     """What designed swaps gain over the others of a study: risk and loss of telling candidates, None where none is."""
 
     axes: tuple[str, str]

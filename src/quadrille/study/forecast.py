@@ -21,13 +21,14 @@ from quadrille.study.frontier import non_dominated
 from quadrille.study.grid import Grid
 from quadrille.study.study import written
 from quadrille.study.workers import IN_PROCESS_SECONDS
+from quadrille.text import Shown
 from quadrille.theory.prediction import Predicted, Prediction, predict
 
 MOST_SECONDS = 10.0
 
 
-@dataclass(frozen=True)
-class PredictedDesign:
+@dataclass(frozen=True, repr=False)
+class PredictedDesign(Shown):
     """What is expected of a design: a value per measure, None where there is none, and why not."""
 
     design: str
@@ -37,8 +38,8 @@ class PredictedDesign:
     on_frontier: bool
 
 
-@dataclass(frozen=True)
-class Predictions:
+@dataclass(frozen=True, repr=False)
+class Predictions(Shown):
     """The predictions of some designs; `axes` are the first risk and loss, None when the job lacks a side."""
 
     axes: tuple[str, str] | None
@@ -110,8 +111,8 @@ WORKERS_SECONDS = 4.0
 """What it takes to load the kernels and to write the study, and to start workers that load them too."""
 
 
-@dataclass(frozen=True)
-class Refused:
+@dataclass(frozen=True, repr=False)
+class Refused(Shown):
     """A design that cannot be done, why, and what would help where that is known."""
 
     design: str
@@ -119,8 +120,8 @@ class Refused:
     hint: str = ""
 
 
-@dataclass(frozen=True)
-class Traced:
+@dataclass(frozen=True, repr=False)
+class Traced(Shown):
     """A warning that some designs would leave a trace, how many of those drawn, and the first of them."""
 
     warning: str
@@ -128,8 +129,8 @@ class Traced:
     first: str
 
 
-@dataclass(frozen=True)
-class Forecast:
+@dataclass(frozen=True, repr=False)
+class Forecast(Shown):
     """What a search would do; `seconds` is an estimate from `timed` candidates, None when none could be timed."""
 
     candidates: int

@@ -15,12 +15,13 @@ from quadrille.errors import OverlapError, ParameterError, bad_parameter, unknow
 from quadrille.params import Param, whole
 from quadrille.randomness import checked_seed, fresh_seed
 from quadrille.recipe import Recipe
+from quadrille.text import Shown
 
 Values = tuple[object, ...]
 
 
-@dataclass(frozen=True)
-class Grid:
+@dataclass(frozen=True, repr=False)
+class Grid(Shown):
     """All combinations of parameter values, times the seeds; nothing is made before it is asked for.
 
     `secret` tells that the seeds were drawn from the operating system; a study that knows the grid already goes on

@@ -20,14 +20,17 @@ from quadrille.measure.base import Address, Side
 from quadrille.plan import Plan
 from quadrille.recipe import Recipe, find_method
 from quadrille.score.evaluator import Evaluator
-from quadrille.study.choose import RECOMMENDED, Choice, Pick, choose, described
+from quadrille.study.choose import RECOMMENDED, Choice, Pick, choose, described, nothing_scored
 from quadrille.study.designed import Gains, gains_of
 from quadrille.study.frontier import Cloud, clouds, dominated_by, linear_winners, non_dominated
 from quadrille.study.store import STATUS, Header, Store, intact
 from quadrille.swap.designed import DesignedSwap
+from quadrille.text import Shown
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from quadrille.chart import Figure
 
 
 Floats = NDArray[np.float64]
@@ -47,7 +50,7 @@ class Reason(NamedTuple):
     candidates: int
 
 
-class Study:
+class Study(Shown):
     """The results of a search. Reads its file; never holds the data.
 
     Example
@@ -227,13 +230,29 @@ class Study:
             return store.unswapped()
 
     def compare_with(self, data: Data) -> None:
-        """Score the file as it is where the study does not know it; nothing is written."""
+        """Score the file as it is where the study, made by an earlier version, does not know it; nothing is written.
+
+        >>> import quadrille as qd
+        >>> data = qd.datasets.cps8d()
+        >>> recipes = qd.grid(qd.RandomSwap, swap=[["Edu"], ["MS"]], pairs=[244, 488], seed=range(2))
+        >>> study = qd.search(data, recipes, ["exposed", "hellinger"], out="example", progress=False)
+        >>> study.compare_with(data)
+        >>> [f"{risk:.4f}" for risk in study.unswapped_at(["exposed"])]
+        ['0.0150']
+        """
         self.require(data)
         if self.unswapped is None:
             self.__dict__["unswapped"] = unswapped_scores(data, self.measures, [Evaluator(data, self.measures)])
 
     def unswapped_at(self, addresses: Sequence[str]) -> tuple[float | None, ...]:
-        """Return the scores of the file as it is, oriented like those of candidates; None where they are not known."""
+        """Return the scores of the file as it is, oriented like those of candidates; None where they are not known.
+
+        >>> import quadrille as qd
+        >>> recipes = qd.grid(qd.RandomSwap, swap=[["Edu"], ["MS"]], pairs=[244, 488], seed=range(2))
+        >>> study = qd.search(qd.datasets.cps8d(), recipes, ["exposed", "hellinger"], out="example", progress=False)
+        >>> [f"{value:.4f}" for value in study.unswapped_at(["exposed", "hellinger"])]
+        ['0.0150', '0.0000']
+        """
         known = self.unswapped or {}
         scores = [known.get(address) for address in addresses]
         return tuple(
@@ -242,7 +261,14 @@ class Study:
 
     @property
     def picked(self) -> Pick | None:
-        """What somebody picked and kept with `keep_pick`; None as long as nobody has."""
+        """What somebody picked and kept with `keep_pick`; None as long as nobody has.
+
+        >>> import quadrille as qd
+        >>> recipes = qd.grid(qd.RandomSwap, swap=[["Edu"], ["MS"]], pairs=[244, 488], seed=range(2))
+        >>> study = qd.search(qd.datasets.cps8d(), recipes, ["exposed", "hellinger"], out="example", progress=False)
+        >>> study.picked is None
+        True
+        """
         with closing(Store.open(self.path)) as store, intact(self.path):
             found = store.picked()
             if found is None:
@@ -318,6 +344,24 @@ class Study:
         _, points, rows = self._plane(risk, loss)
         counts = dominated_by(points).tolist()
         return tidy([{"id": i, "dominated_by": n} for i, n in zip(self.ids[rows].tolist(), counts, strict=True)])
+
+    def chart(self, risk: str | None = None, loss: str | None = None) -> Figure:
+        """Draw the candidates by risk and loss, the picked one with a ring; see `quadrille.chart.frontier`.
+
+        >>> import quadrille as qd
+        >>> recipes = qd.grid(qd.RandomSwap, swap=[["Edu"], ["MS"]], pairs=[244, 488], seed=range(2))
+        >>> study = qd.search(qd.datasets.cps8d(), recipes, ["exposed", "hellinger"], out="example", progress=False)
+        >>> study.chart().to_dict()["title"]["text"]
+        'Risk and loss of 8 candidate releases'
+        """
+        from quadrille.report.frontier_chart import draw_frontier, rows_of, scored
+
+        axes = (self.axis("risk", risk), self.axis("loss", loss))
+        found = scored(self, axes, rows_of(self))
+        if not found:
+            raise InputError(f"{nothing_scored(axes)} There is nothing to draw.")
+        pick = self.picked
+        return draw_frontier(self, axes, found, None if pick is None else pick.candidate)
 
     def trade_offs(self, risk: str | None = None, loss: str | None = None) -> pl.DataFrame:
         """Return who wins risk + t * loss for which t: one row per winner, from t = 0 (least risk) upwards.

@@ -20,6 +20,7 @@ from quadrille.randomness import Seed, Stream, Words, draw_until_enough
 from quadrille.recipe import Movement, Prepared, Recipe, carried, carried_fact, refuse_one_area
 from quadrille.swap.controlled.frame import Floats, constant_within, numbers_of
 from quadrille.swap.groups import Ints, codes_of, group_ids
+from quadrille.text import Shown
 
 Kind = Literal["cycles", "pairs", "across"]
 
@@ -27,8 +28,8 @@ _WORDS = 4
 """Random words per record that is permuted, as a first guess: e - 1 are needed on average."""
 
 
-@dataclass(frozen=True, eq=False)
-class Classes:
+@dataclass(frozen=True, eq=False, repr=False)
+class Classes(Shown):
     """The classes of a file: class of each record, and per class its records n, its rate, and the k that move.
 
     A rate that gives a single record moves none: k is 0.

@@ -14,8 +14,7 @@ from quadrille.params import SEED, Columns, Count, RuleList, Share, Word
 from quadrille.plan import Details, Move, Plan
 from quadrille.randomness import Seed, Stream
 from quadrille.recipe import Movement, Prepared, Recipe, carried, carried_fact, one_area, refuse_one_area
-from quadrille.swap.pairing import Differ, Pairing, Rule, Sampler
-from quadrille.swap.rules import rules_facts
+from quadrille.swap.pairing import Differ, Pairing, Rule, Sampler, rules_facts
 
 
 @dataclass(frozen=True)

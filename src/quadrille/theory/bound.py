@@ -18,6 +18,7 @@ from quadrille.swap.designed import DesignedSwap
 from quadrille.swap.designed.pairs import DesignedPairs
 from quadrille.swap.designed.problem import movers_of, protected_tables
 from quadrille.swap.kept import Keep, kept_tables, named_variables
+from quadrille.text import Shown
 from quadrille.theory.programme import FreeColumns, Margins, Programme, Solution
 
 if TYPE_CHECKING:
@@ -150,8 +151,8 @@ def total_only(data: Data, table: Sequence[str]) -> Counts:
     return Counts(size.astype(np.float64), times.astype(np.float64), codes, np.array([0, 1]), empty)
 
 
-@dataclass(frozen=True)
-class Certificate:
+@dataclass(frozen=True, repr=False)
+class Certificate(Shown):
     """`loss^power >= height - price * exposed`, for every table with the same margins.
 
     The multipliers, one per cell of each kept table that has records, table by table, are the proof:
@@ -222,7 +223,7 @@ def _below_empty(counts: Counts, loss: Loss, multipliers: Floats) -> Floats:
     return y
 
 
-Status = Literal["optimal", "lower", "unreachable"]
+Status = Literal["optimal", "bound", "lower", "unreachable"]
 
 _STEPS = (1, 2, 3, 4, 6, 9, 13)
 """Changes of a count that are tried from the start; others are added where they pay."""
@@ -297,7 +298,7 @@ def _margins(counts: Counts, empty: Ints) -> Margins:
 
 
 def solve(counts: Counts, loss: Loss, n: int, exposed: float, columns: Columns) -> tuple[Certificate, Status, Columns]:
-    """Find the inequality that is strongest at `exposed`, and whether it is the optimum of the programme.
+    """Find the inequality that is strongest at `exposed`, and whether it reaches the optimum of the programme.
 
     Return also the columns, for the next exposure.
     """
@@ -312,7 +313,7 @@ def solve(counts: Counts, loss: Loss, n: int, exposed: float, columns: Columns) 
         certificate, g = certify(counts, loss, n, found.price, multipliers)
         best = max(best, certificate, key=lambda one: one.at(at))
         if best.at(at) >= found.minimum / unit * (1 - _ENOUGH) - 1e-12:
-            status = "unreachable" if not reached else "lower" if counts.relaxed else "optimal"
+            status = "unreachable" if not reached else "lower" if counts.relaxed else "bound"
             break
         columns = columns.joined(counts, loss, g, multipliers)
     return best, status, columns
@@ -345,20 +346,21 @@ FEW_MARGINS = 1_500
 """So many take a second or two."""
 
 
-@dataclass(frozen=True)
-class Point:
-    """The least loss at one exposure, and the inequality that proves it.
+@dataclass(frozen=True, repr=False)
+class Point(Shown):
+    """What the loss is at least at one exposure, and the inequality that proves it.
 
     `loss` is None where no table with these margins exposes so little. `price` is by how much loss^power falls per
-    unit of exposure. `status`: "optimal" (the optimum of the programme), "lower" (a bound, and a better one may exist)
-    or "unreachable".
+    unit of exposure. `status`: "optimal" (some table loses no more: 0, where the file itself exposes so little),
+    "bound" (the optimum of the programme, in which cells may mix several counts: every table of whole numbers may lose
+    more), "lower" (a bound that the programme itself may exceed) or "unreachable".
 
     Example
     -------
     >>> import quadrille as qd
     >>> bound = qd.theory.least_loss(qd.datasets.cps8d(), [0.001], margins="total")
     >>> round(bound.points[0].loss, 4), bound.points[0].status
-    (0.0441, 'optimal')
+    (0.0441, 'bound')
     """
 
     exposed: float
@@ -368,8 +370,8 @@ class Point:
     certificate: Certificate
 
 
-@dataclass(frozen=True)
-class Bound:
+@dataclass(frozen=True, repr=False)
+class Bound(Shown):
     """Inequalities `loss^power >= height - price * exposed` that hold for every table with the same margins.
 
     `exposed` is what the file itself exposes. `table`, `n`, `loss` and `margins` say what the bound is about; `kept`
@@ -410,8 +412,8 @@ class Bound:
     def at(self, exposed: float | Sequence[float] | Floats) -> Floats:
         """Return a lower bound of the loss at any exposure: the best of the inequalities, so never too high.
 
-        It is the least loss itself at the exposures that were solved, and less than it in between. It is infinite
-        where no table exposes so little.
+        It is the optimum of the programme at the exposures that were solved, and less than it in between. It is
+        infinite where no table exposes so little.
 
         Example
         -------
@@ -458,7 +460,7 @@ class Bound:
         >>> bound = qd.theory.least_loss(qd.datasets.cps8d(), [0.001, 0.0074], margins="total")
         >>> found = bound.frame()
         >>> found["least_loss"].round(4).to_list(), found["status"].to_list()
-        ([0.0441, 0.014], ['optimal', 'optimal'])
+        ([0.0441, 0.014], ['bound', 'bound'])
         """
         return tidy(
             [
@@ -617,6 +619,8 @@ def _solved(
     for each in asked:
         certificate, status, columns = solve(counts, LOSSES[loss], n, each, columns)
         value = max(0.0, certificate.at(each)) ** (1 / LOSSES[loss].power)
+        if each == before:  # the file itself exposes so little, and loses nothing
+            status = "optimal"
         reached = None if status == "unreachable" else value
         points.append(Point(each, reached, certificate.price, status, certificate))
     return Bound(tuple(points), variables, n, loss, margins, before, kept)

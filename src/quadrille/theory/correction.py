@@ -15,6 +15,7 @@ from quadrille.params import as_float, one_of
 from quadrille.recipe import Recipe
 from quadrille.swap.permutation import PermutationSwap, records_of
 from quadrille.swap.random import RandomSwap
+from quadrille.text import Shown
 from quadrille.theory.expected import pair_scatter, pairs_between, transitions
 from quadrille.theory.moments import Floats, Kind, count_spread, factors
 from quadrille.theory.tables import approximate
@@ -87,8 +88,8 @@ _LOST = (
 Margins = tuple[ArrayLike, ArrayLike]
 
 
-@dataclass(frozen=True, eq=False)
-class Corrected:
+@dataclass(frozen=True, eq=False, repr=False)
+class Corrected(Shown):
     """The corrected table and its standard errors, cell by cell; `negative` counts cells that came out below 0.
 
     `f` is the factor that was used, or those of the classes. `unchecked` says what could not be checked, if anything.

@@ -16,6 +16,7 @@ from quadrille.expressions import Where
 from quadrille.params import as_float, names, one_of, share, whole
 from quadrille.recipe import carried, refuse_fixed
 from quadrille.swap.permutation import records_of
+from quadrille.text import Shown
 from quadrille.theory.moments import (
     KINDS,
     Error,
@@ -303,8 +304,8 @@ def _peak(kind: Kind, spread: Spread, most: int, target: Floats) -> Ints:
 _OWNER = "rate_for"
 
 
-@dataclass(frozen=True)
-class RateFor:
+@dataclass(frozen=True, repr=False)
+class RateFor(Shown):
     """The rate found and the records it moves; the cell that would break the budget next, None if none does.
 
     Example

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from quadrille.errors import InputError, ParameterError, bad_parameter
 from quadrille.params import as_float, one_of, share, whole
+from quadrille.text import Shown
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -165,8 +166,8 @@ def refuse_too_many(total: float, what: str) -> None:
         )
 
 
-@dataclass(frozen=True)
-class Error:
+@dataclass(frozen=True, repr=False)
+class Error(Shown):
     """Bias and variance of an estimate after swapping or rounding, given the file.
 
     `value` is the estimate before, X; `bias` is E X' - X; `variance` is Var X'. `idle` counts the classes that were

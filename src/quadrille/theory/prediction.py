@@ -14,6 +14,7 @@ from quadrille.data import Data, require_data, tidy
 from quadrille.errors import ParameterError, QuadrilleError, unknown_name
 from quadrille.measure.base import Address, Measure, Part, parts_of
 from quadrille.recipe import Recipe
+from quadrille.text import Shown
 from quadrille.theory.cells import (
     Cells,
     Levels,
@@ -183,8 +184,8 @@ BASIS: dict[str, Basis] = {
 }
 
 
-@dataclass(frozen=True)
-class Predicted:
+@dataclass(frozen=True, repr=False)
+class Predicted(Shown):
     """The expectation of a measure, or None with the reason.
 
     `basis` is "exact", "mean field" (a sum over cells, each by its own distribution when pairs between levels take
@@ -205,8 +206,8 @@ class Predicted:
     reason: str = ""
 
 
-@dataclass(frozen=True)
-class Prediction:
+@dataclass(frozen=True, repr=False)
+class Prediction(Shown):
     """The expected measures of a design, by address, and the share of records that take part.
 
     Example

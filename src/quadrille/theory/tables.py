@@ -17,6 +17,7 @@ from quadrille.plan import Plan
 from quadrille.recipe import Recipe, carried
 from quadrille.swap.permutation import PermutationSwap, records_of, refuse_small_groups
 from quadrille.swap.random import RandomSwap
+from quadrille.text import Shown
 from quadrille.theory.equivalent import checked_base, equivalent_table, rounding_error
 from quadrille.theory.expected import flow_moments
 from quadrille.theory.moments import Error, Floats, Ints, Kind, factors, swap_error
@@ -300,8 +301,8 @@ def expected_table(table: object, recipe: Recipe, margin: str | Sequence[str] | 
     return moments_of(table, recipe, margin, "expected_table").frame(ERRORS[:2])
 
 
-@dataclass(frozen=True)
-class ExpectedChiSquare:
+@dataclass(frozen=True, repr=False)
+class ExpectedChiSquare(Shown):
     """Expected chi-squares of a margin after a planned swap.
 
     `distance` is E sum (T' - T)^2 / T over the cells that were not empty; `left_out` counts the empty ones that can be
@@ -497,8 +498,8 @@ _TRUE_SWAPS = "the number that equals rounding is for permutations, and true swa
 _SIDE_BY_SIDE = "compare_errors"
 
 
-@dataclass(frozen=True, eq=False)
-class CellErrors:
+@dataclass(frozen=True, eq=False, repr=False)
+class CellErrors(Shown):
     """The errors of the cells of a table side by side, as `compare_errors` returns them.
 
     `cells` holds one mapping per cell and `labels` the names of those of its entries that are labels. `not_given` says

@@ -17,14 +17,15 @@ from quadrille.errors import InputError, bad_parameter
 from quadrille.expressions import split_outside_quotes, unquoted
 from quadrille.swap.groups import codes_of, group_ids
 from quadrille.swap.permutation import two_groups
+from quadrille.text import Shown
 from quadrille.theory.moments import MOST_RECORDS, Floats, Ints, Moments, Spread, cross_parts, refuse_too_many
 
 MOST_ENTRIES = 1 << 24
 """Classes times cells of the largest tally."""
 
 
-@dataclass(frozen=True, eq=False)
-class Margin:
+@dataclass(frozen=True, eq=False, repr=False)
+class Margin(Shown):
     """The variables of a margin, those that move first, those that stay second."""
 
     variables: tuple[str, ...]
@@ -90,8 +91,8 @@ _TWO = 2
 _TOTALS = frozenset({"total", "totals", "grand total", "sum"})
 
 
-@dataclass(frozen=True, eq=False)
-class Labelled:
+@dataclass(frozen=True, eq=False, repr=False)
+class Labelled(Shown):
     """Counts with the name of the rows and the labels of rows and columns."""
 
     values: Floats

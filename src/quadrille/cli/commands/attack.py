@@ -31,9 +31,6 @@ def attack(
     knows: Annotated[
         str, opt.value("WORD", "design (all but the seed) or file (nothing of how it was made).")
     ] = "design",
-    fraction: Annotated[
-        float | None, opt.value("NUMBER", "The share of the population that is in the file; 1 when it is all of it.")
-    ] = None,
     population: Annotated[str | None, opt.value("FILE", "A file of the whole population, with the same keys.")] = None,
     earlier: Annotated[
         list[Path] | None, opt.value("FILE", "A recipe, JSON, of another release of these data. May be given again.")
@@ -42,6 +39,7 @@ def attack(
     codebook: opt.Codebook = None,
     codebook_after: opt.CodebookAfter = None,
     weight: opt.Weight = None,
+    sampling: opt.Sampling = None,
     overwrite: opt.Overwrite = False,
     as_json: opt.Json = False,
 ) -> None:
@@ -69,7 +67,7 @@ def attack(
             names(columns),
             recipe=None if release is None else design,
             population=None if population is None else load(population, codebook),
-            fraction=fraction,
+            sampling=sampling,
             earlier=[read_recipe(path) for path in earlier or ()],
         )
         if chart is not None:

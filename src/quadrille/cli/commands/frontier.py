@@ -106,7 +106,8 @@ def _draw(seen: Overview, given: tuple[str | None, Path | None, str | None], pat
 
 def _runs(study: Study, design: int | None, chart: Path | None, *, as_json: bool) -> None:
     """Lay the runs of a design side by side: measures down, runs across."""
-    from quadrille.cli.study_show import designs_in_words, short_names
+    from quadrille.cli.study_show import designs_in_words
+    from quadrille.present.scores import short_names
 
     designs = designs_in_words(study)
     if design not in designs and (design is not None or len(designs) > 1):

@@ -1,4 +1,4 @@
-"""`quadrille inspect`: what is in a file, and what each column is taken for."""
+"""`quadrille inspect` and `quadrille convert`: what is in a file, and the same file in another format."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import typer
 
 from quadrille.cli import options as opt
 from quadrille.cli import show
+from quadrille.cli.guard import tell
 from quadrille.cli.inputs import check_new, load, roles_of
+from quadrille.io.formats import FORMATS
 
 
 def inspect(
@@ -21,6 +23,7 @@ def inspect(
     outcome: opt.Outcome = None,
     id: opt.Id = None,
     unit: opt.Unit = None,
+    sampling: opt.Sampling = None,
     layout: opt.Layout = None,
     catalog: opt.Catalog = None,
     categories: Annotated[bool, opt.flag("--categories", "List the categories of each column.")] = False,
@@ -41,7 +44,7 @@ def inspect(
     printed, roles = write_codebook == Path("-"), roles_of(key, outcome, id, unit)
     check_new(None if printed else write_codebook, overwrite=overwrite, source=file)
     with show.working("Reading"):
-        data = load(file, codebook, weight, geography, roles, layout, catalog)
+        data = load(file, codebook, weight, geography, roles, layout, catalog, sampling)
         declared = dict.fromkeys(roles.get("id", ()), "as an option says")
         declared |= {} if codebook is None else dict.fromkeys(qd.Codebook.read(codebook).names, "as the codebook says")
         found = qd.inspect(data, labels=categories, declared=declared)
@@ -69,3 +72,40 @@ def inspect(
 
 def _words(reason: str, label: str) -> str:
     return f"{reason} ({label})" if label else reason
+
+
+_WRITTEN = [ending for ending, form in FORMATS.items() if form.writer]
+
+
+def convert(
+    file: opt.File,
+    out: Annotated[Path, typer.Argument(metavar="OUT", help=f"The file to write: {', '.join(_WRITTEN)}.")],
+    codebook: opt.Codebook = None,
+    layout: opt.Layout = None,
+    catalog: opt.Catalog = None,
+    write_codebook: opt.WriteCodebook = None,
+    overwrite: opt.Overwrite = False,
+    as_json: opt.Json = False,
+) -> None:
+    """Write a file in another format, labels included."""
+    from quadrille.io import file_bytes, left_to_codebook
+    from quadrille.io.atomic import new_file
+
+    check_new(out, write_codebook, overwrite=overwrite, source=file)
+    with show.working("Reading and writing"):
+        data = load(file, codebook, layout=layout, catalog=catalog)
+        contents, not_held = file_bytes(data, out.name)
+        not_held = (*not_held, *(left_to_codebook(data, out.name) if write_codebook is None else ()))
+        with new_file(out, contents, private=True):
+            if write_codebook is not None:
+                data.codebook.write(write_codebook)
+    identifiers = [variable.name for variable in data.codebook if variable.role == "id"]
+    if identifiers:
+        tell(f"warning: identifiers are kept ({', '.join(identifiers)}). This file is not a release.")
+    if as_json:
+        book = None if write_codebook is None else str(write_codebook)
+        show.emit({"out": str(out), "codebook": book, "records": data.n, "not_held": list(not_held)})
+        return
+    written = f"{out}" if write_codebook is None else f"{out} and {write_codebook}"
+    show.note(f"Wrote {written}: {data.n:,} records, {len(data.columns):,} columns.")
+    show.not_held(not_held)

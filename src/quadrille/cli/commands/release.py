@@ -16,9 +16,9 @@ from quadrille.cli.designs import design_words, recipe_of
 from quadrille.cli.guard import BAD_INPUT, tell, warnings_told
 from quadrille.cli.inputs import check_readers, load, names, open_study, roles_of
 from quadrille.cli.show import measured
-from quadrille.cli.study_show import AS_IT_IS
 from quadrille.errors import InputError, ParameterError
 from quadrille.io.formats import RELEASED
+from quadrille.present.numbers import AS_IT_IS
 
 if TYPE_CHECKING:
     from quadrille.data import Data
@@ -82,7 +82,7 @@ def release(
     allow_contradictions: opt.AllowContradictions = False,
     readers: opt.Readers = False,
     var_stratum: opt.VarStratum = None,
-    var_unit: opt.VarUnit = None,
+    cluster: opt.Cluster = None,
     codebook: opt.Codebook = None,
     weight: opt.Weight = None,
     geography: opt.Geography = None,
@@ -90,6 +90,7 @@ def release(
     outcome: opt.Outcome = None,
     id: opt.Id = None,
     unit: opt.Unit = None,
+    sampling: opt.Sampling = None,
     layout: opt.Layout = None,
     overwrite: opt.Overwrite = False,
     as_json: opt.Json = False,
@@ -97,7 +98,7 @@ def release(
     """Swap a file and write what to publish and to keep."""
     import quadrille as qd
 
-    check_readers(readers, var_stratum, var_unit)
+    check_readers(readers, var_stratum, cluster)
     roles = roles_of(key, outcome, id, unit)
     if check:
         written = {"--out": out, "--readers": readers, "--overwrite": overwrite, "--insecure": insecure}
@@ -108,7 +109,7 @@ def release(
     if study is not None and stray:
         raise ParameterError(f"Give --study or --{stray[0]}, not both: a candidate has its recipe.")
     if check and study is not None and candidate is None and not pick:
-        data = load(file, codebook, weight, geography, roles, layout)
+        data = load(file, codebook, weight, geography, roles, layout, sampling=sampling)
         _check_frontier(open_study(study), data, policy, public, as_json=as_json)
         return
     with verdict_shown(as_json=as_json), warnings_told(), show.working("Reading, swapping, scoring and writing"):
@@ -116,7 +117,7 @@ def release(
         if known is None and (candidate is not None or pick):
             raise ParameterError(f"--{'pick' if pick else 'candidate'} chooses from a study: name it with --study.")
         made = recipe_of(ctx, method, recipe) if known is None else _candidate(known, candidate, pick=pick)
-        data = load(file, codebook, weight, geography, roles, layout)
+        data = load(file, codebook, weight, geography, roles, layout, sampling=sampling)
         if known is not None:
             known.require(data)
         if check:
@@ -125,7 +126,7 @@ def release(
         wanted = measured(made, measures, data)
         if known is not None and not measures:
             wanted = list(dict.fromkeys((*known.measures, *wanted)))
-        pages = _reader_pages(data, made, var_stratum, var_unit) if readers else None
+        pages = _reader_pages(data, made, var_stratum, cluster) if readers else None
         allowed = {"overwrite": overwrite, "insecure": insecure, "publish_kept": publish_kept}
         allowed["allow_contradictions"] = allow_contradictions
         done = qd.release(data, made, out or "release", measures=wanted, policy=policy, **allowed, **public)
@@ -139,11 +140,11 @@ def release(
         _show_release(done, made.steering_columns)
 
 
-def _reader_pages(data: Data, recipe: Recipe, stratum: Sequence[str] | None, psu: str | None) -> dict[str, bytes]:
+def _reader_pages(data: Data, recipe: Recipe, stratum: Sequence[str] | None, cluster: str | None) -> dict[str, bytes]:
     """Make the pages of the readers before anything is written; a release without them needs no templates."""
     from quadrille.report.readers import reader_pages
 
-    return reader_pages(data, recipe, stratum=names(stratum), psu=psu)
+    return reader_pages(data, recipe, stratum=names(stratum), cluster=cluster)
 
 
 def _check_alone(options: Mapping[str, object]) -> None:
@@ -175,24 +176,9 @@ def _candidate(study: Study, candidate: int | None, *, pick: bool) -> Recipe:
 
 
 def _show_release(done: Release, steering: Sequence[str]) -> None:
-    from quadrille.present.words import left_out
+    from quadrille.present.account import released
 
-    show.show_account(done.account)
-    show.show_scores(done.scores)
-    if done.verdict is not None:
-        show.show_verdict(done.verdict)
-    show.title("Written")
-    show.facts(
-        [
-            ("to publish", f"{done.public}/"),
-            ("to lock away", f"{done.confidential}/ (it can undo the release)"),
-        ]
-    )
-    if done.again is not None and done.again.repeats is not None:
-        show.note(f"\n{done.again.text()}")
-    for text in left_out(done.left_out, steering):
-        show.note(f"\n{text}")
-    show.not_held(done.not_held)
+    show.render(released(done, steering))
 
 
 def _check(data: Data, recipe: Recipe, policy: Path | None, public: PublicFile, *, as_json: bool) -> None:

@@ -24,9 +24,10 @@ def report(
     out: Annotated[Path, opt.value("FILE", "The HTML file to write.")] = Path("report.html"),
     readers: opt.Readers = False,
     var_stratum: opt.VarStratum = None,
-    var_unit: opt.VarUnit = None,
+    cluster: opt.Cluster = None,
     codebook: opt.Codebook = None,
     weight: opt.Weight = None,
+    sampling: opt.Sampling = None,
     overwrite: opt.Overwrite = False,
     as_json: opt.Json = False,
 ) -> None:
@@ -35,19 +36,19 @@ def report(
     from quadrille.report.build import check_suffix
     from quadrille.report.input import reported
 
-    check_readers(readers, var_stratum, var_unit)
+    check_readers(readers, var_stratum, cluster)
     known, folder = open_study(study), out.with_name(f"{out.stem}-readers") if readers else None
     source = source_of(known, file, codebook, weight)
     check_new(out, overwrite=overwrite, source=source[0])
     refuse_sources(known, out, folder, replaces=overwrite)
     check_suffix(out)
     with show.working("Reading and writing the report"):
-        data = load(*source)
+        data = load(*source, sampling=sampling)
         if folder is not None:  # first, because a folder can fail in more ways than a file whose place was checked
             known.compare_with(data)
             about = reported(known, candidate, (known.axis("risk", risk), known.axis("loss", loss)))
             write_readers(
-                data, about.choice.recipe, folder, stratum=names(var_stratum), psu=var_unit, overwrite=overwrite
+                data, about.choice.recipe, folder, stratum=names(var_stratum), cluster=cluster, overwrite=overwrite
             )
         path = write_report(known, data, out, candidate=candidate, risk=risk, loss=loss, overwrite=overwrite)
     if as_json:

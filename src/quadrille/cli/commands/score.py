@@ -1,4 +1,4 @@
-"""`quadrille score`: a second file, or what recipes would make of the original, against the original."""
+"""`quadrille score` and `quadrille measures`: what a swap did to a file, and every measure with its definition."""
 
 from __future__ import annotations
 
@@ -86,6 +86,7 @@ def score(
     outcome: opt.Outcome = None,
     id: opt.Id = None,
     unit: opt.Unit = None,
+    sampling: opt.Sampling = None,
     layout: opt.Layout = None,
     overwrite: opt.Overwrite = False,
     as_json: opt.Json = False,
@@ -100,7 +101,7 @@ def score(
         raise ParameterError(f"--draws must be a whole number of 1 or more. Got {draws}.")
     if after is None:
         _refuse({**areas, "where": where, "codebook-after": codebook_after}, "compares two files. Name the second one.")
-        data = load(before, codebook, weight, geography, roles, layout)
+        data = load(before, codebook, weight, geography, roles, layout, sampling=sampling)
         _score_recipes(data, _compared(recipe or (), vary, without), measures, by, draws, files, as_json=as_json)
         return
     _refuse(several, "is about recipes that are drawn. Leave AFTER out.")
@@ -112,7 +113,7 @@ def score(
     if len(recipe or ()) > 1:
         raise ParameterError("One recipe made the second file. Name that one.")
     with show.working("Reading and scoring"):
-        data = load(before, codebook, weight, geography, roles, layout)
+        data = load(before, codebook, weight, geography, roles, layout, sampling=sampling)
         other = _second(after, codebook, codebook_after, weight, geography, roles)
         swapped = _swapped_records(read_recipe(recipe[0]), data, other) if recipe else None
         _score_file((data, other, swapped), measures, where, by, (rank, top, min_records), files, as_json=as_json)
@@ -211,7 +212,7 @@ def _score_recipes(
 ) -> None:
     """Draw recipes several times each, and compare the means of the measures."""
     import quadrille as qd
-    from quadrille.io.results import check_table, write_table
+    from quadrille.io.atomic import check_table, write_table
 
     out, chart, _ = files.values()
     if out is not None:
@@ -305,7 +306,7 @@ def _chosen(scores: Scores, rank: str | None) -> str:
 
 def _write(scores: Scores, compared: Compared, ranked: pl.DataFrame, files: Mapping[str, Path | None]) -> None:
     """Write the table of all areas and draw the charts that were asked for."""
-    from quadrille.io.results import check_table, write_table
+    from quadrille.io.atomic import check_table, write_table
 
     out, ranking, flows = files.values()
     if out is not None:
@@ -381,3 +382,17 @@ def show_recipes(
         show.note("\nA difference within two of its standard errors (s.e.) may be chance: more --draws tell.")
     if any(name.split("(")[0] in DIVERSITIES for name in measures):
         show.note("\n" + NOT_MONOTONE)
+
+
+def measures(as_json: opt.Json = False) -> None:
+    """List the measures and their definitions."""
+    import quadrille as qd
+
+    rows = qd.measures().to_dicts()
+    if as_json:
+        show.emit(rows)
+        return
+    for row in rows:
+        show.title(str(row["name"]))
+        shown = ("definition", "options", "side", "better", "range", "reference")
+        show.facts([(name, str(row[name])) for name in shown if row[name]])

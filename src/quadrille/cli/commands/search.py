@@ -13,7 +13,6 @@ from quadrille.cli.guard import refuse, tell
 from quadrille.cli.inputs import load, open_study, written_names
 from quadrille.cli.study_show import DOMINATED, FRONTIER, evenly, scatter, show_reasons
 from quadrille.errors import InputError, MismatchError, OutputError, ParameterError, QuadrilleError
-from quadrille.present.numbers import counted
 
 if TYPE_CHECKING:
     from quadrille.data import Data
@@ -118,7 +117,7 @@ def _foretell(job: Job, data: Data, grids: Candidates, path: Path, workers: int 
     known = open_study(path) if path.exists() else None
     if known is not None:
         known.require(data)
-        if (known.header.measures, known.header.then) != with_exposed(job.measures, job.then):
+        if (known.header.measures, known.header.then) != with_exposed(job.measures, job.then, data):
             listed = ", ".join(known.measures)
             raise MismatchError(f"The study {str(path)!r} has other measures: {listed}. Use these, or another name.")
     with show.working("Trying designs"):
@@ -141,51 +140,24 @@ MOST_UNPREDICTED = 5
 
 def _show_forecast(found: Forecast, document: Mapping[str, Any]) -> None:
     """Print what a search would do."""
+    from quadrille.present.words import forecast_facts
+
     show.title("Dry run: nothing is written")
     exists = f"exists with {document['results']:,} results, which are kept" if document["results"] else "new"
     then = f"; then {', '.join(document['then'])} near the frontier" if document["then"] else ""
-    least, most = found.seeds
-    seeds = counted(most, "seed") if least == most else f"{least:,} to {most:,} seeds"
+    candidates, time, infeasible = forecast_facts(found)
     show.facts(
         [
             ("data", f"{document['data']}, {document['records']:,} records"),
             ("measures", ", ".join(document["measures"]) + then),
-            ("candidates", f"{found.candidates:,}: {found.designs:,} designs with {seeds} each"),
+            candidates,
             ("study", f"{document['study']} ({exists})"),
-            ("time", _time(found)),
-            ("infeasible", _refused(found)),
+            time,
+            infeasible,
         ]
     )
     show_reasons(Counter(each.reason for each in found.refused).most_common(), "design")
     _show_predicted(found.predicted, found.designs)
-
-
-def _time(found: Forecast) -> str:
-    if found.seconds is None or found.seconds_each is None:
-        return "unknown: no design could be drawn"
-    return (
-        f"about {_duration(found.seconds)} with {found.workers} worker{'s' * (found.workers > 1)}, an estimate from "
-        f"{found.timed:,} candidates of {pace(found.seconds_each)} each"
-    )
-
-
-def pace(seconds: float) -> str:
-    """Write the time of a candidate, never with a power of ten."""
-    if seconds < 0.01:
-        return f"{max(1000 * seconds, 0.001):.2g} ms"
-    return f"{1000 * seconds:,.0f} ms" if seconds < 1 else f"{seconds:,.1f} s"
-
-
-def _refused(found: Forecast) -> str:
-    checked = "all" if found.checked == found.designs else f"{found.checked:,} of the"
-    return f"{len(found.refused):,} designs ({checked} {found.designs:,} were checked)"
-
-
-def _duration(seconds: float) -> str:
-    """Write a time in the unit that suits it."""
-    if seconds < 100:
-        return f"{max(1, round(seconds))} s"
-    return f"{seconds / 60:.0f} minutes" if seconds < 6000 else f"{seconds / 3600:.1f} hours"
 
 
 def _show_predicted(seen: Predictions, designs: int) -> None:

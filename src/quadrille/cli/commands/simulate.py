@@ -32,8 +32,8 @@ def simulate(
 ) -> None:
     """Simulate swaps between areas in every setting of a design; resumes."""
     from quadrille.cli import show as simulation_show
+    from quadrille.simulation import simulate
     from quadrille.simulation.design import SimulationDesign
-    from quadrille.simulation.simulate import simulate
 
     if workers is not None and workers < 1:
         raise ParameterError(f"--workers must be a whole number of 1 or more. Got {workers}.")

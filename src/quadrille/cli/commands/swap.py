@@ -40,6 +40,7 @@ def swap(
     outcome: opt.Outcome = None,
     id: opt.Id = None,
     unit: opt.Unit = None,
+    sampling: opt.Sampling = None,
     layout: opt.Layout = None,
     allow_contradictions: opt.AllowContradictions = False,
     overwrite: opt.Overwrite = False,
@@ -53,7 +54,7 @@ def swap(
     check_new(out, save_recipe, overwrite=overwrite, source=file)
     with show.working("Reading, swapping and scoring"):
         made = recipe_of(ctx, method, recipe)
-        data = load(file, codebook, weight, geography, roles_of(key, outcome, id, unit), layout)
+        data = load(file, codebook, weight, geography, roles_of(key, outcome, id, unit), layout, sampling=sampling)
         if not allow_contradictions:
             refuse_contradictions(data, made)
         plan = made.plan(data)

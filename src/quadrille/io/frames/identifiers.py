@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -407,10 +407,18 @@ class Run:
 
 def tally(column: Column) -> tuple[int, int]:
     """Count the different values of a column and the records that have one; missing codes are none."""
-    coded = column.variable.coded
-    values = column.values[column.values < column.valid] if coded else column.values[~np.isnan(column.values)]
-    distinct = np.count_nonzero(np.bincount(values, minlength=1)) if coded else len(np.unique(values))
-    return int(distinct), len(values)
+    if column.variable.coded:
+        counts = np.bincount(column.values, minlength=1)[: column.valid]
+        return int(np.count_nonzero(counts)), int(counts.sum())
+    absent = np.isnan(column.values)
+    values = column.values[~absent] if absent.any() else column.values
+    return different(values), len(values)
+
+
+def different(values: NDArray[Any]) -> int:
+    """Count the different numbers; sorting them takes a hundredth of the time of a table of them."""
+    ordered = np.sort(values)
+    return int(np.count_nonzero(ordered[1:] != ordered[:-1])) + min(len(ordered), 1)
 
 
 def suspicion(column: Column) -> str | None:

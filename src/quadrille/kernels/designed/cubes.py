@@ -17,10 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from quadrille.kernels.compile import kernel, no_alloc, step
+from quadrille.kernels.compile import Whole, kernel, no_alloc, step
+from quadrille.kernels.designed import NONE, NOTHING, FloatField, IntField, Real, Rows, ShortField
 from quadrille.kernels.designed.neighbours import exposure, raw_loss
-from quadrille.kernels.designed.state import NONE, NOTHING, FloatField, IntField, Real, Rows, ShortField
-from quadrille.kernels.pool import Whole
 
 Ints = NDArray[np.int64]
 MOST_BLOCKS = 6

@@ -10,11 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from quadrille.kernels.compile import kernel, no_alloc
+from quadrille.kernels.compile import Whole, kernel, no_alloc
+from quadrille.kernels.designed import EXHAUSTED_LISTED, NONE, NOTHING, Fillers, Floats, Lattice, Real
 from quadrille.kernels.designed.neighbours import BACK, FORTH, HELLINGER, NEVER, move, move_cost, return_cost
-from quadrille.kernels.designed.state import EXHAUSTED_LISTED, NONE, NOTHING, Fillers, Floats, Lattice, Real
-from quadrille.kernels.draw import below
-from quadrille.kernels.pool import Dice, Whole
+from quadrille.kernels.draw import Dice, below
 
 FRONT = 15
 """How many of the cheapest fillers a choice by chance looks at: four levels of a heap."""

@@ -16,18 +16,19 @@ from numpy.typing import NDArray
 
 from quadrille.codebook import Variable
 from quadrille.data import Column, Data, code_dtype
-from quadrille.papers.reproduction import MOST_ERRORS, published
+from quadrille.papers.reproduction import Floats, published
 from quadrille.swap.permutation import PermutationSwap
-from quadrille.theory import Error, equivalent_records, rounding_error, swap_error
+from quadrille.theory import Error, equivalent_records, large_n_error, rounding_error, swap_error
 
 Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Kind = Literal["cycles", "pairs"]
 KINDS: tuple[Kind, ...] = ("cycles", "pairs")
 
 WEIGHTS = ("5.800281", "9.760256", "6.531695", "8.829931", "9.805243", "8.347917", "5.952525")
 IN_P = (0, 1, 1, 0, 0, 1, 1)
+"""Records in P, the domain of the variables that are permuted."""
 IN_F = (1, 1, 0, 0, 1, 1, 1)
+"""Records in F, the domain of the fixed variables. X counts the records that are in both."""
 MOVED = 4
 
 A = tuple(Fraction(weight) * member for weight, member in zip(WEIGHTS, IN_P, strict=True))
@@ -204,24 +205,53 @@ def cells(found: Region, kind: Kind) -> list[Cell]:
     return [_cell(found, kind, i, j) for i in range(len(AGES)) for j in range(len(STATUS))]
 
 
+_IN_AGE, _IN_STATUS = (1, 1, 0, 0), (1, 0, 1, 0)
+"""The four kinds of records that the error of a cell depends on: by age as in the cell or not, and by status."""
+
+
+def _kinds(found: Region, i: int, j: int) -> list[int]:
+    """Count the four kinds of records."""
+    here, row, column = int(found.counts[i, j]), int(found.counts[i].sum()), int(found.counts[:, j].sum())
+    return [here, row - here, column - here, found.n - row - column + here]
+
+
 def _cell(found: Region, kind: Kind, i: int, j: int) -> Cell:
-    # The four kinds of records, by age as in the cell or not, and by status: all that the error depends on.
-    counts = found.counts
-    here, row, column = int(counts[i, j]), int(counts[i].sum()), int(counts[:, j].sum())
-    times = [here, row - here, column - here, found.n - row - column + here]
-    a, b = [1, 1, 0, 0], [1, 0, 1, 0]
-    rounding = rounding_error(here, base=BASE)
+    times, count = _kinds(found, i, j), int(found.counts[i, j])
+    rounding = rounding_error(count, base=BASE)
     return Cell(
         region=found.name,
         age=AGES[i],
         status=STATUS[j],
-        count=here,
+        count=count,
         swapped=int(found.swapped[i, j]),
         rounded=int(found.rounded[i, j]),
-        swap=swap_error(a, b, found.moved(kind), kind, counts=times),
+        swap=swap_error(_IN_AGE, _IN_STATUS, found.moved(kind), kind, counts=times),
         rounding=rounding,
-        equivalent=equivalent_records(a, b, rmse=rounding.rmse, kind=kind, counts=times),
+        equivalent=equivalent_records(_IN_AGE, _IN_STATUS, rmse=rounding.rmse, kind=kind, counts=times),
     )
+
+
+def weight_for_two(found: Region, cell: Cell) -> float:
+    """Return the weight of each record from which two moved records put as much error into a cell as rounding does."""
+    times = _kinds(found, AGES.index(cell.age), STATUS.index(cell.status))
+    return cell.rounding.rmse / swap_error(_IN_AGE, _IN_STATUS, 2, counts=times).rmse
+
+
+def equivalent_for_large_n(found: Region, cell: Cell, kind: Kind) -> int | None:
+    """Return the least number of moved records by the formula for large n, as the paper has it, or None."""
+    here, row, column = (number / found.n for number in _margins(found, cell))
+    step = 2 if kind == "pairs" else 1
+    errors = (
+        (k, large_n_error(found.n, here, row, column, rate=k / found.n, kind=kind).rmse)
+        for k in range(2, found.n + 1, step)
+    )
+    return next((k for k, rmse in errors if rmse >= cell.rounding.rmse), None)
+
+
+def _margins(found: Region, cell: Cell) -> tuple[int, int, int]:
+    """Return a cell with the totals of its age, which moves, and of its status, which stays."""
+    here, age, status, _ = _kinds(found, AGES.index(cell.age), STATUS.index(cell.status))
+    return here, here + age, here + status
 
 
 @dataclass(frozen=True)
@@ -236,11 +266,6 @@ class Drawn:
     sd: float
     z_mean: float
     z_variance: float
-
-    @property
-    def agrees(self) -> bool:
-        """Whether both are within four standard errors."""
-        return max(abs(self.z_mean), abs(self.z_variance)) <= MOST_ERRORS
 
 
 def file_of(region: Region) -> Data:

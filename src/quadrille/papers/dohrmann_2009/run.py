@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from itertools import accumulate, combinations, product
 
 import numpy as np
-from numpy.typing import NDArray
 
 from quadrille.data import Data
 from quadrille.papers.dohrmann_2009.files import (
@@ -24,12 +23,11 @@ from quadrille.papers.dohrmann_2009.files import (
     scenarios,
     settings,
 )
-from quadrille.papers.reproduction import published
+from quadrille.papers.reproduction import Floats, published
 from quadrille.recipe import Recipe
 from quadrille.score.evaluator import Evaluator
 from quadrille.study.workers import end_with, process_pool
 
-Floats = NDArray[np.float64]
 Make = Callable[[tuple[str, ...], float, Method, int], Recipe]
 Addresses = Callable[[Source, Scenario], list[str]]
 Done = Callable[[int], None]

@@ -15,14 +15,15 @@ from quadrille.swap.designed.lattice import cube_problem, layout_of
 from quadrille.swap.designed.pairs import DesignedPairs
 from quadrille.swap.designed.search import CubeDraw
 from quadrille.swap.kept import Keep, Kept
+from quadrille.text import Shown
 
 COINS = (0.0, 0.2, 0.5, 1.0)
 INFERENCES = (0.0, 0.05, 0.06, 0.07, 0.08, 0.15, 0.3)
 _CURVE_EFFORT = 0.3
 
 
-@dataclass(frozen=True)
-class Curve:
+@dataclass(frozen=True, repr=False)
+class Curve(Shown):
     """Designed swaps along their trade-off, which `search` turns into grids for its data; see `DesignedSwap.curve`."""
 
     prices: tuple[float, ...] | None

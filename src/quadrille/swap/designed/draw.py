@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from quadrille import kernels
 from quadrille.data import Data
-from quadrille.kernels.designed.state import Fillers, Rows, State, Treatments
-from quadrille.kernels.designed.treat import (
+from quadrille.kernels.designed import Fillers, Rows, State, Treatments
+from quadrille.kernels.designed.design import (
     BUDGET,
     CAMOUFLAGE_ONLY,
     CAMOUFLAGED,

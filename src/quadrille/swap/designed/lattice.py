@@ -19,8 +19,8 @@ from quadrille import kernels
 from quadrille.data import Data
 from quadrille.errors import ParameterError, infeasible
 from quadrille.expressions import Rules, Where
+from quadrille.kernels.designed import Rows, rows
 from quadrille.kernels.designed.cubes import MOST_AXES, MOST_BLOCKS, UNLIMITED, CubeCell, Cubes, CubeTable
-from quadrille.kernels.designed.state import Rows, rows
 from quadrille.swap.controlled.frame import flags_of
 from quadrille.swap.designed.problem import View, movers_of, protected_tables, views_of
 from quadrille.swap.groups import Ints, group_ids

@@ -14,9 +14,7 @@ from quadrille import kernels
 from quadrille.data import Data, require_columns
 from quadrille.errors import InputError, ParameterError, infeasible
 from quadrille.expressions import Rules
-from quadrille.kernels.designed.fillers import CLOSED
-from quadrille.kernels.designed.neighbours import CHI_SQUARE, HELLINGER, TOTAL_VARIATION
-from quadrille.kernels.designed.state import (
+from quadrille.kernels.designed import (
     BaseCell,
     BaseLevel,
     Block,
@@ -42,11 +40,13 @@ from quadrille.kernels.designed.state import (
     row,
     rows,
 )
+from quadrille.kernels.designed.fillers import CLOSED
+from quadrille.kernels.designed.neighbours import CHI_SQUARE, HELLINGER, TOTAL_VARIATION
 from quadrille.measure.base import Address
 from quadrille.recipe import carried, refuse_fixed
 from quadrille.swap.controlled.frame import flags_of
 from quadrille.swap.groups import Ints, group_ids
-from quadrille.swap.rules import Candidates, Forbidden, RuleCounts, count_pairs, rules_facts
+from quadrille.swap.pairing import Candidates, Forbidden, RuleCounts, count_pairs, rules_facts
 
 if TYPE_CHECKING:
     from quadrille.swap.designed.pairs import DesignedPairs

@@ -1,0 +1,283 @@
+"""An invented household survey: 15,000 persons in 6,000 households, with strata, clusters, weights and incomes."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quadrille.codebook import Kind, Role, Variable
+from quadrille.data import Codes, Column, Data, code_dtype
+from quadrille.randomness import Stream
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+SIZES = (1_600, 1_900, 1_050, 1_000, 320, 60, 70)
+"""Households of 1, 2, ..., 7 members."""
+HOUSEHOLDS, PERSONS = 6_000, 15_000
+POPULATION = 3_900_000
+"""Households of the invented country."""
+REGIONS = ("XA11", "XA12", "XA13", "XA21", "XA22", "XA23", "XA31", "XA32")
+AREAS = ("city", "town", "rural")
+CLUSTERS = 10
+"""Clusters of each stratum."""
+
+CHILD, ADULT, PENSION, YOUNG, TOP_AGE = 16, 18, 65, 14, 90
+_TYPES = (
+    "one adult under 65",
+    "one adult 65 or over",
+    "two adults, no child",
+    "other, no child",
+    "one adult with children",
+    "two adults with children",
+    "other with children",
+)
+_TENURE = ("owner", "owner with mortgage", "tenant", "tenant, reduced rent")
+_CITIZEN = ("national", "other EU", "other")
+_EDUCATION = ("under 16", "ISCED 0-2", "ISCED 3-4", "ISCED 5-6", "ISCED 7-8")
+_STATUS = ("under 16", "employed", "self-employed", "unemployed", "student", "retired", "other")
+
+
+def households() -> Data:
+    """Return an invented sample survey of income and living conditions: 15,000 persons in 6,000 households.
+
+    Nobody in it exists. Households were drawn in 24 strata (region by degree of urbanisation), in ten clusters each;
+    the code of a stratum contains the region, that of a cluster the stratum. All members of a household have its
+    `region`, `urban`, `stratum`, `cluster`, `tenure`, `hh_size`, `hh_type`, `hh_income`, `eq_income` and `weight`. Much
+    follows from something else, as in such surveys: size and type from the members, the income of the household from
+    theirs and 2,400 for each child under 16, and
+
+        eq_income = hh_income / (1 + 0.5 * (members of 14 or over, less one) + 0.3 * (members under 14)),
+
+    rounded. Who is under 16 has no education, status, hours or income of his own. Weights sum to the persons of the
+    country, some 9.2 million.
+
+    The numbers come from one fixed stream and from plain arithmetic, as those of `state`, so the file is the same
+    everywhere.
+
+    Example
+    -------
+    >>> import quadrille as qd
+    >>> data = qd.datasets.households()
+    >>> data
+    Data(15,000 records, 20 columns, weight='weight')
+    >>> data.units("hh_id").count, data.codebook["stratum"].role, data.codebook["hh_id"].role
+    (6000, 'stratum', 'unit')
+    """
+    stream = Stream.of(1, "an invented household survey of 24 strata")
+    region, urban, cluster = _places(stream)
+    size = _sizes(stream, urban)
+    of = np.repeat(np.arange(HOUSEHOLDS), size)
+    first = np.cumsum(size) - size
+    place = np.arange(PERSONS) - first[of]
+    age, sex = _members(stream, size, of, place)
+    education, status, citizen = _persons(stream, of, age, sex, urban[of])
+    hours = _hours(stream, status, sex)
+    income = _incomes(stream, age, education, status, hours)
+
+    def members(flags: NDArray[np.bool_]) -> Ints:
+        return np.bincount(of[flags], minlength=HOUSEHOLDS)
+
+    hh_income = np.bincount(of, weights=income, minlength=HOUSEHOLDS).astype(np.int64) + 2_400 * members(age < CHILD)
+    # Tenths of the scale are whole numbers, and so is the half that rounds.
+    scale = 10 + 5 * (members(age >= YOUNG) - 1) + 3 * members(age < YOUNG)
+    equivalised = (20 * hh_income + scale) // (2 * scale)
+    kind = _kind(size, members(age < ADULT), members(age >= PENSION))
+    tenure = _tenure(stream, urban, equivalised, age[first])
+    names = _Names(region, urban, cluster)
+    return Data(
+        [
+            _numbers("hh_id", 100_001 + of, role="unit"),
+            _codes("person", place, tuple(range(1, len(SIZES) + 1)), "ordinal", role="id"),
+            _codes("region", region[of], REGIONS, role="geography"),
+            _codes("urban", urban[of], AREAS, "ordinal"),
+            _codes("stratum", names.stratum[of], names.strata, role="stratum"),
+            _codes("cluster", names.cluster[of], names.clusters, role="cluster"),
+            _codes("hh_size", (size - 1)[of], tuple(range(1, len(SIZES) + 1)), "ordinal"),
+            _codes("hh_type", kind[of], _TYPES),
+            _codes("tenure", tenure[of], _TENURE),
+            _numbers("age", age),
+            _codes("sex", sex, ("female", "male")),
+            _codes("citizen", citizen, _CITIZEN),
+            _codes("education", education, _EDUCATION, "ordinal"),
+            _codes("status", status, _STATUS),
+            _numbers("hours", hours, role="outcome"),
+            _numbers("income", income, role="outcome"),
+            _numbers("hh_income", hh_income[of], role="outcome"),
+            _numbers("eq_income", equivalised[of], role="outcome"),
+            _codes("poor", _poor(equivalised[of]), ("no", "yes")),
+            _numbers("weight", _weights(stream, names, size)[of], role="weight", dtype="Float64"),
+        ]
+    )
+
+
+class _Names:
+    """The codes of strata and clusters, and those of each household."""
+
+    def __init__(self, region: Ints, urban: Ints, cluster: Ints) -> None:
+        self.stratum = region * len(AREAS) + urban
+        self.cluster = self.stratum * CLUSTERS + cluster
+        self.strata = tuple(f"{region}-{place}" for region in REGIONS for place in range(1, len(AREAS) + 1))
+        self.clusters = tuple(f"{name}-{number:02}" for name in self.strata for number in range(1, CLUSTERS + 1))
+
+
+def _codes(name: str, codes: Ints, values: tuple[str | int, ...], kind: Kind = "nominal", role: Role | None = None):
+    dtype = "String" if isinstance(values[0], str) else "Int64"
+    return Column(Variable(name, kind, tuple(values), role=role), codes.astype(code_dtype(len(values))), dtype)
+
+
+def _numbers(name: str, values: Codes, role: Role | None = None, dtype: str = "Int64") -> Column:
+    return Column(Variable(name, "numeric", role=role), values.astype(np.float64), dtype)
+
+
+def _places(stream: Stream) -> tuple[Ints, Ints, Ints]:
+    """Return region, degree of urbanisation and cluster of each household, in this order."""
+    regions = np.array([9.0, 5, 3, 6, 4, 2, 3, 2])
+    areas = np.array([[7.0, 2, 1], [3, 4, 3], [1, 3, 5], [5, 3, 2], [2, 4, 4], [1, 2, 5], [3, 3, 3], [1, 3, 4]])
+    share = (regions[:, None] * areas / areas.sum(axis=1, keepdims=True)).ravel()
+    count = apportion(np.sqrt(share), HOUSEHOLDS)  # small strata get more than their share
+    stratum = np.repeat(np.arange(len(share)), count)
+    start = np.cumsum(count) - count
+    cluster = (np.arange(HOUSEHOLDS) - start[stratum]) * CLUSTERS // count[stratum]
+    return stratum // len(AREAS), stratum % len(AREAS), cluster
+
+
+def _sizes(stream: Stream, urban: Ints) -> Ints:
+    """Return the members of each household: fixed numbers of each size, the small ones rather in cities."""
+    rank = np.argsort(uniform(stream, "sizes", HOUSEHOLDS) + 0.15 * urban, kind="stable")
+    size = np.empty(HOUSEHOLDS, dtype=np.int64)
+    size[rank] = np.repeat(np.arange(1, len(SIZES) + 1), SIZES)
+    return size
+
+
+def _members(stream: Stream, size: Ints, of: Ints, place: Ints) -> tuple[Ints, Ints]:
+    """Return age and sex: a first person, a partner in most households of two or more, then children or others."""
+    u, v, w = uniform(stream, "families", 3, HOUSEHOLDS)
+    late = np.select([size == 1, size == 2], [0.42, 0.40], 0.03)
+    old = u < late
+    eldest = np.select([size <= 2, size == 3], [64.0, 58.0], 52.0)
+    head = np.floor(np.where(old, 65 + 26 * v * v, np.where(size == 1, 20, 24) + (eldest - 23) * v)).astype(np.int64)
+    couple = w < np.select([size == 1, size == 2, size == 3], [0.0, 0.84, 0.86], 0.93)
+    grandparent = (size >= 4) & (uniform(stream, "grandparents", HOUSEHOLDS) < 0.06)
+    x, y, z = uniform(stream, "members", 3, PERSONS)
+    last = place == size[of] - 1
+    partner = (place == 1) & couple[of]
+    elder = last & grandparent[of]
+    child = (place > 0) & ~partner & ~elder
+    age = head[of]
+    age = np.where(partner, head[of] + np.floor(9 * x - 5).astype(np.int64), age)
+    apart = np.floor(20 + 16 * x + 2.5 * place).astype(np.int64)
+    age = np.where(child, np.maximum(head[of] - apart, np.floor(12 * y).astype(np.int64)), age)
+    age = np.where(elder, head[of] + np.floor(21 + 10 * x).astype(np.int64), age)
+    male = (uniform(stream, "head", HOUSEHOLDS) < np.select([old & (size == 1), size == 1], [0.3, 0.52], 0.58))[of]
+    own = np.where(partner, male ^ (y < 0.98), np.where(place == 0, male, z < 0.512))
+    return np.clip(age, 0, TOP_AGE), own.astype(np.int64)
+
+
+def _persons(stream: Stream, of: Ints, age: Ints, sex: Ints, urban: Ints) -> tuple[Ints, Ints, Ints]:
+    """Return education, economic status and citizenship of each person."""
+    band = np.select([age < CHILD, age < 20, age < 25, age < 35, age < 50, age < 60, age < PENSION], range(7), 7)
+    schooled = np.array([[1.0, 0, 0, 0, 0], [0, 75, 25, 0, 0], [0, 18, 62, 18, 2], [0, 11, 43, 27, 19]])
+    schooled = np.concatenate((schooled, [[0, 14, 47, 23, 16], [0, 19, 52, 18, 11], [0, 25, 52, 14, 9]]))
+    schooled = np.concatenate((schooled, [[0, 43, 42, 9, 6]]))
+    home = np.floor(3 * uniform(stream, "homes", HOUSEHOLDS)).astype(np.int64)  # partners are alike
+    tilt = np.array([[1.0, 2.0, 1.1, 0.4, 0.25], [1, 1, 1, 1, 1], [1, 0.4, 0.9, 1.7, 2.4]])
+    town = np.array([[1.0, 0.9, 0.9, 1.2, 1.6], [1, 1, 1, 1, 1], [1, 1.1, 1.1, 0.8, 0.6]])
+    weights = (schooled[:, None, None] * tilt[:, None] * town).reshape(-1, len(_EDUCATION))
+    education = draw(stream, "education", weights, (band * 3 + home[of]) * 3 + urban)
+
+    busy = [[1, 0, 0, 0, 0, 0, 0], [0, 22, 1, 5, 69, 0, 3], [0, 54, 2, 8, 31, 0, 5], [0, 78, 6, 6, 3, 0, 7]]
+    busy += [[0, 79, 10, 5, 0, 0, 6], [0, 74, 11, 5, 0, 3, 7], [0, 42, 8, 4, 0, 38, 8], [0, 2, 2, 0, 0, 92, 4]]
+    gender = np.array([[1, 0.92, 0.7, 1, 1.05, 1, 2.4], [1, 1.05, 1.3, 1.05, 0.95, 1, 0.5]])
+    degree = np.array([[1.0] * 7, [1, 0.75, 0.8, 1.9, 1, 1, 1.7], [1] * 7, [1, 1.1, 1, 0.6, 1, 0.95, 0.7]])
+    degree = np.concatenate((degree, [[1, 1.15, 1.3, 0.5, 1, 0.85, 0.5]]))
+    weights = (np.array(busy, dtype=np.float64)[:, None, None] * gender[:, None] * degree).reshape(-1, len(_STATUS))
+    status = draw(stream, "status", weights, (band * 2 + sex) * len(_EDUCATION) + education)
+
+    mix = np.array([[79.0, 9, 12], [88, 6, 6], [95, 3, 2]])
+    first = np.flatnonzero(np.diff(of, prepend=-1))
+    together = draw(stream, "citizen", mix, urban[first])
+    alike = np.array([[96.0, 2, 2], [14, 82, 4], [16, 3, 81]])
+    return education, status, draw(stream, "own citizen", alike, together[of])
+
+
+def _hours(stream: Stream, status: Ints, sex: Ints) -> Ints:
+    """Return usual weekly hours: full weeks, shorter ones of women above all, longer ones of the self-employed."""
+    usual = np.array([10, 16, 20, 24, 30, 35, 38, 39, 40, 42, 45, 50, 60])
+    weights = np.array([[2.0, 3, 9, 6, 12, 14, 16, 8, 22, 2, 4, 1, 1], [1, 1, 2, 1, 3, 10, 18, 10, 34, 5, 9, 4, 2]])
+    longer = 1 + np.arange(len(usual)) / 6
+    drawn = draw(stream, "hours", np.concatenate((weights, weights * longer**2)), sex + 2 * (status == 2))
+    return np.where((status == 1) | (status == 2), usual[drawn], 0)
+
+
+def _incomes(stream: Stream, age: Ints, education: Ints, status: Ints, hours: Ints) -> Ints:
+    """Return yearly incomes, skewed to the right, in steps of ten."""
+    u, v = uniform(stream, "incomes", 2, PERSONS)
+    level = np.array([0.0, 360, 470, 620, 860])[education]
+    career = 0.65 + 0.5 * np.clip(age - 20, 0, 35) / 35
+    work = level * career * hours * np.where(status == 2, 1.1, 1.0)
+    other = np.array([0.0, 0, 0, 9_500, 2_600, 17_500, 4_200])[status] * (1 + 0.25 * (education - 2))
+    spread = 0.45 + 0.75 * u + 0.16 * v * v / (1.06 - v)
+    income = np.floor((work + np.maximum(other, 0)) * spread / 10).astype(np.int64) * 10
+    return np.where(age < CHILD, 0, income)
+
+
+def _kind(size: Ints, children: Ints, seniors: Ints) -> Ints:
+    """Return the type of each household from its members, those under 18 counted as children."""
+    adults = size - children
+    alone = np.where(seniors > 0, 1, 0)
+    without = np.select([adults == 1, adults == 2], [alone, np.full(HOUSEHOLDS, 2)], 3)
+    return np.where(children == 0, without, np.select([adults <= 1, adults == 2], [4, 5], 6))
+
+
+def _tenure(stream: Stream, urban: Ints, equivalised: Ints, age: Ints) -> Ints:
+    """Return the tenure of each household: owners rather in the country, mortgages rather of the middle-aged."""
+    quarter = np.argsort(np.argsort(equivalised, kind="stable"), kind="stable") * 4 // HOUSEHOLDS
+    stage = np.select([age < 35, age < 50, age < PENSION], [0, 1, 2], 3)
+    stages = np.array([[5.0, 22, 60, 13], [12, 42, 37, 9], [34, 26, 31, 9], [62, 4, 26, 8]])
+    places = np.array([[0.6, 0.8, 1.5, 1.4], [1, 1, 1, 1], [1.6, 1.3, 0.5, 0.5]])
+    means = np.array([[0.7, 0.4, 1.2, 2.2], [0.9, 0.8, 1.1, 1.3], [1, 1.2, 1, 0.6], [1.2, 1.6, 0.8, 0.2]])
+    weights = (stages[:, None, None] * places[:, None] * means).reshape(-1, len(_TENURE))
+    return draw(stream, "tenure", weights, (stage * 3 + urban) * 4 + quarter)
+
+
+def _weights(stream: Stream, names: _Names, size: Ints) -> Floats:
+    """Return the weight of each household: that of its stratum, by the response of its cluster, to two decimals."""
+    regions = np.array([9.0, 5, 3, 6, 4, 2, 3, 2])
+    areas = np.array([[7.0, 2, 1], [3, 4, 3], [1, 3, 5], [5, 3, 2], [2, 4, 4], [1, 2, 5], [3, 3, 3], [1, 3, 4]])
+    total = (regions[:, None] * areas / areas.sum(axis=1, keepdims=True)).ravel()
+    total = POPULATION * total / total.sum()
+    drawn = np.bincount(names.stratum, minlength=len(total))
+    response = 0.8 + 0.4 * uniform(stream, "response", len(names.clusters))
+    alone = np.where(size == 1, 1.08, 0.97)
+    return np.floor(100 * (total / drawn)[names.stratum] * response[names.cluster] * alone + 0.5) / 100
+
+
+def _poor(equivalised: Ints) -> Ints:
+    """Return who lives on less than 60 % of the median."""
+    middle = np.sort(equivalised)[len(equivalised) // 2]
+    return (5 * equivalised < 3 * middle).astype(np.int64)
+
+
+def uniform(stream: Stream, name: str, *shape: int) -> Floats:
+    """Return uniform numbers in [0, 1) of 32 bits."""
+    return stream.sub(name).words(int(np.prod(shape))).reshape(shape) / 2.0**32
+
+
+def apportion(share: Floats, total: int) -> Ints:
+    """Split a total in these proportions, by largest remainder."""
+    exact = share * (total / np.cumsum(share)[-1])
+    whole = np.floor(exact).astype(np.int64)
+    order = np.argsort(whole - exact, kind="stable")
+    whole[order[: total - int(whole.sum())]] += 1
+    return whole
+
+
+def draw(stream: Stream, name: str, weights: Floats, of: Ints) -> Ints:
+    """Draw a category for every record from the weights of its group; compared as whole numbers."""
+    top = np.floor(weights * (2.0**20 / weights.max(axis=1, keepdims=True))).astype(np.int64).cumsum(axis=1)
+    drawn = (stream.sub("draw " + name).words(len(of)).astype(np.int64) * top[of, -1]) >> 32
+    code = np.zeros(len(of), dtype=np.int64)
+    for category in range(top.shape[1] - 1):
+        code += drawn >= top[of, category]
+    return code

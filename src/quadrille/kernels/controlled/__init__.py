@@ -1,1 +1,0 @@
-"""The compiled search for partners in controlled swaps."""

@@ -1,0 +1,375 @@
+"""A file as codes; the columns that one or two others determine in it; and the combinations that never occur."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import combinations
+from math import ceil, log2, prod
+from typing import NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quadrille import kernels
+from quadrille.data import Column, Data, Rows
+from quadrille.randomness import Stream
+from quadrille.recipe import random_order
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+Codes32 = NDArray[np.int32]
+
+NEARLY = 0.005
+"""A dependency may fail in so many of its records and still be one."""
+ENOUGH = 0.02
+"""So many of all records must share their group with another one, or a column tells records apart and nothing else."""
+CLEARLY = 20
+"""Values put into random order must fail at least so often, and ten times as often as the values as they are."""
+_RECORDS_A_CLASS = 200
+_FEWEST_CLASSES, _MOST_CLASSES = 10, 200
+_SPARSE = 4
+"""Whole numbers are coded by counting them where their range is at most so many times the number of records."""
+PROBE = 1 << 15
+"""Rows that are looked at first; a dependency that fails among them needs no look at the others."""
+
+
+def beyond_chance(failures: int) -> int:
+    """Return how often values in random order must fail, where the values as they are fail so often."""
+    return max(CLEARLY, 10 * failures)
+
+
+class Coded:
+    """The columns of a file as codes from 0; a column with one value only is left out."""
+
+    def __init__(self, data: Data, names: Iterable[str]) -> None:
+        self.data, self.n = data, data.n
+        made = {name: _codes(data[name]) for name in names}
+        self.codes = {name: codes for name, (codes, size, _) in made.items() if size > 1}
+        self.sizes = {name: made[name][1] for name in self.codes}
+        self.numbers_of_codes = {name: made[name][2] for name in self.codes}
+        """The number that each code stands for, NaN where missing; None for texts."""
+        self.names = list(self.codes)
+
+    @cached_property
+    def order(self) -> Rows:
+        """All rows in an order that has nothing to do with the data, always the same."""
+        return random_order(self.n, Stream.of(0, "rows in random order, to look for dependencies"))
+
+    @property
+    def probe(self) -> Rows:
+        """Some rows, drawn at random."""
+        return self.order[:PROBE]
+
+    def shuffled(self, name: str) -> Codes32:
+        """Return the codes of a column in random order: what chance gives."""
+        return self.codes[name][self.order]
+
+    def shuffled_within(self, name: str, given: str) -> Codes32:
+        """Return the codes of a column in random order among the records that agree on another one."""
+        mixed = self.order[np.argsort(self.codes[given][self.order], kind="stable")]
+        made = np.empty_like(self.codes[name])
+        made[np.argsort(self.codes[given], kind="stable")] = self.codes[name][mixed]
+        return made
+
+    def classes(self, name: str) -> tuple[Codes32, int]:
+        """Return the codes of a column, or classes of similar size where numbers are many; frequent values stay."""
+        codes, size = self.codes[name], self.sizes[name]
+        most = min(max(self.n // _RECORDS_A_CLASS, _FEWEST_CLASSES), _MOST_CLASSES)
+        variable = self.data[name].variable
+        if size <= most or (variable.coded and self.numbers_of_codes[name] is None):
+            return codes, size
+        held = np.bincount(codes, minlength=size)
+        own = held > self.n // _FEWEST_CLASSES // 2
+        others = np.where(own, 0, held)
+        class_ = np.cumsum(others) * _FEWEST_CLASSES // max(int(others.sum()) + 1, 1)
+        class_[own] = _FEWEST_CLASSES + np.arange(int(own.sum()))
+        _, class_ = np.unique(class_, return_inverse=True)
+        return class_[codes].astype(np.int32), int(class_.max()) + 1
+
+    def key(self, names: tuple[str, ...], rows: Rows | None = None) -> Ints:
+        """Return one number for the values of one or two columns."""
+        key = np.zeros(self.n if rows is None else len(rows), dtype=np.int64)
+        for name in names:
+            codes = self.codes[name] if rows is None else self.codes[name][rows]
+            key = key * self.sizes[name] + codes
+        return key
+
+    def numbers(self, name: str) -> Floats | None:
+        """Return a column of numbers, empty where missing; two categories are 0 and 1, other texts are no numbers."""
+        numbers = self.numbers_of_codes[name]
+        return None if numbers is None else numbers[self.codes[name]]
+
+
+def _codes(column: Column) -> tuple[Codes32, int, Floats | None]:
+    """Return codes from 0 for the values that occur, how many there are, and the number that each stands for."""
+    if not column.variable.coded:
+        return _codes_of_numbers(column.values)
+    present = np.bincount(column.values, minlength=column.size) > 0
+    codes = (np.cumsum(present) - 1)[column.values].astype(np.int32)
+    numbers = _numbers_of_categories(column)
+    return codes, int(present.sum()), None if numbers is None else numbers[present]
+
+
+def _codes_of_numbers(values: Floats) -> tuple[Codes32, int, Floats]:
+    low, high = float(values.min()), float(values.max())
+    if high - low <= _SPARSE * len(values) and bool((np.floor(values) == values).all()):  # NaN is neither
+        place = (values - low).astype(np.int64)
+        present = np.bincount(place) > 0
+        numbers = np.flatnonzero(present).astype(np.float64) + low
+        return (np.cumsum(present) - 1)[place].astype(np.int32), len(numbers), numbers
+    numbers, codes = np.unique(values + 0.0, return_inverse=True)
+    return codes.astype(np.int32), len(numbers), numbers
+
+
+def _numbers_of_categories(column: Column) -> Floats | None:
+    categories, missing = column.variable.categories, column.size - column.valid
+    if all(isinstance(value, int | float) for value in categories):
+        return np.array([*(float(cast("float", value)) for value in categories), *[np.nan] * missing])
+    return np.array([0.0, 1.0, *[np.nan] * missing]) if column.valid == 2 else None
+
+
+def grouped(key: Ints, rows: Rows) -> tuple[Rows, Ints]:
+    """Return the rows that share their key with another row, group by group, and where each group starts."""
+    order = np.argsort(key, kind="stable")
+    edges = np.flatnonzero(np.diff(key[order])) + 1
+    sizes = np.diff(np.concatenate(([0], edges, [len(key)])))
+    shared = sizes > 1
+    return rows[order[np.repeat(shared, sizes)]], np.append(0, np.cumsum(sizes[shared]))
+
+
+Found = tuple[tuple[str, ...], str, float]
+"""Columns that determine, the column determined, and the share of the records in which it is so."""
+
+_FEW_CELLS = 4096
+_MOST_COLUMNS = 64
+"""In wider files, pairs are made of the columns with the fewest values."""
+_MANY_VALUES = 50
+"""A column of fewer values has no ranges: its values repeat."""
+_MOSTLY = 0.9
+"""A column that repeats the values of so many records says by its values what it determines, and needs no ranges."""
+_FEW_VALUES = 1 / 20
+"""A column changes rarely when it has fewer values than this share of the records."""
+
+
+class Groups:
+    """Records that agree on one or two columns, and what they make of any other."""
+
+    def __init__(self, coded: Coded, rows: Rows, start: Ints) -> None:
+        self._coded, self.rows, self._start = coded, rows, start
+
+    @classmethod
+    def of(cls, coded: Coded, given: tuple[str, ...], rows: Rows | None = None) -> Groups:
+        """Group all rows, or some."""
+        rows = np.arange(coded.n) if rows is None else rows
+        return cls(coded, *grouped(coded.key(given, rows), rows))
+
+    @property
+    def enough(self) -> int:
+        """How many failures are one too many for a dependency."""
+        return int(NEARLY * len(self.rows)) + 1
+
+    def lacking(self, values: Codes32, size: int, limit: int) -> int:
+        """Count the records that lack the commonest value of their group, up to just above the limit."""
+        return int(kernels.lacking_majority(self.rows, self._start, values, np.zeros(size, dtype=np.int64), limit))
+
+    def share(self, column: str, than: Sequence[str] = ()) -> float | None:
+        """Return the share of the records that have the commonest value of their group; None if that is nothing.
+
+        It is nothing where chance gives the same: values in random order, and in random order within each column of
+        `than`, which alone would say as much.
+        """
+        values, size = self._coded.codes[column], self._coded.sizes[column]
+        failures = self.lacking(values, size, self.enough)
+        if failures >= self.enough:
+            return None
+        by_chance = [(self._coded.shuffled(column), beyond_chance(failures))]
+        by_chance += [(self._coded.shuffled_within(column, each), max(CLEARLY, 2 * failures)) for each in than]
+        if any(self.lacking(mixed, size, needed) < needed for mixed, needed in by_chance):
+            return None
+        return 1 - failures / len(self.rows)
+
+
+def single(coded: Coded) -> tuple[list[Found], dict[str, float]]:
+    """Return which columns determine which others, and the columns that can tell, with the share of repeated values."""
+    found: list[Found] = []
+    repeating: dict[str, float] = {}
+    for x in coded.names:
+        held = np.bincount(coded.codes[x])
+        shared = int(held[held > 1].sum())
+        if shared < ENOUGH * coded.n:
+            continue
+        repeating[x] = shared / coded.n
+        others = _surviving(coded, (x,), [y for y in coded.names if y != x])
+        groups = Groups.of(coded, (x,)) if others else None
+        shares = [(y, groups.share(y)) for y in others] if groups else []
+        found += [((x,), y, share) for y, share in shares if share is not None]
+    return found, repeating
+
+
+def paired(coded: Coded, known: list[Found], repeating: Sequence[str]) -> Iterator[Found]:
+    """Yield what two columns determine together and neither does alone.
+
+    A column that says the same as an earlier one is left out: what it determines, the earlier one does.
+    """
+    alone = {(given[0], y) for given, y, _ in known}
+    exact = {(given[0], y) for given, y, share in known if share == 1}
+    first = [x for i, x in enumerate(repeating) if not any({(x, z), (z, x)} <= exact for z in repeating[:i])]
+    few = sorted(sorted(first, key=coded.sizes.__getitem__)[:_MOST_COLUMNS], key=first.index)
+    for a, b in combinations(few, 2):
+        if {(a, b), (b, a)} & exact:
+            continue
+        others = [y for y in coded.names if y not in (a, b) and not {(a, y), (b, y)} & alone]
+        others = _surviving(coded, (a, b), others)
+        if others:
+            groups = Groups.of(coded, (a, b))
+            shares = [(y, groups.share(y, than=(a, b))) for y in others] if len(groups.rows) >= ENOUGH * coded.n else []
+            yield from (((a, b), y, share) for y, share in shares if share is not None)
+
+
+def _surviving(coded: Coded, given: tuple[str, ...], others: list[str]) -> list[str]:
+    """Return the columns that a part of the rows does not rule out."""
+    if not others or coded.n <= 2 * PROBE:
+        return others
+    if prod(coded.sizes[name] for name in given) <= _FEW_CELLS:
+        rows = coded.probe
+    else:
+        shift = ceil(log2(coded.n / PROBE))
+        a, b = (coded.codes[name] for name in (given[0], given[-1]))  # one column twice makes the groups of the column
+        rows = kernels.rows_of_whole_groups(a, b, coded.sizes[given[-1]], shift)
+    groups = Groups.of(coded, given, rows)
+    if len(groups.rows) < ENOUGH * len(rows) / 2:
+        return []
+    limit = 2 * groups.enough + 10
+    return [y for y in others if groups.lacking(coded.codes[y], coded.sizes[y], limit) <= limit]
+
+
+def ranges(coded: Coded, known: list[Found], repeating: Mapping[str, float]) -> Iterator[Found]:
+    """Yield columns that follow the order of another one whose values hardly repeat; of two, once."""
+    alone = {(given[0], y) for given, y, _ in known if repeating[given[0]] > _MOSTLY}
+    told: set[frozenset[str]] = set()
+    for x in coded.names:
+        if coded.sizes[x] <= _MANY_VALUES:
+            continue
+        ordered = _in_order(coded, x, coded.probe)
+        whole: Rows | None = None
+        for y in coded.names:
+            pair = frozenset((x, y))
+            if y == x or pair in told or {(x, y), (y, x)} & alone:
+                continue
+            share = _follows(coded, ordered, y)
+            if share is not None and len(ordered) < coded.n:
+                whole = _in_order(coded, x, coded.order) if whole is None else whole
+                share = _follows(coded, whole, y)
+            if share is not None:
+                told.add(pair)
+                yield (x,), y, share
+
+
+def _in_order(coded: Coded, x: str, rows: Rows) -> Rows:
+    return rows[np.argsort(coded.codes[x][rows], kind="stable")]
+
+
+def _follows(coded: Coded, rows: Rows, y: str) -> float | None:
+    """Return the share of the records of a column that are in line with their neighbours; None if that is nothing."""
+    size, enough = coded.sizes[y], int(NEARLY * len(rows)) + 1
+    failures = _out_of_line(coded.codes[y], size, rows, enough + size)
+    if failures >= enough:
+        return None
+    needed = beyond_chance(failures)
+    by_chance = _out_of_line(coded.shuffled(y), size, rows, needed + size)
+    return 1 - failures / len(rows) if by_chance >= needed else None
+
+
+def _out_of_line(values: Codes32, size: int, rows: Rows, limit: int) -> int:
+    """Count the records that make a column change more often than it has values, or fall, or rise."""
+    changes, falls, rises = kernels.changes_in_order(rows, values, limit)
+    runs = max(0, (changes - size + 2) // 2) if size <= _FEW_VALUES * len(rows) else len(rows)
+    return min(falls, rises, runs)
+
+
+def breaks_function(coded: Coded, given: tuple[str, ...], column: str, source: Mapping[str, Rows]) -> Flags:
+    """Tell which records lack the commonest value that records with the same given values had in the original."""
+    key = coded.key(given)
+    keys, group, count = np.unique(key, return_inverse=True, return_counts=True)
+    usual = _commonest(group, coded.codes[column], coded.sizes[column])
+    now = np.zeros(len(source[column]), dtype=np.int64)
+    for name in given:
+        now = now * coded.sizes[name] + coded.codes[name][source[name]]
+    place = np.minimum(np.searchsorted(keys, now), len(keys) - 1)
+    seen = (keys[place] == now) & (count[place] > 1)
+    return seen & (usual[place] != coded.codes[column][source[column]])
+
+
+def _commonest(group: Ints, values: Codes32, size: int) -> Ints:
+    """Return the commonest value of each group; of several the first."""
+    cells, count = np.unique(group * size + values, return_counts=True)
+    order = np.lexsort((-cells, count, cells // size))
+    usual = np.zeros(int(group.max()) + 1, dtype=np.int64)
+    usual[cells[order] // size] = cells[order] % size  # the last of a group is the commonest
+    return usual
+
+
+def breaks_range(coded: Coded, given: str, column: str, source: Mapping[str, Rows]) -> Flags:
+    """Tell which records are out of line with those that stood next to their given value in the original."""
+    ordered = _in_order(coded, given, coded.order)
+    at = np.empty(coded.n, dtype=np.int64)
+    at[ordered] = np.arange(coded.n)
+    place, values = at[source[given]], coded.codes[column][ordered]
+    near = [values[np.clip(place + step, 0, coded.n - 1)] for step in (-1, 0, 1)]
+    now = coded.codes[column][source[column]]
+    return (now < np.minimum.reduce(near)) | (now > np.maximum.reduce(near))
+
+
+EXPECTED = 10
+"""A combination is missed where so many records are expected of columns that have nothing to do with each other."""
+_MOST_CELLS = 1 << 16
+
+
+class Never(NamedTuple):
+    """Two columns, how many of their combinations never occur, and the share of the records expected there."""
+
+    columns: tuple[str, str]
+    combinations: int
+    expected: float
+
+
+def never_together(coded: Coded) -> Iterator[Never]:
+    """Yield the pairs of columns with combinations that never occur, or almost never."""
+    classes = {name: coded.classes(name) for name in coded.names}
+    for a, b in combinations(coded.names, 2):
+        if classes[a][1] * classes[b][1] <= min(_MOST_CELLS, coded.n):
+            held, expected = _tabulated(classes[a], classes[b])
+            absent = absent_cells(held, expected)
+            if absent.any():
+                yield Never((a, b), int(absent.sum()), float(expected[absent].sum()) / coded.n)
+
+
+def table_of(coded: Coded, a: str, b: str) -> tuple[Ints, Floats]:
+    """Return the records of every combination, and those expected without any association."""
+    return _tabulated(coded.classes(a), coded.classes(b))
+
+
+def _tabulated(a: tuple[Codes32, int], b: tuple[Codes32, int]) -> tuple[Ints, Floats]:
+    held = np.zeros(a[1] * b[1], dtype=np.int64)
+    kernels.count_pairs_of_codes(a[0], b[0], b[1], held)
+    held = held.reshape(a[1], b[1])
+    return held, np.outer(held.sum(axis=1), held.sum(axis=0)) / len(a[0])
+
+
+def absent_cells(held: Ints, expected: Floats) -> Flags:
+    """Tell which combinations never occur, or almost never, where ten records or more are expected."""
+    return (expected >= EXPECTED) & (held <= NEARLY * expected)
+
+
+def scarce_share(coded: Coded, a: str, b: str, rate: float) -> float:
+    """Return the share of the records in combinations as scarce as absent ones are after a swap at this rate."""
+    held, expected = table_of(coded, a, b)
+    return float(held[(expected >= EXPECTED) & (held <= 2 * rate * expected)].sum()) / coded.n
+
+
+def breaks_never(coded: Coded, a: str, b: str, source: Mapping[str, Rows]) -> Flags:
+    """Tell which records have a combination that never occurred in the original, or almost never."""
+    first, second = coded.classes(a), coded.classes(b)
+    return absent_cells(*_tabulated(first, second))[first[0][source[a]], second[0][source[b]]]
