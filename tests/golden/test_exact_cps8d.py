@@ -10,8 +10,8 @@ import pytest
 
 import quadrille as qd
 from effort import tries
-from quadrille.attack.fit import all_margins, fit
 from quadrille.attack.genuine import chance_left
+from quadrille.measure.population import all_margins, fit
 from quadrille.swap.designed import DesignedNeighbours
 from quadrille.swap.designed.empty import plausibility
 
