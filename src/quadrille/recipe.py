@@ -138,7 +138,7 @@ class Recipe(Shown, ABC):
 
         >>> import quadrille as qd
         >>> list(qd.RandomSwap.versions()), list(qd.DesignedSwap.versions())
-        ([1, 2], [1, 2])
+        ([1, 2], [1, 2, 3])
         """
         found = {number: made for (name, number), made in Recipe.earlier.items() if name == cls.method_name}
         return dict(sorted((found | {cls.version: cls}).items()))

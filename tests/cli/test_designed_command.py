@@ -108,7 +108,7 @@ def test_swap_shows_the_outcome_for_the_small_cells(run: Run) -> None:
 
 def test_json_has_the_diagnosis(run: Run) -> None:
     found = json.loads(run("swap dataset:cps8d --method designed --effort 0.05 --seed 3 --share 0.5 --json").stdout)
-    assert found["recipe"] == {"method": "DesignedSwap", "effort": 0.05, "share": 0.5, "version": 2}
+    assert found["recipe"] == {"method": "DesignedSwap", "effort": 0.05, "share": 0.5, "version": 3}
     details = found["account"]["details"]
     assert {"small_cells", "camouflaged", "emptied", "left", "by_size", "just_large"} <= set(details)
     assert found["scores"]["exposed"] and found["scores"]["small_cells"]
@@ -155,8 +155,8 @@ def test_other_methods_refuse_the_options_of_designed_swaps_and_need_swap(run: R
         ("loss = {hellinger = 0}", "loss: must be a measure such as"),
         ('choose = ["random", "best"]', "choose[2]: must be one of 'random', 'cheapest'"),
         ("rate = 0.1", "There is no setting 'rate'"),
-        ("version = 3", "version: must be a version of DesignedSwap that is known here: 1 or 2. Got 3."),
-        ("version = true", "version: must be a version of DesignedSwap that is known here: 1 or 2. Got true."),
+        ("version = 4", "version: must be a version of DesignedSwap that is known here: 1 or 2 or 3. Got 4."),
+        ("version = true", "version: must be a version of DesignedSwap that is known here: 1 or 2 or 3. Got true."),
         ('version = 1\nkeep = "2-way"', "There is no setting 'keep'"),
         ("version = 1\ncurve = true", "curve: DesignedSwap of version 1 has no curve"),
     ],
@@ -189,7 +189,7 @@ def test_a_study_is_continued_in_the_version_it_was_made_with(run: Run, folder: 
     (folder / "mixed.toml").write_text(JOB.format(settings=new))
     refused = run("search mixed.toml")
     assert refused.exit_code == 2 and refused.stderr.count("\n") == 1
-    assert "holds DesignedSwap of version 1, and this search would add version 2" in refused.stderr
+    assert "holds DesignedSwap of version 1, and this search would add version 3" in refused.stderr
     assert "write version = 1 next to its method in the job file" in refused.stderr
     (folder / "mixed.toml").write_text(JOB.format(settings=old))
     assert json.loads(run("search mixed.toml --json").stdout)["counts"] == made["counts"], "the secret seeds are found"

@@ -188,8 +188,8 @@ def test_a_designed_swap_that_empties_is_undone_by_simulating_it(
     assert emptied.value == pytest.approx(apart, abs=0.05)
 
 
-def test_the_surest_uniques_of_a_coin_are_mostly_genuine(cps8d: qd.Data) -> None:
-    """Over five seeds the area was .66 (.05 between seeds), of the 30 surest .73; a fit alone tells nothing."""
+def test_the_surest_uniques_of_a_coin_are_no_surer_than_others(cps8d: qd.Data) -> None:
+    """Over seeds 1 to 5 and 11 to 20 of effort 1 the area is .51 (standard error .015)."""
     told = []
     for seed in (7, 8, 10):
         attack = qd.attack(cps8d, qd.DesignedSwap(coin=0.5, effort=0.05, seed=seed), target="AnnSal")
@@ -197,4 +197,4 @@ def test_the_surest_uniques_of_a_coin_are_mostly_genuine(cps8d: qd.Data) -> None
         sure = finding(attack, "genuine", "uniques: the 30 surest were genuine")
         assert sure.note.startswith("standard error") and sure.chance == pytest.approx(0.5, abs=0.13)
         told.append((apart.value, sure.value))
-    assert np.mean(told, axis=0) == pytest.approx((0.66, 0.74), abs=0.12)
+    assert np.mean(told, axis=0) == pytest.approx((0.5, 0.5), abs=0.11)

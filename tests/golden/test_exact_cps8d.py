@@ -10,6 +10,10 @@ import pytest
 
 import quadrille as qd
 from effort import tries
+from quadrille.attack.genuine import chance_left
+from quadrille.measure.population import all_margins, fit
+from quadrille.swap.designed import DesignedNeighbours
+from quadrille.swap.designed.empty import plausibility
 
 OUTCOME = "AnnSal"
 
@@ -20,8 +24,10 @@ def cps8d() -> qd.Data:
 
 
 @cache
-def plan_of(keep: str = "2-way", coin: float = 0.0, seed: int = 1, effort: float = 1.0) -> qd.Plan:
-    return qd.DesignedSwap(keep=keep, coin=coin, effort=effort, seed=seed).plan(cps8d())
+def plan_of(
+    keep: str = "2-way", coin: float = 0.0, seed: int = 1, effort: float = 1.0, inference: float = 0.1
+) -> qd.Plan:
+    return qd.DesignedSwap(keep=keep, coin=coin, effort=effort, inference=inference, seed=seed).plan(cps8d())
 
 
 def reached(plan: qd.Plan) -> dict[str, float]:
@@ -144,18 +150,19 @@ def test_the_coin_leaves_cells_of_one_or_empties_them() -> None:
     assert exact_tables(plan, 2) == 28
     assert (g[f == 0] <= 1).all() and g[f == 0].sum() == facts["displaced"] == facts["new_cells"]
     tossed = facts["left"]["left by the coin"]
-    assert ((f == 1) & (g == 1)).sum() >= tossed
-    assert abs(tossed - facts["displaced"]) <= 4 * np.sqrt(tossed + facts["displaced"])
+    assert ((f == 1) & (g == 1)).sum() >= tossed > 50
+    assert abs(tossed - facts["displaced"]) <= 15, "equally often to within one, but for pairs without an exact move"
     assert not ((f >= 3) & (g < 3)).any()
 
 
-@pytest.mark.nightly
-def test_with_a_coin_few_uniques_are_attributed_at_little_loss() -> None:
-    scores = [reached(plan_of("1-way", 0.45, seed)) for seed in range(1, 6)]
-    means = {name: np.mean([score[name] for score in scores]) for name in scores[0]}
-    assert means["hellinger"] <= 0.056
-    assert means["exposed"] <= 0.0022
-    assert means["attributed_unique"] <= 0.75
+@pytest.mark.parametrize("seed", range(1, 1 + tries(1, 5)))
+def test_with_a_coin_few_uniques_are_attributed_at_little_loss(seed: int) -> None:
+    plan = plan_of("1-way", 0.5, seed, inference=0.0)
+    scores, facts = reached(plan), facts_of(plan)
+    assert scores["hellinger"] <= 0.056
+    assert scores["exposed"] <= 0.0022
+    assert scores["attributed_unique"] <= 0.75
+    assert abs(facts["left"]["left by the coin"] - facts["displaced"]) <= 3, "even odds"
 
 
 def two_way_fit(table: np.ndarray) -> np.ndarray:
@@ -175,14 +182,43 @@ def told_apart(genuine: np.ndarray, false: np.ndarray) -> float:
     return float(((difference > 0) + 0.5 * (difference == 0)).mean())
 
 
-@pytest.mark.parametrize("keep", ["1-way", "2-way"])
-def test_displaced_records_are_not_told_from_genuine_ones_by_a_two_way_fit(keep: str) -> None:
-    areas = []
+def attack_scores(g: np.ndarray) -> dict[str, np.ndarray]:
+    """What an intruder may sort the uniques by: fits, who is around, arrivals, and what partners are alike in."""
+    axes = range(g.ndim)
+    two = two_way_fit(g)
+    odds = plausibility(g.ravel(order="F").astype(np.int64), np.array(g.shape), np.array(axes))
+    return {
+        "2-way fit": two,
+        "3-way fit": fit(g, all_margins(g.ndim, 3), 20),
+        "neighbours": sum((g.sum(axis=axis, keepdims=True) - g for axis in axes), np.zeros(g.shape)),
+        "arrivals": chance_left(g, two, 0.5, list(axes)),
+        "plausibility": odds.reshape(g.shape, order="F"),
+    }
+
+
+@pytest.mark.parametrize(("keep", "most"), [("1-way", 0.55), ("2-way", 0.60)])
+def test_displaced_records_are_not_told_from_genuine_ones(keep: str, most: float) -> None:
+    """By any score; of exact tables a little is told by arrivals: .57 over fifteen seeds of effort 1."""
+    shape = [cps8d()[name].size for name in cps8d().columns]
+    areas: dict[str, list[float]] = {}
     for seed in range(1, 1 + tries(4, 20)):
-        after = plan_of(keep, 1.0, seed, QUICK).apply(cps8d())
-        shape = [cps8d()[name].size for name in cps8d().columns]
+        after = plan_of(keep, 0.5, seed, QUICK).apply(cps8d())
         f, g = both_counts(cps8d(), after, tuple(cps8d().columns))
-        fit = two_way_fit(g.reshape(shape)).ravel()
-        areas.append(told_apart(fit[(g == 1) & (f > 0)], fit[(g == 1) & (f == 0)]))
-    # About 170 of either: a standard error of 0.031 for each seed if they cannot be told apart.
-    assert 0.45 - 2 * 0.031 / len(areas) ** 0.5 < np.mean(areas) < 0.55 + 2 * 0.031 / len(areas) ** 0.5
+        for name, score in attack_scores(g.reshape(shape).astype(float)).items():
+            genuine, false = score.ravel()[(g == 1) & (f > 0)], score.ravel()[(g == 1) & (f == 0)]
+            areas.setdefault(name, []).append(told_apart(genuine, false))
+    # About 75 of either: a standard error of 0.047 for each seed if they cannot be told apart.
+    error = 2 * 0.047 / tries(4, 20) ** 0.5
+    assert all(0.45 - error < np.mean(found) < most + error for found in areas.values()), areas
+
+
+def test_the_coin_of_the_second_version_was_told_by_arrivals() -> None:
+    """The attack that the third version withstands works: on the version that it was found for."""
+    shape = [cps8d()[name].size for name in cps8d().columns]
+    areas = []
+    for seed in range(1, 1 + tries(3, 10)):
+        recipe = DesignedNeighbours(coin=1.0, effort=QUICK, seed=seed)
+        f, g = both_counts(cps8d(), recipe.plan(cps8d()).apply(cps8d()), tuple(cps8d().columns))
+        score = attack_scores(g.reshape(shape).astype(float))["arrivals"].ravel()
+        areas.append(told_apart(score[(g == 1) & (f > 0)], score[(g == 1) & (f == 0)]))
+    assert np.mean(areas) > 0.57, areas

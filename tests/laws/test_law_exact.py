@@ -7,11 +7,15 @@ from collections import Counter
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 import quadrille as qd
 from effort import examples
 from exact_strategies import RULES, Exact, both, exact
 from oracles import records
+from quadrille import kernels
+from quadrille.randomness import Stream
+from quadrille.swap.designed.empty import partners, plausibility, signs_of
 from quadrille.testing import check_recipe
 
 MANY, SOME = examples(60), examples(25)
@@ -135,3 +139,48 @@ def test_weighted_tables_change_by_no_more_than_the_weights_of_moved_records_dif
         if set(table) & set(case.plan.columns):
             largest = max([largest, *map(abs, change.values())])
     assert case.facts["weighted_change"] <= largest + 1e-9
+
+
+@st.composite
+def tables_of_few(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, Stream]:
+    """A table of mostly small cells, the first axis running fastest, its sizes, and a stream."""
+    sizes = np.array(draw(st.lists(st.integers(2, 4), min_size=1, max_size=4)))
+    random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    held = random.choice([0, 0, 1, 1, 2, 5, 40], int(np.prod(sizes)))
+    return held, sizes, Stream.of(draw(st.integers(0, 99)), "law")
+
+
+@MANY
+@given(tables_of_few())
+def test_whoever_of_two_partners_is_occupied_they_are_partners_of_each_other(
+    case: tuple[np.ndarray, np.ndarray, Stream],
+) -> None:
+    """The kernel is reversible: each cell is the partner of its partner, as plausible, in whichever the record is."""
+    held, sizes, stream = case
+    turned = np.arange(len(sizes))
+    score = plausibility(held, sizes, turned)
+    partner = partners(score, sizes, turned, stream)
+    cells = np.flatnonzero(partner >= 0)
+    assert (partner[partner[cells]] == cells).all() and (partner[cells] != cells).all()
+    assert (held[cells] <= 1).all() and (np.abs(score[partner[cells]] - score[cells]) <= np.log(1.2) + 1e-9).all()
+    tossed = cells[(held[cells] == 1) & (held[partner[cells]] == 0)]
+    shown = held.copy()
+    shown[tossed], shown[partner[tossed]] = 0, 1
+    assert (signs_of(shown, sizes, turned) == signs_of(held, sizes, turned)).all(), "nothing tells which it was"
+    assert (partners(score, sizes, turned, stream) == partner).all()
+
+
+@MANY
+@given(tables_of_few(), st.data())
+def test_an_image_in_a_mirror_has_the_cell_as_its_image(
+    case: tuple[np.ndarray, np.ndarray, Stream], data: st.DataObject
+) -> None:
+    _, sizes, _ = case
+    cells = int(np.prod(sizes))
+    mirror = np.array([data.draw(st.integers(-1, int(size) - 1)) for size in sizes])
+    partner = np.full(cells, -1)
+    kernels.pair_images(np.arange(cells), np.zeros(cells), 0.1, sizes, mirror[None, :], partner)
+    levels = np.array(np.unravel_index(np.arange(cells), tuple(sizes), order="F")).T
+    image = np.where(mirror >= 0, (mirror - levels) % sizes, levels)
+    expected = np.ravel_multi_index(tuple(image.T), tuple(sizes), order="F")
+    assert (partner == np.where(expected == np.arange(cells), -1, expected)).all()

@@ -440,9 +440,9 @@ def test_a_designed_swap_that_makes_no_cell_tells_the_truth_about_everybody_stil
     assert 0.65 < undone["empty cells: those that were emptied (AUC)"].value < 0.85  # type: ignore[operator]
 
 
-def test_after_a_coin_a_fit_tells_nothing_but_expected_arrivals_do(cps8d: qd.Data) -> None:
+def test_after_the_coin_of_version_2_a_fit_tells_nothing_but_expected_arrivals_do(cps8d: qd.Data) -> None:
     """Displaced records go where the fit expects them; who asks where they may have come from sees more."""
-    recipe = qd.DesignedSwap(coin=0.5, effort=0.05, seed=1)
+    recipe = qd.Recipe.from_json('{"coin":0.5,"effort":0.05,"method":"DesignedSwap","seed":1,"version":2}')
     given = attack_input(cps8d, recipe, None, None, 3, "design", None, None)
     table, fitted = given.table, released_fit(given.table)
     assert fitted is not None

@@ -163,7 +163,8 @@ def chance_left(released: Floats, fitted: Floats, coin: float, moves: Sequence[i
     mu c / 2 against lambda: mu is what the fit expects, c / 2 the chance of a cell of one to be left, and as much to be
     displaced. Lambda adds, over the empty cells that differ in one of the axes that move, the chance that one record
     was displaced from there, times the share of this cell among all empty ones it could go to, by what is expected
-    there. Cells of one that are treated are taken to be emptied half of the time.
+    there. Cells of one that are treated are taken to be emptied half of the time. That is how the coin of version 2
+    displaced; against the partners of version 3 it still tells most of all scores that were tried, and little.
 
     Example
     -------

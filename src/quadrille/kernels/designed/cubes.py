@@ -503,33 +503,35 @@ def anneal(
 @kernel
 def displace(
     c: int,
-    axes: NDArray[np.int32],
-    to: NDArray[np.int32],
+    goals: NDArray[np.int32],
+    both_ways: bool,
     most_moved: int,
     words: NDArray[np.uint32],
     apply: bool,
     cube: Cube,
     cubes: Cubes,
 ) -> int:
-    """Move the one record of a cell to an empty cell that differs in one axis, by the cheapest exact move found.
+    """Move the one record of a cell to an empty cell by the cheapest exact move found.
 
-    The empty cells are given in the order in which they are tried, and `cubes` lets new cells arise. Return which of
-    them can be reached, -1 for none. With `apply` the move is made, and both cells stay as they are from then on.
+    The empty cells are given by their levels, in the order in which they are tried, and `cubes` lets new cells arise.
+    Return which of them can be reached, -1 for none. With `apply` the move is made, and both cells stay as they are
+    from then on. `both_ways` asks whether the record could as well come from there: then the answer is the same for a
+    pair of cells, whichever of them holds it.
     """
-    tries = len(words) // (AROUND_WORDS * max(len(axes), 1))
-    for i in range(len(axes)):
+    tries = len(words) // (AROUND_WORDS * max(len(goals), 1))
+    for i in range(len(goals)):
         best, best_at = np.inf, NONE
         for k in range(tries):
             at = np.int64((i * tries + k) * AROUND_WORDS)
-            m = _around(np.int64(c), np.int64(axes[i]), np.int64(to[i]), words, at, cube, cubes)
-            if m > 0 and _displaces(np.int64(c), m, most_moved, cube, cubes):
+            m = _around(np.int64(c), goals[i], words, at, cube, cubes)
+            if m > 0 and _displaces(np.int64(c), m, both_ways, most_moved, cube, cubes):
                 cost = _cost(m, NONE, 0.0, cube, cubes)
                 if cost < best:
                     best, best_at = cost, at
         if best_at >= 0:
             if apply:
-                m = _around(np.int64(c), np.int64(axes[i]), np.int64(to[i]), words, best_at, cube, cubes)
-                _displaces(np.int64(c), m, most_moved, cube, cubes)
+                m = _around(np.int64(c), goals[i], words, best_at, cube, cubes)
+                _displaces(np.int64(c), m, both_ways, most_moved, cube, cubes)
                 _make(m, NONE, cube, cubes)
                 _freeze(m, cube, cubes)
             return i
@@ -537,22 +539,24 @@ def displace(
 
 
 @no_alloc
-def _around(c: Whole, axis: Whole, to: Whole, words: Any, at: Whole, cube: Cube, cubes: Cubes) -> Whole:
-    """Span a cube whose first block is the change of one axis; the others lead towards an occupied cell."""
+def _around(c: Whole, goal: Any, words: Any, at: Whole, cube: Cube, cubes: Cubes) -> Whole:
+    """Span a cube whose first block leads to a goal; the others lead towards an occupied cell."""
     m = _face_size(_below(words[at], len(cubes.faces)), cubes)
     _clear(m, cube, cubes)
-    _set_block(NOTHING, axis, np.int64(cubes.levels[c, axis]), to, cube, cubes)
+    for a in range(len(cubes.sizes)):
+        if goal[a] != cubes.levels[c, a]:
+            _set_block(NOTHING, np.int64(a), np.int64(cubes.levels[c, a]), np.int64(goal[a]), cube, cubes)
     other = _below(words[at + 1], len(cubes.levels))
     dice = np.uint64(words[at + 2]) | (np.uint64(words[at + 3]) << _HALF)
     single = (words[at + 4] & 1) == 1
     for a in range(len(cubes.sizes)):
-        level, goal = np.int64(cubes.levels[c, a]), np.int64(cubes.levels[other, a])
-        if a == axis or level == goal:
+        level, to = np.int64(cubes.levels[c, a]), np.int64(cubes.levels[other, a])
+        if goal[a] != level or level == to:
             continue
         j = 1 + np.int64(dice % np.uint64(m - 1))
         dice = dice // np.uint64(m - 1) if m > 2 else dice
         if not single or cube.masks[j] == 0:
-            _set_block(j, np.int64(a), level, goal, cube, cubes)
+            _set_block(j, np.int64(a), level, to, cube, cubes)
     for j in range(m):
         if cube.masks[j] == 0:
             return NOTHING
@@ -560,12 +564,14 @@ def _around(c: Whole, axis: Whole, to: Whole, words: Any, at: Whole, cube: Cube,
 
 
 @no_alloc
-def _displaces(c: Whole, m: Whole, most_moved: Whole, cube: Cube, cubes: Cubes) -> bool:
+def _displaces(c: Whole, m: Whole, both_ways: bool, most_moved: Whole, cube: Cube, cubes: Cubes) -> bool:
     """Find the corners of a move that takes the record of a cell to an empty one; False if it cannot be made.
 
-    In protected tables every other corner must be large afterwards.
+    In protected tables every other corner must be large afterwards, and if it is to go both ways either way.
     """
     if not _fits(c, m, NONE, cube, cubes) or not _room(m, cube, cubes):
+        return False
+    if both_ways and len(cubes.rules) and _against_rules(cube.keys[0, 0], cubes):
         return False
     for t in range(len(cubes.tables)):
         if not cubes.tables[t].protected or _unnoticed(t, m, cube):
@@ -575,7 +581,10 @@ def _displaces(c: Whole, m: Whole, most_moved: Whole, cube: Cube, cubes: Cubes) 
             if corner == 1:
                 if cell >= 0 and cubes.cells[cell].count + cubes.cells[cell].before > 0:
                     return False
-            elif cell < 0 or cubes.cells[cell].count + _sign(corner, NONE) < cubes.n:
+                continue
+            if cell < 0 or cubes.cells[cell].count + (NONE if both_ways else _sign(corner, NONE)) < cubes.n:
+                return False
+            if both_ways and not cubes.cells[cell].least < cubes.cells[cell].count < cubes.cells[cell].most:
                 return False
     return cubes.progress[1] + _moved_more(m, NONE, cube, cubes) <= most_moved
 
@@ -588,3 +597,13 @@ def _freeze(m: Whole, cube: Cube, cubes: Cubes) -> None:
             for corner in range(2):
                 cell = find(cube.keys[t, corner], cubes)
                 cubes.cells[cell].least = cubes.cells[cell].most = cubes.cells[cell].count
+
+
+@kernel
+def keep_empty(key: int, cubes: Cubes) -> None:
+    """Let nobody come to a cell that holds nobody."""
+    if find(np.int64(key), cubes) < 0 and cubes.progress[0] < len(cubes.cells):
+        cell = cubes.progress[0]
+        cubes.progress[0] += 1
+        _put(np.int64(key), cell, cubes)
+        cubes.cells[cell].key = key

@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from quadrille.data import Data
 from quadrille.errors import ParameterError
 from quadrille.params import NOT_INFINITE, Columns, Count, Flag, Number, Share, Word
+from quadrille.randomness import Stream
 from quadrille.recipe import Movement, Prepared
 from quadrille.swap.designed.lattice import cube_problem, layout_of
 from quadrille.swap.designed.pairs import DesignedPairs
@@ -54,7 +55,9 @@ class DesignedSwap(DesignedPairs):
     (True, True, 0.0)
     """
 
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
+    by_partners: ClassVar[bool] = True
+    """Whether the coin is tossed between cells that are as plausible as each other."""
 
     _: KW_ONLY
     keep: Annotated[
@@ -71,8 +74,8 @@ class DesignedSwap(DesignedPairs):
     coin: Annotated[
         float,
         Share(
-            "chance of a cell of one record to be left or displaced, by a fair coin. It is displaced to an empty cell: "
-            "about half of the records that stand alone are then genuine",
+            "chance of a cell of one record to be left or displaced, by a fair coin. It is displaced to an empty cell "
+            "that is as plausible: half of the records that stand alone are then genuine",
             within="[0, 1]",
             must="a number from 0 to 1",
             unit="chance",
@@ -206,6 +209,12 @@ class DesignedSwap(DesignedPairs):
         protected = tuple(view.variables for view in layout.views if view.protected and not self.makes_cells)
         return Movement(together, tuple(self.same), (*layout.kept, *protected))
 
+    def stream(self) -> Stream:
+        """Return the random stream that belongs to this recipe; without a coin version 3 draws as version 2 did."""
+        if self.coin or self.version == DesignedNeighbours.version:
+            return super().stream()
+        return DesignedNeighbours(**self.parameters()).stream()
+
     def prepare(self, data: Data) -> Prepared:
         """Tabulate the file."""
         if self.different:
@@ -228,3 +237,23 @@ class DesignedSwap(DesignedPairs):
                     f"{name!r} is in 'sensitive' of DesignedSwap, which is left out of the protected tables, and in "
                     "'swap' or 'tables'. Name it in one of them."
                 )
+
+
+@dataclass(frozen=True)
+class DesignedNeighbours(DesignedSwap, earlier_version_of="DesignedSwap"):
+    """Hide the small cells of a table and keep other tables exactly: the second version, with a coin that can be seen.
+
+    Recipes of that version are read as this. Its coin displaces a record to a plausible empty neighbour: a cell to
+    which few others lead, or from which few can be reached, then tells something. Without a coin both versions draw
+    the same.
+
+    Example
+    -------
+    >>> import quadrille as qd
+    >>> recipe = qd.Recipe.from_json('{"effort":0.05,"method":"DesignedSwap","seed":7,"version":2}')
+    >>> recipe.plan(qd.datasets.cps8d()) == qd.DesignedSwap(effort=0.05, seed=7).plan(qd.datasets.cps8d())
+    True
+    """
+
+    version: ClassVar[int] = 2
+    by_partners: ClassVar[bool] = False

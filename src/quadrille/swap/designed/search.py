@@ -16,7 +16,7 @@ from quadrille.plan import Details, Plan
 from quadrille.randomness import Chooser, Stream
 from quadrille.recipe import random_order
 from quadrille.swap.designed.cube_facts import cell_losses, cube_facts
-from quadrille.swap.designed.empty import EmptyNeighbours
+from quadrille.swap.designed.empty import EmptyNeighbours, Partners
 from quadrille.swap.designed.lattice import CubeProblem
 from quadrille.swap.designed.realise import Realisation
 from quadrille.swap.groups import Ints
@@ -39,8 +39,8 @@ _AT_ONCE = 1 << 20
 """Steps for which random words are made at once."""
 _REMEMBERED, _MOST_REMEMBERED = 32, 1 << 23
 """Cubes that are remembered with a small cell, and in all."""
-_TRIES = 48
-"""Ways that are compared to displace a record to a given cell."""
+_TRIES, _TRIES_OF_PARTNERS = 48, 512
+"""Ways that are compared to displace a record to a given cell: to one of several, and to a partner."""
 _NEAR_LARGEST = 1_000
 _HELLINGER_PRICE = 0.45
 _HOTTEST, _CROWDED = 0.2, 4.0
@@ -62,6 +62,7 @@ class CubeDraw:
         crowd = _CROWDED * len(problem.starts) / problem.first[1]
         self._crowded, self._hottest = crowd >= 1, max(_HOTTEST * min(crowd, 1.0), 1e-4)
         self._most_moved = 2 * (data.n if recipe.max_pairs is None else recipe.max_pairs)
+        self._partners = Partners(problem, self._protected) if recipe.coin and recipe.by_partners else None
 
     def draw(self, stream: Stream) -> Plan:
         """Draw the plan of a stream."""
@@ -107,23 +108,62 @@ class CubeDraw:
 
     def _toss(self, cubes: Cubes, fate: Ints, order: Ints, stream: Stream) -> None:
         """Toss for cells of one record: some are left as they are, as many displaced to an empty cell."""
+        if self._partners is not None:
+            self._toss_pairs(self._partners, cubes, fate, order, stream)
+            return
         problem, chooser = self._problem, Chooser(stream.sub("coin"))
-        table = next(t for t, view in enumerate(problem.views) if view.protected)
-        start = np.zeros(problem.first[-1], dtype=np.int64)
-        start[problem.home[table]] = np.arange(problem.first[1])
-        empty = EmptyNeighbours(problem, table)
+        start, empty = self._starts(), EmptyNeighbours(problem, self._protected)
         cube, open_ = room_for_cube(cubes), cubes._replace(new_cells=True)
         for i in order.tolist():
             cell = int(problem.small[i])
             if fate[i] or cubes.cells["before"][cell] != 1 or not chooser.chance(self._recipe.coin):
                 continue
-            axes, to = empty.drawn(int(start[cell]), chooser)
-            words, apply = chooser.words(AROUND_WORDS * _TRIES * len(axes)), bool(chooser.below(2))
-            if kernels.displace(int(start[cell]), axes, to, self._most_moved, words, apply, cube, open_) < 0:
+            goals = empty.drawn(int(start[cell]), chooser)
+            words, apply = chooser.words(AROUND_WORDS * _TRIES * len(goals)), bool(chooser.below(2))
+            if kernels.displace(int(start[cell]), goals, False, self._most_moved, words, apply, cube, open_) < 0:
                 continue
             fate[i] = DISPLACED if apply else TOSSED
             if not apply:
                 _freeze(cubes, np.array([cell]))
+
+    def _toss_pairs(self, partners: Partners, cubes: Cubes, fate: Ints, order: Ints, stream: Stream) -> None:
+        """Toss for cells of one record with an empty partner: one of the two is shown with a record, the other empty.
+
+        Where both of a pair have a record none can be shown for the other, and another pair is tossed instead. All that
+        is asked is the same for a cell and its partner, whichever of them is occupied.
+        """
+        problem, chooser = self._problem, Chooser(stream.sub("coin"))
+        start, partner = self._starts(), partners.drawn(stream.sub("mirrors"))
+        cube, open_ = room_for_cube(cubes), cubes._replace(new_cells=True)
+        ones = [i for i in order.tolist() if not fate[i] and cubes.cells["before"][problem.small[i]] == 1]
+        paired = [i for i in ones if partners.of(int(start[problem.small[i]]), partner) >= 0]
+        falls = _falls(self._recipe.coin * len(paired), chooser, stream)
+        tossed = 0
+        for i in paired:
+            cell = int(problem.small[i])
+            goal = partners.if_empty(int(start[cell]), partner) if tossed < len(falls) else None
+            if goal is None:
+                continue
+            words, apply, goals = chooser.words(AROUND_WORDS * _TRIES_OF_PARTNERS), bool(falls[tossed]), goal[None, :]
+            if kernels.displace(int(start[cell]), goals, True, self._most_moved, words, apply, cube, open_) < 0:
+                continue
+            tossed += 1
+            fate[i] = DISPLACED if apply else TOSSED
+            if not apply:
+                _freeze(cubes, np.array([cell]))
+                if cubes.new_cells:
+                    kernels.keep_empty(partners.key_of(goal), cubes)
+
+    @property
+    def _protected(self) -> int:
+        """The table whose cells of one a coin is tossed for."""
+        return next(t for t, view in enumerate(self._problem.views) if view.protected)
+
+    def _starts(self) -> Ints:
+        """Return for each cell of the protected table one of the first table that lies in it."""
+        start = np.zeros(self._problem.first[-1], dtype=np.int64)
+        start[self._problem.home[self._protected]] = np.arange(self._problem.first[1])
+        return start
 
     def _search(self, cubes: Cubes, stream: Stream) -> None:
         """Look for moves, first hot and then cold, while the price of an exposed record rises to what it shall be."""
@@ -181,6 +221,15 @@ class CubeDraw:
         else:
             price, heat = asked, _between(0.01, max(0.01 * self._recipe.spread, 1e-5), (part - 0.9) / 0.1)
         return price, _rounded(min(heat, self._hottest) * natural / _HELLINGER_PRICE)
+
+
+def _falls(expected: float, chooser: Chooser, stream: Stream) -> NDArray[np.bool_]:
+    """Return how a fair coin falls that is tossed about so often: to either side equally often, to within one."""
+    count = int(expected) + chooser.chance(expected - int(expected))
+    heads = (count - 1) // 2 + chooser.below(2) if count % 2 else count // 2 + (chooser.below(3) - 1 if count else 0)
+    falls = np.zeros(count, dtype=np.bool_)
+    falls[random_order(count, stream.sub("falls"))[:heads]] = True
+    return falls
 
 
 def _freeze(cubes: Cubes, cells: Ints) -> None:
