@@ -273,3 +273,20 @@ def test_notes_are_pinned_to_candidates(cps8d: qd.Data, tmp_path: Path) -> None:
     assert found.frame()["note"].to_list() == [None, "the board likes this one", None]
     with pytest.raises(InputError, match="no candidate 9"):
         found.note(9, "nobody")
+
+
+def test_a_study_of_a_sample_begun_before_its_population_risk_joined_goes_on_with_its_measures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = qd.datasets.cps8d().with_sampling(0.02)
+    recipes = qd.grid(qd.RandomSwap, swap=[["Edu"]], pairs=[20, 30], seed=range(2))
+    with monkeypatch.context() as earlier:
+        earlier.setattr("quadrille.study.candidates.sample_of", lambda _: None)
+        begun = qd.search(data, recipes[:2], ["exposed"], out=tmp_path / "study", workers=1, progress=False)
+    assert begun.measures == ("exposed",)
+    study = qd.search(data, recipes, ["exposed"], out=tmp_path / "study", workers=1, progress=False)
+    assert study.measures == ("exposed",) and len(study) == 4
+    assert qd.search(data, recipes, ["exposed"], out=tmp_path / "new", workers=1, progress=False).measures == (
+        "exposed",
+        "population_risk",
+    )

@@ -292,22 +292,13 @@ class TableChanges(Shown):
         }
 
     def _framed(self, rows: list[dict[str, object]]) -> pl.DataFrame:
-        if rows:
-            return tidy(rows)
-        import polars as pl
-
-        return pl.DataFrame(schema=dict(zip(_COLUMNS, _types(), strict=True)))
+        # A row of every type, so that a table without any row has the types of one that has some.
+        return tidy([*rows, dict(zip(_COLUMNS, ("", "", 0, 0, *[0.0] * 5, False), strict=True))]).head(len(rows))
 
 
 _COLUMNS = (
     *("table", "cell", "records_before", "records_after", "before", "after", "percent", "relative", "points", "over"),
 )
-
-
-def _types() -> list[pl.DataType]:
-    import polars as pl
-
-    return [pl.String(), pl.String(), pl.Int64(), pl.Int64(), *[pl.Float64()] * 5, pl.Boolean()]
 
 
 def table_changes(

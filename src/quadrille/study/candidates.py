@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from itertools import product
+from pathlib import Path
 
 from quadrille.data import Data, require_columns
 from quadrille.errors import InputError, QuadrilleError, bad_parameter
@@ -16,6 +18,7 @@ from quadrille.score.contradictions import ContradictionError, contradictions
 from quadrille.score.evaluator import Evaluator
 from quadrille.study.designed import curve_grids
 from quadrille.study.grid import Grid
+from quadrille.study.store import Store
 from quadrille.swap.designed import Curve
 
 Recipes = Grid | Curve | Iterable[Recipe | Grid | Curve]
@@ -107,13 +110,18 @@ class Candidates:
 
 
 def check_candidates(
-    data: Data, recipes: Recipes | Candidates, measures: Sequence[str], then: Sequence[str] | None = ()
+    data: Data,
+    recipes: Recipes | Candidates,
+    measures: Sequence[str],
+    then: Sequence[str] | None = (),
+    *,
+    begun: Path | None = None,
 ) -> Candidates:
     """Check what a search is given, before anything is written; what was checked for the same is taken as it is.
 
-    A `then` of None stands for any costly measures.
+    A `then` of None stands for any costly measures; `begun` is the study, which may have been begun already.
     """
-    early, late = with_exposed(measures, then or (), data)
+    early, late = with_exposed(measures, then or (), data, begun)
     if isinstance(recipes, Candidates):
         if recipes.data is data and recipes.measures == early and (then is None or recipes.then == late):
             return recipes
@@ -186,13 +194,25 @@ def _refuse(data: Data, recipe: Recipe, seen: set[object]) -> None:
         raise ContradictionError(found)
 
 
-def with_exposed(measures: Sequence[str], then: Sequence[str], data: Data) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def with_exposed(
+    measures: Sequence[str], then: Sequence[str], data: Data, begun: Path | None = None
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return what a study scores: `exposed` next to every `small_cells`, each time once; what is named twice stays.
 
-    Next to `exposed` stands `population_risk` where the data are a sample of a population of known size.
+    Next to `exposed` stands `population_risk` where the data are a sample of a population of known size, unless the
+    study was begun without it.
     """
     early, late = beside_the_n_rule(measures), beside_the_n_rule(then)
-    if (sample := sample_of(data)) is not None and sample.share is not None:
+    sample = sample_of(data)
+    if sample is not None and sample.share is not None and not (begun and _is_without_population(begun)):
         early, late = beside_exposed(early, data), beside_exposed(late, data)
     kept = [address for address in late if address not in early or (address in measures and address in then)]
     return tuple(early), tuple(kept)
+
+
+def _is_without_population(study: Path) -> bool:
+    """Tell whether there is such a study, begun by a version that did not put `population_risk` next to `exposed`."""
+    with suppress(QuadrilleError), closing(Store.open(study)) as store:
+        scored = (*store.header.measures, *store.header.then)
+        return all(Address.parse(address).name != "population_risk" for address in scored)
+    return False

@@ -148,7 +148,7 @@ def search(
     for table in published:
         require_table(data, table)
     measures = (*measures, *worst_cells(published, (*measures, *then))) if published else measures
-    candidates = check_candidates(data, recipes, measures, then)
+    candidates = check_candidates(data, recipes, measures, then, begun=path)
     if not allow_contradictions:
         candidates = without_contradictions(candidates)
     header = Header(data.fingerprint, data.n, candidates.measures, candidates.then)

@@ -124,7 +124,7 @@ def _foretell(job: Job, data: Data, grids: Candidates, path: Path, workers: int 
     known = open_study(path) if path.exists() else None
     if known is not None:
         known.require(data)
-        if (known.header.measures, known.header.then) != with_exposed(job.measures, job.then, data):
+        if (known.header.measures, known.header.then) != with_exposed(job.measures, job.then, data, path):
             listed = ", ".join(known.measures)
             raise MismatchError(f"The study {str(path)!r} has other measures: {listed}. Use these, or another name.")
     with show.working("Trying designs"):
