@@ -306,8 +306,8 @@ def in_folder(folder: Path, names: Iterable[str]) -> Path:
 def job_done(folder: Path, job: str) -> dict[str, Any]:
     """Run a job: how many candidates, which recipes (of secret seeds the design), which measures and which file.
 
-    Where the version of a method has gone up since, the job is told to stay with the one it was written for. The risk of
-    a sample has joined `exposed` by itself since, and is left out.
+    Where the version of a method has gone up since, the job is told to stay with the one it was written for. The
+    risk of a sample has joined `exposed` by itself since, and is left out.
     """
     in_folder(folder, [job, "survey.csv", "survey.toml"])
     text = (folder / job).read_text(encoding="utf-8")

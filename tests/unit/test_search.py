@@ -279,7 +279,7 @@ def test_a_study_of_a_sample_begun_before_its_population_risk_joined_goes_on_wit
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = qd.datasets.cps8d().with_sampling(0.02)
-    recipes = qd.grid(qd.RandomSwap, swap=[["Edu"]], pairs=[20, 30], seed=range(2))
+    recipes = [qd.RandomSwap(["Edu"], pairs=20 + seed, seed=seed) for seed in range(4)]
     with monkeypatch.context() as earlier:
         earlier.setattr("quadrille.study.candidates.sample_of", lambda _: None)
         begun = qd.search(data, recipes[:2], ["exposed"], out=tmp_path / "study", workers=1, progress=False)
