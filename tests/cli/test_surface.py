@@ -162,7 +162,7 @@ def test_asking_for_one_method_leaves_no_trace_in_the_next_call(name: str, capsy
 def test_without_a_method_swap_shows_the_options_of_random_swapping() -> None:
     text = help_of("swap")
     assert "Options of --method random:" in text and "--pairs" in text and "--targets" not in text
-    assert "with --help its options" in " ".join(text.split())
+    assert "each has its --help" in " ".join(text.split())
 
 
 def test_the_help_of_method_names_every_method_of_the_package() -> None:

@@ -22,6 +22,7 @@ from quadrille.cli.commands.simulate import simulate
 from quadrille.cli.commands.swap import swap
 from quadrille.cli.designs import DesignCommand, Sections
 from quadrille.cli.guard import INTERRUPTED, flush_quietly, guarded, ignore_signals, prepare_process
+from quadrille.cli.options import spread
 
 P = ParamSpec("P")
 
@@ -52,7 +53,7 @@ def top(
 
 def _add(function: Callable[P, None], example: str, *, kind: type[Sections] = Sections) -> None:
     """Make a function a command of the same name, guarded; its help ends with the example."""
-    app.command(cls=kind, epilog=example)(guarded(function))
+    app.command(cls=kind, epilog=example)(guarded(spread(function)))
 
 
 _add(

@@ -85,14 +85,6 @@ def load_after(
     return load(file, own, weight, roles=roles)
 
 
-def roles_of(
-    key: Sequence[str] | None, outcome: Sequence[str] | None, id: Sequence[str] | None, unit: str | None
-) -> Roles:
-    """Return the roles that options give to columns, as `Data.with_roles` takes them."""
-    several = {"key": names(key), "outcome": names(outcome), "id": names(id)}
-    return {role: columns for role, columns in {**several, "unit": unit}.items() if columns}
-
-
 def names(values: Sequence[str] | None) -> list[str]:
     """Split lists of column names, as a parameter that takes columns does."""
     from quadrille.params import split_names

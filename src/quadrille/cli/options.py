@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
+
+if TYPE_CHECKING:
+    from quadrille.data import Data
 
 ABOUT_THE_FILE = "About the file"
 RARELY = "Less often"
@@ -124,3 +131,59 @@ NoTotals = Annotated[
     bool,
     flag("--no-totals", "No row or column is a total, even if one equals the sum of the others.", panel=RARELY),
 ]
+
+
+@dataclass(frozen=True)
+class FileOptions:
+    """What the command line says of a file: each field is an option of every command that reads one."""
+
+    codebook: Codebook = None
+    weight: Weight = None
+    geography: Geography = None
+    key: Key = None
+    outcome: Outcome = None
+    id: Id = None
+    unit: Unit = None
+    sampling: Sampling = None
+    layout: Layout = None
+
+    @property
+    def roles(self) -> Mapping[str, Any]:
+        """The columns that are given a role, as `Data.with_roles` takes them."""
+        from quadrille.cli.inputs import names
+
+        several = {"key": names(self.key), "outcome": names(self.outcome), "id": names(self.id)}
+        return {role: columns for role, columns in {**several, "unit": self.unit}.items() if columns}
+
+    def load(self, file: str, catalog: Path | None = None) -> Data:
+        """Read the file."""
+        from quadrille.cli.inputs import load
+
+        return load(file, self.codebook, self.weight, self.geography, self.roles, self.layout, catalog, self.sampling)
+
+
+NOTHING_SAID = FileOptions()
+
+
+def spread(command: Callable[..., None]) -> Callable[..., None]:
+    """Put the options of a file where the command has its parameter `about`; a command without it stays as it is."""
+    signature = inspect.signature(command)
+    if "about" not in signature.parameters:
+        return command
+    kinds = get_type_hints(command, include_extras=True) | get_type_hints(FileOptions, include_extras=True)
+    names = [each.name for each in fields(FileOptions)]
+    defaults = {name: own.default for name, own in signature.parameters.items()} | dict.fromkeys(names)
+    listed = [each for name in signature.parameters for each in (names if name == "about" else [name])]
+    options = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=defaults[name], annotation=kinds[name])
+        for name in listed
+    ]
+
+    @wraps(command)
+    def call(**given: Any) -> None:
+        about = FileOptions(**{name: given.pop(name) for name in names})
+        command(about=about, **given)
+
+    vars(call)["__signature__"] = signature.replace(parameters=options)
+    call.__annotations__ = kinds
+    return call

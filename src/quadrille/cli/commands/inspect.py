@@ -10,21 +10,13 @@ import typer
 from quadrille.cli import options as opt
 from quadrille.cli import show
 from quadrille.cli.guard import tell
-from quadrille.cli.inputs import check_new, load, roles_of
+from quadrille.cli.inputs import check_new, load
 from quadrille.io import FORMATS
 
 
 def inspect(
     file: opt.File,
-    codebook: opt.Codebook = None,
-    weight: opt.Weight = None,
-    geography: opt.Geography = None,
-    key: opt.Key = None,
-    outcome: opt.Outcome = None,
-    id: opt.Id = None,
-    unit: opt.Unit = None,
-    sampling: opt.Sampling = None,
-    layout: opt.Layout = None,
+    about: opt.FileOptions = opt.NOTHING_SAID,
     catalog: opt.Catalog = None,
     categories: Annotated[bool, opt.flag("--categories", "List the categories of each column.")] = False,
     reasons: Annotated[
@@ -41,17 +33,17 @@ def inspect(
     """Show what is in a file, without its values."""
     import quadrille as qd
 
-    printed, roles = write_codebook == Path("-"), roles_of(key, outcome, id, unit)
+    printed, codebook = write_codebook == Path("-"), about.codebook
     check_new(None if printed else write_codebook, overwrite=overwrite, source=file)
     with show.working("Reading"):
-        data = load(file, codebook, weight, geography, roles, layout, catalog, sampling)
-        declared = dict.fromkeys(roles.get("id", ()), "as an option says")
+        data = about.load(file, catalog)
+        declared = dict.fromkeys(about.roles.get("id", ()), "as an option says")
         declared |= {} if codebook is None else dict.fromkeys(qd.Codebook.read(codebook).names, "as the codebook says")
         found = qd.inspect(data, labels=categories, declared=declared)
         guessed = None
         if write_codebook is not None and not full:
-            said = codebook is not None or weight is not None or geography or roles
-            guessed = (load(file, layout=layout, catalog=catalog) if said else data).codebook
+            said = codebook is not None or about.weight is not None or about.geography or about.roles
+            guessed = (load(file, layout=about.layout, catalog=catalog) if said else data).codebook
         if write_codebook is not None and not printed:
             data.codebook.write(write_codebook, guessed=guessed)
     text = data.codebook.to_toml(guessed=guessed)

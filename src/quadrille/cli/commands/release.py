@@ -14,7 +14,7 @@ from quadrille.cli import options as opt
 from quadrille.cli import show
 from quadrille.cli.designs import design_words, designed_for, recipe_of
 from quadrille.cli.guard import BAD_INPUT, tell, warnings_told
-from quadrille.cli.inputs import check_readers, load, names, open_study, published_tables, roles_of
+from quadrille.cli.inputs import check_readers, names, open_study, published_tables
 from quadrille.cli.show import measured
 from quadrille.errors import InputError, ParameterError
 from quadrille.io import RELEASED
@@ -85,15 +85,7 @@ def release(
     readers: opt.Readers = False,
     var_stratum: opt.VarStratum = None,
     cluster: opt.Cluster = None,
-    codebook: opt.Codebook = None,
-    weight: opt.Weight = None,
-    geography: opt.Geography = None,
-    key: opt.Key = None,
-    outcome: opt.Outcome = None,
-    id: opt.Id = None,
-    unit: opt.Unit = None,
-    sampling: opt.Sampling = None,
-    layout: opt.Layout = None,
+    about: opt.FileOptions = opt.NOTHING_SAID,
     overwrite: opt.Overwrite = False,
     as_json: opt.Json = False,
 ) -> None:
@@ -101,7 +93,6 @@ def release(
     import quadrille as qd
 
     check_readers(readers, var_stratum, cluster)
-    roles = roles_of(key, outcome, id, unit)
     if check:
         written = {"--out": out, "--readers": readers, "--overwrite": overwrite, "--insecure": insecure}
         written["--publish-kept"] = publish_kept
@@ -117,7 +108,7 @@ def release(
     if study is not None and stray:
         raise ParameterError(f"Give --study or --{stray[0]}, not both: a candidate has its recipe.")
     if check and study is not None and candidate is None and not pick:
-        data = load(file, codebook, weight, geography, roles, layout, sampling=sampling)
+        data = about.load(file)
         known = open_study(study)
         public["tables"] = published_tables(tables, known)
         _check_frontier(known, data, policy, public, as_json=as_json)
@@ -127,7 +118,7 @@ def release(
         if known is None and (candidate is not None or pick):
             raise ParameterError(f"--{'pick' if pick else 'candidate'} chooses from a study: name it with --study.")
         made = recipe_of(ctx, method, recipe) if known is None else _candidate(known, candidate, pick=pick)
-        data = load(file, codebook, weight, geography, roles, layout, sampling=sampling)
+        data = about.load(file)
         if known is None:
             made = designed_for(ctx, made, data, public["tables"])
         else:

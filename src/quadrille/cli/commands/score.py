@@ -11,7 +11,7 @@ import typer
 from quadrille.cli import options as opt
 from quadrille.cli import show
 from quadrille.cli.designs import read_recipe, value_of
-from quadrille.cli.inputs import addresses, check_new, load, load_after, names, published_tables, roles_of
+from quadrille.cli.inputs import addresses, check_new, load, load_after, names, published_tables
 from quadrille.cli.show import show_ranking, show_spread, statistic
 from quadrille.errors import ParameterError, bad_parameter, unknown_name
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-    from quadrille.cli.inputs import Roles
     from quadrille.data import Data
     from quadrille.recipe import Recipe
     from quadrille.score.evaluator import Scores
@@ -79,22 +78,14 @@ def score(
         Path | None,
         opt.value("FILE", "By area: draw the flows between areas.", panel=opt.RARELY),
     ] = None,
-    codebook: opt.Codebook = None,
     codebook_after: opt.CodebookAfter = None,
-    weight: opt.Weight = None,
-    geography: opt.Geography = None,
-    key: opt.Key = None,
-    outcome: opt.Outcome = None,
-    id: opt.Id = None,
-    unit: opt.Unit = None,
-    sampling: opt.Sampling = None,
-    layout: opt.Layout = None,
+    about: opt.FileOptions = opt.NOTHING_SAID,
     overwrite: opt.Overwrite = False,
     as_json: opt.Json = False,
 ) -> None:
     """Score a second file, or recipes drawn several times, against the original."""
     areas = {"rank": rank, "top": top, "min-records": min_records, "chart-flows": chart_flows}
-    several, roles = {"draws": draws, "vary": vary, "without": without}, roles_of(key, outcome, id, unit)
+    several = {"draws": draws, "vary": vary, "without": without}
     files = {"out": out, "chart": chart, "chart_flows": chart_flows}
     for source in filter(None, (before, after)):
         check_new(*files.values(), overwrite=overwrite, source=source)
@@ -105,7 +96,7 @@ def score(
             {**areas, "where": where, "tables": tables or None, "codebook-after": codebook_after},
             "compares two files. Name the second one.",
         )
-        data = load(before, codebook, weight, geography, roles, layout, sampling=sampling)
+        data = about.load(before)
         _score_recipes(data, _compared(recipe or (), vary, without), measures, by, draws, files, as_json=as_json)
         return
     _refuse(several, "is about recipes that are drawn. Leave AFTER out.")
@@ -117,8 +108,8 @@ def score(
     if len(recipe or ()) > 1:
         raise ParameterError("One recipe made the second file. Name that one.")
     with show.working("Reading and scoring"):
-        data = load(before, codebook, weight, geography, roles, layout, sampling=sampling)
-        other = _second(after, codebook, codebook_after, weight, geography, roles)
+        data = about.load(before)
+        other = _second(after, codebook_after, about)
         swapped = _swapped_records(read_recipe(recipe[0]), data, other) if recipe else None
         ranked = (rank, top, min_records)
         _score_file((data, other, swapped), measures, tables, where, by, ranked, files, as_json=as_json)
@@ -268,18 +259,12 @@ def _wanted(
     return list(dict.fromkeys([*(addresses(measures, data) if measures else []), *by_level]))
 
 
-def _second(
-    after: str,
-    codebook: Path | None,
-    own: Path | None,
-    weight: str | None,
-    geography: Sequence[str] | None,
-    roles: Roles,
-) -> Data:
+def _second(after: str, own: Path | None, about: opt.FileOptions) -> Data:
     """Read the second file; levels of geography and roles are declared for both, unless a codebook describes it."""
-    if geography and codebook is None and own is None:
-        return load(after, None, weight, geography, {role: named for role, named in roles.items() if role != "id"})
-    return load_after(after, codebook, own, weight, roles)
+    if about.geography and about.codebook is None and own is None:
+        roles = {role: named for role, named in about.roles.items() if role != "id"}
+        return load(after, None, about.weight, about.geography, roles)
+    return load_after(after, about.codebook, own, about.weight, about.roles)
 
 
 def _by_area(measures: Sequence[str] | None, data: Data, levels: Sequence[str]) -> Sequence[str]:

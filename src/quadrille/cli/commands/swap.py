@@ -14,7 +14,7 @@ from quadrille.cli import options as opt
 from quadrille.cli import show
 from quadrille.cli.designs import design_words, recipe_of
 from quadrille.cli.guard import tell
-from quadrille.cli.inputs import check_new, load, published_tables, roles_of
+from quadrille.cli.inputs import check_new, published_tables
 from quadrille.cli.show import measured
 
 if TYPE_CHECKING:
@@ -34,15 +34,7 @@ def swap(
         Path | None,
         opt.value("FILE", "Write the swapped file as it is: not a release."),
     ] = None,
-    codebook: opt.Codebook = None,
-    weight: opt.Weight = None,
-    geography: opt.Geography = None,
-    key: opt.Key = None,
-    outcome: opt.Outcome = None,
-    id: opt.Id = None,
-    unit: opt.Unit = None,
-    sampling: opt.Sampling = None,
-    layout: opt.Layout = None,
+    about: opt.FileOptions = opt.NOTHING_SAID,
     allow_contradictions: opt.AllowContradictions = False,
     overwrite: opt.Overwrite = False,
     as_json: opt.Json = False,
@@ -56,7 +48,7 @@ def swap(
     check_new(out, save_recipe, overwrite=overwrite, source=file)
     with show.working("Reading, swapping and scoring"):
         made, published = recipe_of(ctx, method, recipe), published_tables(tables)
-        data = load(file, codebook, weight, geography, roles_of(key, outcome, id, unit), layout, sampling=sampling)
+        data = about.load(file)
         made = designed_for(ctx, made, data, published)
         if not allow_contradictions:
             refuse_contradictions(data, made)
