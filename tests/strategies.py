@@ -12,7 +12,7 @@ import quadrille as qd
 from quadrille.data import Column, Data, code_dtype
 
 NAMES = ("A", "B", "Age group", "D", "E", "F", "G", "H")
-WEIGHTS = ("integers", "decimals", "floats", "zeros")
+WEIGHTS = ("integers", "decimals", "floats", "zeros", "extreme")
 
 
 def column(name: str, codes: object, size: int = 0, *, kind: str = "nominal", nullable: bool = False) -> Column:
@@ -69,6 +69,8 @@ def _weights(kind: str, n: int, random: np.random.Generator) -> np.ndarray:
         return random.integers(1, 100_000, n) / 100
     if kind == "floats":
         return random.lognormal(0, 3, n)
+    if kind == "extreme":
+        return 10.0 ** random.uniform(-8, 8, n)
     values = random.integers(0, 3, n) * 12.34
     values[random.integers(n)] = 0.5
     return values

@@ -288,7 +288,13 @@ class Codebook(Shown):
 
     @property
     def identity(self) -> str:
-        """What of the codebook is part of the fingerprint of data, as one text: it never changes its form."""
+        """What of the codebook is part of the fingerprint of data, as one text: it never changes its form.
+
+        >>> import quadrille as qd
+        >>> one, other = (qd.Variable("Sex", "nominal", label=label) for label in ("", "sex of the person"))
+        >>> qd.Codebook((one,)).identity == qd.Codebook((other,)).identity
+        True
+        """
         variables = ", ".join(
             f"Variable({', '.join(f'{each.name}={getattr(variable, each.name)!r}' for each in _OF_DATA)})"
             for variable in self.variables

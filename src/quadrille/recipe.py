@@ -243,7 +243,14 @@ class Recipe(Shown, ABC):
         return self.stream_of(cast("int | str", self.parameters()["seed"]))
 
     def stream_of(self, seed: int | str) -> Stream:
-        """Return the stream of the same design with another seed."""
+        """Return the stream of the same design with another seed.
+
+        >>> import quadrille as qd
+        >>> recipe = qd.RandomSwap(["Edu"], rate=0.02, seed=7)
+        >>> other = qd.RandomSwap(["Edu"], rate=0.02, seed=8)
+        >>> bool((recipe.stream_of(8).words(4) == other.stream().words(4)).all())
+        True
+        """
         return Stream.of(seed, self._json(without=("seed",), version=self.stream_version or self.version))
 
     def parameters(self) -> dict[str, Any]:

@@ -70,7 +70,7 @@ def table() -> pl.DataFrame:
             "Name": [f"ZQname{i}" for i in rows],
             "Sex": ["ZQm" if i % 3 else "ZQf" for i in rows],
             "Age": [1 + i % 7 % 3 for i in rows],
-            "Region": [f"ZQr{i % 4}" for i in rows],
+            "Region": [f"ZQr{i % 2}" for i in rows],
             "Weight": [0.5 + i % 5 for i in rows],
         }
     )

@@ -204,7 +204,7 @@ def test_frontier_lists_what_no_other_candidate_dominates(run: Run, folder: Path
     assert (found["candidates"], found["left_out"]) == (42, 6)
     assert found["knee"]["candidate"] == study.pick("knee").candidate
     best = found["frontier"][0]
-    assert best["scores"].keys() == {"small_cells", "exposed", "hellinger"}
+    assert best["scores"].keys() == {"small_cells", "exposed", "population_risk", "hellinger"}
     assert best["pairs"] in (3, 5, 9)
     assert "seed" not in best
 

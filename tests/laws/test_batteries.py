@@ -45,7 +45,7 @@ def test_every_measure_passes_the_battery_for_measures(case: Case, draw: st.Data
 
 
 def test_the_batteries_cover_every_measure_there_is() -> None:
-    records = {"conditional_entropy", "ordinal_shift"}
+    records = {"conditional_entropy", "ordinal_shift", "population_risk"}
     assert set(MEASURES) == {*TABLE_MEASURES, *PAIR_MEASURES, *DIFFERENCE, *records, *RISK, *ATTACK, *UTILITY}
     assert qd.measures()["name"].to_list() == list(MEASURES)
 

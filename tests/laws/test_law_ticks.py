@@ -80,6 +80,10 @@ def test_files_put_together_score_as_their_exact_tables_do(weight: list[float], 
     taken = data.take(np.tile(np.arange(4), copies))
     for whole in (taken, frames):
         plan = qd.RandomSwap(["A"], pairs=max(1, copies // 2), differ="none", seed=seed).plan(whole)
+        if whole.uncounted is not None and whole.uncounted[plan.rows].any():  # what became of them could not be counted
+            with pytest.raises(qd.QuadrilleError, match="count as 0"):
+                qd.score(whole, plan, ["total_variation(A*B)"])
+            continue
         scores = qd.score(whole, plan, ["total_variation(A*B)", "hellinger(A*B)"])
         was, now = (oracles.table(file, ["A", "B"]) for file in (whole, plan.apply(whole)))
         for name, oracle in (("total_variation", oracles.total_variation), ("hellinger", oracles.hellinger)):

@@ -230,8 +230,8 @@ def test_the_table_of_runs_holds_every_score_of_one_design(study: Study) -> None
         found = study.runs(design)
         members = frame.filter(pl.col("design") == design).sort("id")
         assert found.columns == ["family", "measure", "better", *(f"run {i}" for i in members["id"])]
-        assert found["measure"].to_list() == ["hd1(a*b)", "hd3(a*b)", "c_ard(a*b*c)", "exposed"]
-        assert found["family"].to_list() == ["HD", "HD", "pairwise", "other"]
+        assert found["measure"].to_list() == ["hd1(a*b)", "hd3(a*b)", "c_ard(a*b*c)", "exposed", "population_risk"]
+        assert found["family"].to_list() == ["HD", "HD", "pairwise", "other", "other"]
         for number, *scores in members.select("id", *found["measure"]).rows():
             assert found[f"run {number}"].to_list() == scores
         assert chart.runs(found, chosen=members["id"][0]).to_dict()

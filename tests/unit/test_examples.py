@@ -28,7 +28,7 @@ FACTS = {
         r"original +0\.0150 +1\.0000 +0\.0000 +0\.0000 +0$",
         r"designed +0\.000\d +0\.\d{4} +0\.05\d\d +0\.0000 ",
         r"^\d+ still there and inferred right, 0 wrong, \d+ gone$",
-        r"0\.001 +┆ 0\.0511\d+ .*optimal",
+        r"0\.001 +┆ 0\.0511\d+ .*bound",
     ),
     "05_controlled_survey_swap": (r"1,465 pairs, 2,930 of 48,842 records", r"^8 of 84 estimates are flagged"),
     # in closed form: what one cell gains, the other one of its row loses

@@ -243,7 +243,7 @@ class TableChanges(Shown):
     >>> data = qd.datasets.cps8d()
     >>> found = qd.table_changes(data, qd.RandomSwap(["MS"], rate=0.05, seed=1).plan(data), ["Age*MS"])
     >>> found.summary().select("table", "cells", "over").rows()
-    [('Age*MS', 9, 0)]
+    [('Age*MS', 6, 1)]
     """
 
     tables: tuple[TableChange, ...]
