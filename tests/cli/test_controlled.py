@@ -97,12 +97,16 @@ def test_the_table_tells_of_targets_and_partners(run: Run) -> None:
         ),
         (f"{SWAP} --targets 0.1 --linked Age", "must be like Edu=Degree,Years. Got 'Age'"),
         (f"{SWAP} --targets 0.1 --variant odd", "must be one of 'standard', 'balanced'. Got 'odd'"),
-        ("swap good.csv --method controlled --swap Region --targets 0.1", "have no declared order"),
         (f"{SWAP} --targets Weight", "'Weight' is the weight: it cannot say who is a target"),
     ],
 )
 def test_bad_words_are_one_line_and_exit_code_2(run: Run, words: str, message: str) -> None:
     assert message in told(run, words)
+
+
+def test_text_of_three_values_has_no_order_to_swap_along(run: Run, folder: Path) -> None:
+    (folder / "colours.csv").write_text("colour,sex\n" + "red,m\nblue,f\ngreen,m\n" * 10, encoding="utf-8")
+    assert "have no declared order" in told(run, "swap colours.csv --method controlled --swap colour --targets 0.1")
 
 
 def test_both_families_stand_on_one_frontier_and_the_rule_picks_a_run(run: Run, folder: Path) -> None:

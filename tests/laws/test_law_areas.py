@@ -34,6 +34,7 @@ OTHERS = (
     "worst_cell",
 )
 EXACT = (None, None, "integers", "decimals", "zeros")
+EVEN = (*EXACT, "floats")  # a weight of 1e-8 next to one of 1e8 is rounded visibly, anew in a file of other rows
 """Weights that are whole numbers of ticks; others are rounded before anything is counted."""
 
 
@@ -175,7 +176,7 @@ def test_the_areas_add_up_to_the_whole(case: Case, draw: st.DataObject) -> None:
 
 
 @examples(24)
-@given(cases(least=2, most=3), st.data())
+@given(cases(least=2, most=3, weights=EVEN), st.data())
 def test_neither_the_order_of_rows_nor_areas_that_one_file_lacks_change_the_others(
     case: Case, draw: st.DataObject
 ) -> None:

@@ -52,10 +52,10 @@ def free_spots(
     labels: Sequence[tuple[Place, float]], taken: Sequence[Place], size: tuple[int, int], ring: float = 0.0
 ) -> list[Spot]:
     """Return a place for each label, (point, width): on no other label, on no ring of this radius around a point."""
-    around = [(x + dx, y + dy) for (x, y), _ in labels for dx in (-ring, 0, ring) for dy in (-ring, 0, ring)]
-    taken, covered, found = [*taken, *around], list[Place](), list[Spot]()
+    rings = [(x + dx, y + dy) for (x, y), _ in labels for dx in (-ring, 0, ring) for dy in (-ring, 0, ring)]
+    taken, covered, found = list(taken), list[Place](), list[Spot]()
     for point, width in labels:
-        spot = free_spot(point, width, taken, size, covered)
+        spot = free_spot(point, width, taken, size, covered, rings)
         taken += spot.lead()
         covered += spot.covered()
         found.append(spot)
@@ -63,13 +63,18 @@ def free_spots(
 
 
 def free_spot(
-    point: Place, width: float, taken: Sequence[Place], size: tuple[int, int], labels: Sequence[Place] = ()
+    point: Place,
+    width: float,
+    taken: Sequence[Place],
+    size: tuple[int, int],
+    labels: Sequence[Place] = (),
+    rings: Sequence[Place] = (),
 ) -> Spot:
     """Return the nearest free place for a label of this width; below its point rather than above, where points crowd.
 
     `taken` are the places to keep free, `size` the width and height of the chart; all in pixels from the top left.
-    `labels` are the places of other labels: where the chart is full, a label covers points sooner than another label,
-    and its line crosses none where that can be helped.
+    `labels` and `rings` are the places of other labels and of rings: where the chart is full, a label covers points
+    sooner than these, and its line crosses no label where that can be helped.
     """
     rights = np.arange(width + _MARGIN, size[0] - 2, _ACROSS)
     downs = np.arange(_HALF, size[1] - _HALF / 2, _DOWN)
@@ -77,7 +82,7 @@ def free_spot(
     x, y = point
     gap = np.hypot(np.maximum(np.maximum(right - width - x, x - right), 0), down - y)
     cost = gap + np.where(down < y - _DOWN, _ABOVE, 0) + np.where(gap < _RING + 4, np.inf, 0)
-    cost[_blocked(rights, downs, width, _array(labels))] = np.inf
+    cost[_blocked(rights, downs, width, _array([*labels, *rings]))] = np.inf
     free = np.where(_blocked(rights, downs, width, _array(taken)), np.inf, cost)
     for costs, tried in ((free, _TRIED), (cost, _TRIED), (free, 1), (cost, 1)):
         for best in np.argsort(costs, axis=None, kind="stable")[:tried].tolist():

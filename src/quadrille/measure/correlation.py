@@ -100,7 +100,9 @@ def _r_ased(before: Sums, change: SumsChange, *, moved: frozenset[str], max_leve
         if left_out["infinite"]:
             why += f"; of {len(first)} pairs {left_out['infinite']} with an infinite value"
         return Score(None, detail, why, explain=explain)
-    scale = float((growth[changed] / standard_error(was.r, was.n)[changed]).max())
+    # An error of r enters a value by the step, and once more by the standard error, which is small where r is near ±1.
+    steep = (1 + 2 * values / np.sqrt(np.maximum(was.n, 1))) / standard_error(was.r, np.maximum(was.n, 1))
+    scale = float((growth * steep)[changed].max())
     return Score(float(values[changed].mean()), detail, _note(detail), explain=explain, scale=scale)
 
 
