@@ -32,9 +32,11 @@ def records(data: Data, names: Iterable[str]) -> list[tuple[object, ...]]:
 
 
 def weights(data: Data) -> list[Fraction]:
-    """Weights as exact fractions of the shortest decimal that names each of them."""
-    if data.weight is None:
+    """Weights as exact fractions: what is counted where that is not the decimal that names each of them."""
+    if data.weight is None or data.ticks is None:
         return [Fraction(1)] * data.n
+    if not data.ticks.exact:
+        return [Fraction(tick) / Fraction(data.ticks.per_unit) for tick in data.ticks.values.tolist()]
     return [Fraction(repr(float(w))) for w in data[data.weight].values]
 
 

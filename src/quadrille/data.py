@@ -199,6 +199,18 @@ class Units(Shown):
         """Which units have two members or more."""
         return self.sizes > 1
 
+    @cached_property
+    def start(self) -> Rows:
+        """Where the rows of each unit begin in `rows`."""
+        return np.cumsum(self.sizes) - self.sizes
+
+    def members(self, units: Rows) -> tuple[Rows, Rows]:
+        """Return the rows of some units, unit by unit, and the number of rows of each."""
+        sizes = self.sizes[units]
+        ends = np.cumsum(sizes)
+        within = np.arange(int(ends[-1]) if len(ends) else 0) - np.repeat(ends - sizes, sizes)
+        return self.rows[np.repeat(self.start[units], sizes) + within], sizes
+
     def mixed(self, values: Codes) -> NDArray[np.bool_]:
         """Tell in which units members differ in these values, one per row."""
         found = np.zeros(self.count, dtype=np.bool_)
@@ -209,15 +221,21 @@ class Units(Shown):
 def _units(column: Column) -> Units:
     values, n = column.values, len(column.values)
     absent = values >= column.valid if column.variable.coded else np.isnan(values)
-    _, key = np.unique(np.where(absent, 0, values), return_inverse=True)
-    key[absent] = key.max() + 1 + np.arange(int(absent.sum()))
-    _, first, of, sizes = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
-    order = np.argsort(first)
-    rank = np.empty(len(order), dtype=np.int64)
-    rank[order] = np.arange(len(order))
-    of = rank[of]
-    assert len(of) == n
-    return Units(of, first[order], sizes[order], np.argsort(of, kind="stable"))
+    if column.variable.coded:
+        key = values.astype(np.int64)
+    else:
+        key = np.unique(np.where(absent, 0, values), return_inverse=True)[1].astype(np.int64)
+    alone = int(absent.sum())
+    if alone:
+        key[absent] = int(key.max()) + 1 + np.arange(alone)
+    first = np.full(int(key.max()) + 1, n, dtype=np.int64)
+    first[key[::-1]] = np.arange(n - 1, -1, -1)  # of several rows of one unit the first is written last
+    is_first = first[key] == np.arange(n)
+    number = np.empty_like(first)
+    number[key[is_first]] = np.arange(int(is_first.sum()))
+    of = number[key]
+    rows = np.arange(n) if bool((of[1:] >= of[:-1]).all()) else np.argsort(of, kind="stable")
+    return Units(of, np.flatnonzero(is_first), np.bincount(of), rows)
 
 
 class Data(Shown):
@@ -478,7 +496,10 @@ class Data(Shown):
         >>> units.count, units.of.tolist(), units.first.tolist(), units.sizes.tolist()
         (2, [0, 1, 0], [0, 1], [2, 1])
         """
-        return _units(self[name])
+        kept = f"units of {name}"
+        if kept not in self.prepared:
+            self.prepared[kept] = _units(self[name])
+        return cast("Units", self.prepared[kept])
 
     def with_values(self, changed: Mapping[str, tuple[Rows, Codes]]) -> Data:
         """Return a copy in which `changed[name] = (rows, values)` holds; the fingerprint follows the change.

@@ -42,10 +42,10 @@ class Delta:
         self._nets: dict[Cross, tuple[Cells, Cells]] = {}
         self._values: dict[str, tuple[Codes, Codes]] = {}
         only = plan.moves[0] if len(plan.moves) == 1 else None
-        self.rows: Rows = only.given[0] if only else plan.rows
+        self.rows: Rows = only.expanded[0] if only else plan.rows
         refuse_uncounted(data, self.rows)
         self._places = [
-            (move, None if move is only else np.searchsorted(self.rows, move.given[0])) for move in plan.moves
+            (move, None if move is only else np.searchsorted(self.rows, move.expanded[0])) for move in plan.moves
         ]
 
     @cached_property
@@ -71,7 +71,7 @@ class Delta:
             return old
         move, place = next((move, place) for move, place in self._places if self.data.weight in move.columns)
         new = old.copy()
-        new[slice(None) if place is None else place] = ticks.values[move.given[1]]
+        new[slice(None) if place is None else place] = ticks.values[move.expanded[1]]
         return new
 
     def steps(self, old: Codes, new: Codes) -> tuple[Codes, Codes, Ints]:
@@ -96,7 +96,7 @@ class Delta:
             for move, place in self._places:
                 if name in move.columns:
                     new = old.copy()
-                    new[slice(None) if place is None else place] = values[move.given[1]]
+                    new[slice(None) if place is None else place] = values[move.expanded[1]]
             self._values[name] = old, new
         return self._values[name]
 
@@ -133,10 +133,11 @@ class Delta:
             part = fused.part(move.columns)
             if part is None:
                 continue
+            source = move.expanded[1]
             if place is None:
-                new += part[_partner_cells(fused, old, move.given[1], paired=move.pairs is not None)] - part[old]
+                new += part[_partner_cells(fused, old, source, paired=move.row_pairs is not None)] - part[old]
             else:
-                new[place] += part[fused.cells[move.given[1]]] - part[old[place]]
+                new[place] += part[fused.cells[source]] - part[old[place]]
         return old, new
 
 
@@ -255,7 +256,7 @@ def _parted(data: Data, plan: Plan, name: str) -> bool:
     """Tell whether a record gets a value of this column from a record of another weight."""
     assert data.ticks is not None
     ticks = data.ticks.values
-    rows, source = next(move.given for move in plan.moves if name in move.columns)
+    rows, source = next(move.expanded for move in plan.moves if name in move.columns)
     return bool((_differ(data, (name,), rows, source) & (ticks[rows] != ticks[source])).any())
 
 
@@ -269,7 +270,7 @@ def _tells_weight(data: Data, plan: Plan, strata: Sequence[str], moved: Sequence
     """
     assert data.ticks is not None
     ticks = data.ticks.values
-    rows, source = next(move.given for move in plan.moves if data.weight in move.columns)
+    rows, source = next(move.expanded for move in plan.moves if data.weight in move.columns)
     if (ticks[rows] == ticks[source]).all():
         return False
     stayed = [name for name in strata if name not in moved]
@@ -354,6 +355,22 @@ class Moved(Shown):
 
 
 @dataclass(frozen=True, repr=False)
+class UnitsMoved(Shown):
+    """The part of whole units, such as households, in a plan; shares are shares of all units.
+
+    `unequal` counts pairs of units that differ in size: the number of records of an area changes by them.
+    """
+
+    n: int
+    pairs: int | None
+    units: int
+    changed: int
+    unequal: int | None
+    rate: float
+    rate_changed: float
+
+
+@dataclass(frozen=True, repr=False)
 class PlanReport(Shown):
     """What a plan does: counts of pairs and records, per variable and in all.
 
@@ -361,7 +378,7 @@ class PlanReport(Shown):
     counts the records that changed although the count of the full cell they left and of the one they
     reached is the same after as before: the released table does not show that they moved. `details` are facts that
     some methods add, such as the targets of each stratum. `warnings` say which traces an intruder could see: weights
-    that no longer fit their strata.
+    that no longer fit their strata. Where whole units move, pairs are pairs of units and `units` counts them.
     """
 
     n: int
@@ -374,10 +391,12 @@ class PlanReport(Shown):
     variables: tuple[Moved, ...]
     details: Mapping[str, object] = field(default_factory=dict[str, object])
     warnings: tuple[str, ...] = ()
+    units: UnitsMoved | None = None
 
     def as_dict(self) -> dict[str, object]:
         """Return plain values, for JSON."""
-        return asdict(self)
+        values = asdict(self)
+        return values if self.units else {name: value for name, value in values.items() if name != "units"}
 
     def frame(self) -> pl.DataFrame:
         """Return one row per variable."""
@@ -405,18 +424,40 @@ def account(plan: Plan, data: Data) -> PlanReport:
         variables=tuple(_moved(move, name, plan, data) for move in plan.moves for name in move.columns),
         details={} if plan.details is None else plan.details.facts,
         warnings=tuple(traces(data, plan)),
+        units=_units_moved(plan, data),
+    )
+
+
+def _units_moved(plan: Plan, data: Data) -> UnitsMoved | None:
+    units = next((move.units for move in plan.moves if move.units is not None), None)
+    if units is None or plan.units is None:
+        return None
+    changed = np.zeros(units.count, dtype=np.bool_)
+    for move in plan.moves:
+        receivers, givers = move.given
+        changed[receivers[_differ(data, move.columns, units.first[receivers], units.first[givers])]] = True
+    pairs = plan.unit_pairs
+    return UnitsMoved(
+        n=units.count,
+        pairs=None if pairs is None else len(pairs),
+        units=len(plan.units),
+        changed=int(changed.sum()),
+        unequal=None if pairs is None else int((units.sizes[pairs[:, 0]] != units.sizes[pairs[:, 1]]).sum()),
+        rate=len(plan.units) / units.count,
+        rate_changed=int(changed.sum()) / units.count,
     )
 
 
 def _pairs(plan: Plan) -> int | None:
-    if plan.pairs is not None:
-        return len(plan.pairs)
+    drawn = plan.pairs if plan.units is None else plan.unit_pairs
+    if drawn is not None:
+        return len(drawn)
     listed = [move.pairs for move in plan.moves if move.pairs is not None]
     return sum(map(len, listed)) if len(listed) == len(plan.moves) else None
 
 
 def _moved(move: Move, name: str, plan: Plan, data: Data) -> Moved:
-    rows, source = move.given
+    rows, source = move.expanded
     changed = int(_differ(data, (name,), rows, source).sum())
     pairs = None if move.pairs is None else len(move.pairs)
     return Moved(name, plan.asked, pairs, len(rows), changed, len(rows) / data.n, changed / data.n)
@@ -424,6 +465,8 @@ def _moved(move: Move, name: str, plan: Plan, data: Data) -> Moved:
 
 def _false(move: Move, data: Data) -> int:
     rows, source = (move.pairs[:, 0], move.pairs[:, 1]) if move.pairs is not None else move.given
+    if move.units is not None:
+        rows, source = move.units.first[rows], move.units.first[source]
     return len(rows) - int(_differ(data, move.columns, rows, source).sum())
 
 

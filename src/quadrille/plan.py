@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from quadrille.data import Codes, Data, Rows, require_columns
-from quadrille.errors import MismatchError, QuadrilleError
+from quadrille.data import Codes, Data, Rows, Units, require_columns
+from quadrille.errors import InputError, MismatchError, QuadrilleError
 from quadrille.text import Shown
 
 if TYPE_CHECKING:
@@ -24,6 +24,9 @@ Pairs = NDArray[np.int64]
 @dataclass(frozen=True, eq=False, repr=False)
 class Move(Shown):
     """After the move, `columns` at `rows` hold what `source` held. `pairs` lists exchanges, (m, 2), or is None.
+
+    With `units`, `given` and `pairs` number units instead of rows: all members of a unit receive what the first row of
+    the giving unit holds, so the columns must be the same for all members of a unit. `expanded` are the rows.
 
     Example
     -------
@@ -37,10 +40,11 @@ class Move(Shown):
     columns: tuple[str, ...]
     given: tuple[Rows, Rows] = field(repr=False)
     pairs: Pairs | None = field(default=None, repr=False)
+    units: Units | None = field(default=None, repr=False)
 
     @classmethod
-    def exchange(cls, columns: Iterable[str], pairs: Pairs) -> Move:
-        """Make the move in which the two records of every pair exchange their values.
+    def exchange(cls, columns: Iterable[str], pairs: Pairs, units: Units | None = None) -> Move:
+        """Make the move in which the two records, or units, of every pair exchange their values.
 
         >>> import numpy as np
         >>> import quadrille as qd
@@ -48,11 +52,33 @@ class Move(Shown):
         [5, 0]
         """
         first, second = pairs[:, 0], pairs[:, 1]
-        return cls(tuple(columns), (np.concatenate((first, second)), np.concatenate((second, first))), pairs)
+        return cls(tuple(columns), (np.concatenate((first, second)), np.concatenate((second, first))), pairs, units)
+
+    @cached_property
+    def expanded(self) -> tuple[Rows, Rows]:
+        """Rows that receive values, in the order of the draw, and the row that each receives them from.
+
+        >>> import numpy as np
+        >>> import polars as pl
+        >>> import quadrille as qd
+        >>> units = qd.from_frame(pl.DataFrame({"hh": ["b", "a", "b", "c"]})).units("hh")
+        >>> rows, source = qd.Move.exchange(["area"], np.array([[0, 2]]), units).expanded  # households b and c
+        >>> rows.tolist(), source.tolist()
+        ([0, 2, 3], [3, 3, 0])
+        """
+        if self.units is None:
+            return self.given
+        rows, sizes = self.units.members(self.given[0])
+        return rows, np.repeat(self.units.first[self.given[1]], sizes)
+
+    @property
+    def row_pairs(self) -> Pairs | None:
+        """The pairs, where they are pairs of rows: None for pairs of units, and where there are none."""
+        return self.pairs if self.units is None else None
 
     @cached_property
     def _order(self) -> Rows:
-        return np.argsort(self.given[0], kind="stable")
+        return np.argsort(self.expanded[0], kind="stable")
 
     @cached_property
     def rows(self) -> Rows:
@@ -64,7 +90,7 @@ class Move(Shown):
         >>> move.columns, len(move.rows), sorted(move.source) == move.rows.tolist()
         (('Edu',), 4, True)
         """
-        return self.given[0][self._order]
+        return self.expanded[0][self._order]
 
     @cached_property
     def source(self) -> Rows:
@@ -75,7 +101,7 @@ class Move(Shown):
         >>> qd.Move(("Edu",), (np.array([7, 3, 5]), np.array([3, 5, 7]))).source.tolist()  # to rows 3, 5 and 7
         [5, 7, 3]
         """
-        return self.given[1][self._order]
+        return self.expanded[1][self._order]
 
     def inverse(self) -> Move:
         """Return the move that puts everything back.
@@ -86,7 +112,7 @@ class Move(Shown):
         >>> cycle.source.tolist(), cycle.inverse().source.tolist()
         ([1, 2, 0], [2, 0, 1])
         """
-        return Move(self.columns, (self.given[1], self.given[0]), self.pairs)
+        return Move(self.columns, (self.given[1], self.given[0]), self.pairs, self.units)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -154,6 +180,29 @@ class Plan(Shown):
             raise QuadrilleError("A plan has a record in two pairs. Each record may take part once per move.")
         return cls([Move.exchange(columns, pairs)], data=data, asked=len(pairs) if asked is None else asked)
 
+    @classmethod
+    def of_unit_pairs(
+        cls, data: Data, columns: Sequence[str], unit: str, pairs: Pairs, *, asked: int | None = None
+    ) -> Plan:
+        """Make a plan in which the units of each pair, numbered as in `data.units(unit)`, exchange `columns`.
+
+        >>> import numpy as np
+        >>> import quadrille as qd
+        >>> data = qd.datasets.households()
+        >>> plan = qd.Plan.of_unit_pairs(data, ["region"], "hh_id", np.array([[0, 5], [3, 1]]))
+        >>> plan.units.tolist(), len(plan.rows), plan.unit_pairs.tolist()
+        ([0, 1, 3, 5], 13, [[0, 5], [3, 1]])
+        """
+        require_columns(data, [*columns, unit], "the plan")
+        units = data.units(unit)
+        refuse_mixed(data, units, columns, "the plan")
+        pairs = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
+        if pairs.size and (pairs.min() < 0 or pairs.max() >= units.count):
+            raise QuadrilleError(f"A plan names units outside the file. Units run from 0 to {units.count - 1:,}.")
+        if len(np.unique(pairs)) != pairs.size:
+            raise QuadrilleError("A plan has a unit in two pairs. Each unit may take part once per move.")
+        return cls([Move.exchange(columns, pairs, units)], data=data, asked=len(pairs) if asked is None else asked)
+
     @cached_property
     def columns(self) -> tuple[str, ...]:
         """The columns that move.
@@ -177,7 +226,29 @@ class Plan(Shown):
         """
         if len(self.moves) == 1:
             return self.moves[0].rows
-        return np.unique(np.concatenate([np.empty(0, np.int64), *(move.given[0] for move in self.moves)]))
+        return np.unique(np.concatenate([np.empty(0, np.int64), *(move.expanded[0] for move in self.moves)]))
+
+    @cached_property
+    def units(self) -> Rows | None:
+        """Units that take part in any move, in ascending order, or None when a move is not one of units.
+
+        >>> import quadrille as qd
+        >>> print(qd.RandomSwap(["Edu"], rate=0.02, seed=7).plan(qd.datasets.cps8d()).units)
+        None
+        """
+        if not self.moves or any(move.units is None for move in self.moves):
+            return None
+        return np.unique(np.concatenate([move.given[0] for move in self.moves]))
+
+    @cached_property
+    def unit_pairs(self) -> Pairs | None:
+        """All pairs of units, (m, 2), or None when a move is no exchange of pairs of units.
+
+        >>> import quadrille as qd
+        >>> print(qd.RandomSwap(["Edu"], rate=0.02, seed=7).plan(qd.datasets.cps8d()).unit_pairs)
+        None
+        """
+        return None if self.units is None else _all_pairs([move.pairs for move in self.moves], len(self.units))
 
     @cached_property
     def pairs(self) -> Pairs | None:
@@ -191,13 +262,7 @@ class Plan(Shown):
         >>> print(qd.PermutationSwap(["Edu"], rate=0.02, kind="cycles", seed=7).plan(data).pairs)
         None
         """
-        listed = [move.pairs for move in self.moves if move.pairs is not None]
-        if len(listed) != len(self.moves):
-            return None
-        pairs = np.concatenate([np.empty((0, 2), np.int64), *listed])
-        if pairs.size > len(self.rows):  # linked columns move in some of the pairs once more
-            pairs = np.unique(pairs, axis=0)
-        return pairs if pairs.size == len(self.rows) else None
+        return _all_pairs([move.row_pairs for move in self.moves], len(self.rows))
 
     @property
     def before(self) -> str:
@@ -264,7 +329,11 @@ class Plan(Shown):
         return data.with_values(self._changed(data))
 
     def _changed(self, data: Data) -> Mapping[str, tuple[Rows, Codes]]:
-        return {name: (move.given[0], data[name].values[move.given[1]]) for move in self.moves for name in move.columns}
+        changed: dict[str, tuple[Rows, Codes]] = {}
+        for move in self.moves:
+            rows, source = move.expanded
+            changed |= {name: (rows, data[name].values[source]) for name in move.columns}
+        return changed
 
     def inverse(self) -> Plan:
         """Return the plan that undoes this one.
@@ -349,19 +418,52 @@ class Plan(Shown):
         return account(self, data)
 
 
+def refuse_mixed(data: Data, units: Units, columns: Sequence[str], where: str) -> None:
+    """Refuse columns that are to move with whole units and differ between the members of some."""
+    for name in columns:
+        mixed = int(units.mixed(data[name].values).sum())
+        if mixed:
+            raise InputError(
+                f"Column {name!r} differs within {mixed:,} of {units.count:,} units, and {where} needs one value per "
+                "unit. Correct the file, name another unit, or leave the column out."
+            )
+
+
+def _all_pairs(listed: Sequence[Pairs | None], partners: int) -> Pairs | None:
+    """Return the pairs of all moves; None where a move has none, or one of the partners is in two pairs."""
+    known = [pairs for pairs in listed if pairs is not None]
+    if len(known) != len(listed):
+        return None
+    pairs = np.concatenate([np.empty((0, 2), np.int64), *known])
+    if pairs.size > partners:  # linked columns move in some of the pairs once more
+        pairs = np.unique(pairs, axis=0)
+    return pairs if pairs.size == partners else None
+
+
 def _compose(columns: list[str], first: Move | None, second: Move | None) -> Move:
-    """Follow each row back through the second move and then the first."""
+    """Follow each row, or unit, back through the second move and then the first."""
     if first is None or second is None:
         only = first or second
         assert only is not None
-        return Move(tuple(columns), only.given, only.pairs)
-    rows = np.union1d(first.rows, second.rows)
-    source = _follow(_follow(rows, second), first)
-    moved = rows != source
-    return Move(tuple(columns), (rows[moved], source[moved]))
+        return Move(tuple(columns), only.given, only.pairs, only.units)
+    if not _same_units(first.units, second.units):
+        raise QuadrilleError(
+            f"Column {columns[0]!r} moves with units in one plan, and otherwise in the other: no single plan does "
+            "both. Apply one after the other."
+        )
+    changed = np.union1d(first.given[0], second.given[0])
+    source = _follow(_follow(changed, second), first)
+    moved = changed != source
+    return Move(tuple(columns), (changed[moved], source[moved]), units=first.units)
 
 
-def _follow(rows: Rows, move: Move) -> Rows:
-    """Return where the values at `rows` came from before the move."""
-    place = np.minimum(np.searchsorted(move.rows, rows), len(move.rows) - 1)
-    return np.where(move.rows[place] == rows, move.source[place], rows)
+def _same_units(one: Units | None, other: Units | None) -> bool:
+    return one is other or (one is not None and other is not None and np.array_equal(one.of, other.of))
+
+
+def _follow(numbers: Rows, move: Move) -> Rows:
+    """Return the row, or unit, where the values came from before the move."""
+    order = np.argsort(move.given[0], kind="stable")
+    receivers, givers = move.given[0][order], move.given[1][order]
+    place = np.minimum(np.searchsorted(receivers, numbers), len(receivers) - 1)
+    return np.where(receivers[place] == numbers, givers[place], numbers)

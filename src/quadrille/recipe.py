@@ -44,12 +44,13 @@ class Movement(NamedTuple):
     """What a recipe moves: columns that change places as one, group by group.
 
     Partners agree on `same`. `closed` are sets of columns that show no combination that the original lacks, however
-    they move.
+    they move. Whole units move where `unit` names the column of their numbers.
     """
 
     together: tuple[tuple[str, ...], ...]
     same: tuple[str, ...] = ()
     closed: tuple[tuple[str, ...], ...] = ()
+    unit: str | None = None
 
     @property
     def columns(self) -> frozenset[str]:

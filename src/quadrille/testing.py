@@ -33,7 +33,8 @@ def check_recipe(recipe: Recipe, data: Data) -> Plan:
     The plan is the same whenever and wherever it is drawn, also from the recipe's JSON; no record is in two pairs of a
     move; a column is in one move at most; margins, the joint of the columns moved together and the joint of
     the others are exactly as before, weighted on the side where the weight is; the inverse restores the file;
-    constraints hold in every pair.
+    constraints hold in every pair. Where whole units move, this holds for the table of units, the members of a unit
+    agree after as before, and records are counted as before when the partners are of one size.
 
     Example
     -------
@@ -55,13 +56,16 @@ def check_recipe(recipe: Recipe, data: Data) -> Plan:
     _law(data.weight not in plan.columns or "weight" in recipe.params(), "the weight moves, and no parameter says so")
     after = plan.apply(data)
     for move in plan.moves:
-        _check_move(move, data)
+        _check_move(move, data, after)
         _check_constraints(recipe, move, data)
         still = tuple(name for name in data.keys if name not in plan.columns)
+        was, now = data, after
+        if (units := move.units) is not None and not _same_sizes(move):
+            was, now = data.take(units.first), after.take(units.first)
         for kept in ((name,) for name in move.columns):
-            _law(_same_table(data, after, kept), f"the margin of {kept[0]!r} changed")
+            _law(_same_table(was, now, kept), f"the margin of {kept[0]!r} changed")
         with_weight = data.weight in move.columns
-        joint = _same_table(data, after, move.columns, weighted=with_weight)
+        joint = _same_table(was, now, move.columns, weighted=with_weight)
         _law(joint, f"the joint of {', '.join(move.columns)} changed")
         weight_stays = data.weight is not None and data.weight not in plan.columns
         _law(
@@ -132,17 +136,27 @@ def _law(holds: bool, broken: str) -> None:
         raise LawError(f"Broken law: {broken}.")
 
 
-def _check_move(move: Move, data: Data) -> None:
+def _check_move(move: Move, data: Data, after: Data) -> None:
     _law(bool((move.rows != move.source).all()), "a record receives its own values")
     _law(len(np.unique(move.rows)) == len(move.rows), "a record is in two pairs of one move")
-    _law(np.array_equal(np.sort(move.source), move.rows), "the move is no permutation of its rows")
+    receivers, givers = np.sort(move.given[0]), np.sort(move.given[1])
+    _law(np.array_equal(givers, receivers), "the move is no permutation of its rows")
     inside = not len(move.rows) or (move.rows[0] >= 0 and move.rows[-1] < data.n)
     _law(bool(inside), "the move names rows outside the file")
+    if move.units is not None:
+        torn = [name for name in move.columns if move.units.mixed(after[name].values).any()]
+        _law(not torn, "the members of a unit no longer agree on what moved with it")
+
+
+def _same_sizes(move: Move) -> bool:
+    assert move.units is not None
+    sizes = move.units.sizes
+    return bool((sizes[move.given[0]] == sizes[move.given[1]]).all())
 
 
 def _check_constraints(recipe: Recipe, move: Move, data: Data) -> None:
     parameters = recipe.parameters()
-    rows, source = move.given
+    rows, source = move.expanded
 
     def agree(names: Sequence[str]) -> list[np.ndarray]:
         return [~unequal(data[name].values[rows], data[name].values[source]) for name in names]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from math import floor
+
 import numpy as np
 from hypothesis import given
 
@@ -45,7 +48,8 @@ def test_a_plan_has_the_number_of_pairs_asked_for_and_one_move_per_group_of_colu
     together = case.recipe.order == "together"
     groups = [case.recipe.swap] if together else [(name,) for name in case.recipe.swap]
     assert [move.columns for move in case.plan.moves] == [tuple(group) for group in groups]
-    asked = case.recipe.pairs or min(int(np.floor(case.recipe.rate * case.data.n / 2 + 0.5)), case.data.n // 2)
+    rounded = floor(Fraction(str(case.recipe.rate or 0)) * case.data.n / 2 + Fraction(1, 2))
+    asked = case.recipe.pairs or min(rounded, case.data.n // 2)
     assert case.plan.asked == asked
     assert [len(move.pairs) for move in case.plan.moves] == [asked] * len(groups)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from collections import defaultdict
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from math import floor
 
 import numpy as np
@@ -83,9 +84,10 @@ def expected_k(data: Data, recipe: qd.PermutationSwap, n: int, row: int = 0) -> 
     if recipe.records is not None:
         return recipe.records
     rate = float(data["r"].values[row]) if recipe.rate == "r" else recipe.rate
+    share, half = Fraction(str(rate)), Fraction(1, 2)
     if recipe.kind == "cycles":
-        return floor(rate * n + 0.5)
-    return min(2 * floor(rate * n / 2 + 0.5), n - n % 2)
+        return floor(share * n + half)
+    return min(2 * floor(share * n / 2 + half), n - n % 2)
 
 
 @few

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from quadrille.delta import PlanReport
+from quadrille.delta import PlanReport, UnitsMoved
 from quadrille.plan import Plan
 from quadrille.present import numbers
 from quadrille.present.blocks import Alert, Block, Facts, Items, Pairs, Table, Text, Title, facts, table
@@ -42,7 +42,8 @@ def account(report: PlanReport, tables: Sequence[object] = ()) -> list[Block]:
 
 def plan_facts(plan: Plan) -> Pairs:
     """Return what a plan says without its data: how many pairs and records, and which columns change places."""
-    drawn = "not in pairs" if plan.pairs is None else f"{count(len(plan.pairs))} drawn"
+    pairs = plan.pairs if plan.units is None else plan.unit_pairs
+    drawn = "not in pairs" if pairs is None else f"{count(len(pairs))} drawn"
     return (
         ("pairs", drawn if plan.asked is None else f"{count(plan.asked)} asked, {drawn}"),
         ("records", f"{count(len(plan.rows))} take part"),
@@ -75,11 +76,21 @@ def account_facts(report: PlanReport) -> Pairs:
     free = report.asked is None and (report.pairs is None or diagnosis_of(report) is not None)
     return (
         ("pairs", drawn if free else f"{count(report.asked)} asked, {drawn}"),
+        *_unit_facts(report.units),
         ("records", f"{count(report.records)} of {count(report.n)} take part ({share(report.records / report.n)})"),
         ("changed", f"{count(report.changed)} ({share(report.changed / report.n)})"),
         ("false swaps", f"{count(report.false_swaps)} (nothing changes)"),
         ("compensating", f"{count(report.compensating)} (records change, the full table does not show it)"),
     )
+
+
+def _unit_facts(units: UnitsMoved | None) -> Pairs:
+    """Return how many whole units, such as households, a plan moves."""
+    if units is None:
+        return ()
+    sizes = () if units.unequal is None else (("of unequal size", f"{counted(units.unequal, 'pair')} of units"),)
+    part = f"{count(units.units)} of {count(units.n)} take part ({share(units.rate)}), {count(units.changed)} changed"
+    return (("units", part), *sizes)
 
 
 def variable_table(report: PlanReport) -> Table:

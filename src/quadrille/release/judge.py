@@ -17,7 +17,7 @@ from quadrille.measure.base import Address, Measure
 from quadrille.plan import Plan
 from quadrille.present import numbers
 from quadrille.randomness import is_secret
-from quadrille.recipe import Recipe
+from quadrille.recipe import Recipe, half_up
 from quadrille.release.earlier import Again
 from quadrille.release.policy import PUBLISHED_LIMITS, Asked, Limit, Outcome, Policy, Published, Required
 from quadrille.score.evaluator import Scores, score
@@ -314,7 +314,7 @@ def _rate(limit: Limit, account: PlanReport) -> Line:
     """Judge the share of records that take part; a limit is rounded to whole pairs, as the rate of a recipe is."""
 
     def whole(share: float) -> int:
-        return 2 * int(share * account.n / 2 + 0.5)
+        return 2 * half_up(share, account.n, of=2)
 
     low = limit.least is None or account.records >= min(whole(limit.least), limit.least * account.n)
     high = limit.most is None or account.records <= max(whole(limit.most), limit.most * account.n)

@@ -195,12 +195,15 @@ def _with_ids(data: Data, rows: Rows) -> list[str]:
 def _move(data: Data, move: Move) -> Row:
     sign = "←" if move.pairs is None else "↔"
     ones, others = (move.rows, move.source) if move.pairs is None else (move.pairs[:, 0], move.pairs[:, 1])
+    if move.pairs is not None and move.units is not None:  # a unit is named by its first row
+        ones, others = move.units.first[ones], move.units.first[others]
     lines = [
         f"{one} {sign} {other}" for one, other in zip(*(_with_ids(data, rows) for rows in (ones, others)), strict=True)
     ]
     return {
         "columns": words.listed(list(move.columns)),
-        "count": counted(len(lines), "row" if move.pairs is None else "pair"),
+        "count": counted(len(lines), "row" if move.pairs is None else "pair")
+        + (", units by their first rows" if move.pairs is not None and move.units is not None else ""),
         "text": "\n".join(lines),
     }
 

@@ -35,7 +35,7 @@ WAYS_OUT = (
 UNITS_STAY = (
     "What all members of a unit share moves with the whole unit or not at all, and this method moves single records: "
     "leave these columns where they are, leave the number of the unit out of the file (role id), or let partners be of "
-    "one unit (same). To move whole households is what targeted swapping is for, which Quadrille does not have yet."
+    "one unit (same). TargetedSwap and CycleSwap move whole units (--method targeted, --method cycle)."
 )
 
 
@@ -147,7 +147,7 @@ def _units_at_stake(data: Data, dependency: Dependency) -> int:
 def crossing(dependency: Dependency, movement: Movement) -> list[tuple[str, ...]]:
     """Return the groups of columns that can break a dependency when they move."""
     names = set(dependency.columns)
-    if any(names.issubset(table) for table in movement.closed):
+    if movement.unit in dependency.given or any(names.issubset(table) for table in movement.closed):
         return []
     return [group for group in movement.together if names & set(group) and not names <= {*group, *movement.same}]
 

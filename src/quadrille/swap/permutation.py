@@ -305,7 +305,7 @@ class PermutationSwap(Recipe):
 
         >>> import quadrille as qd
         >>> qd.PermutationSwap(["Age", "MS"], rate=0.05, within=["Sex"]).movement(qd.datasets.cps8d())
-        Movement(together=(('Age', 'MS'),), same=('Sex',), closed=())
+        Movement(together=(('Age', 'MS'),), same=('Sex',), closed=(), unit=None)
         """
         return Movement((self._columns(data),), tuple(self.within))
 

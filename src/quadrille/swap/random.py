@@ -159,7 +159,7 @@ class RandomSwap(Recipe):
         >>> import quadrille as qd
         >>> recipe = qd.RandomSwap(["Edu", "MS"], rate=0.02, order="one-by-one", same=["Sex"])
         >>> recipe.movement(qd.datasets.cps8d())
-        Movement(together=(('Edu',), ('MS',)), same=('Sex',), closed=())
+        Movement(together=(('Edu',), ('MS',)), same=('Sex',), closed=(), unit=None)
         """
         groups = tuple((*group, *carried(data, group, self.same)) for group in self.groups(data))
         return Movement(groups, tuple(self.same))

@@ -140,7 +140,7 @@ class ControlledSwap(Recipe):
         >>> import quadrille as qd
         >>> recipe = qd.ControlledSwap(["Edu"], targets=0.01, linked={"Edu": ["AnnSal"]})
         >>> recipe.movement(qd.datasets.cps8d())
-        Movement(together=(('Edu',), ('AnnSal',)), same=(), closed=(('Edu', 'AnnSal'),))
+        Movement(together=(('Edu',), ('AnnSal',)), same=(), closed=(('Edu', 'AnnSal'),), unit=None)
         """
         same = tuple(self.boundary)
         linked = {parent: (*names, *carried(data, names, same)) for parent, names in self.followers.items()}

@@ -200,7 +200,7 @@ class DesignedSwap(DesignedPairs):
 
         >>> import quadrille as qd
         >>> qd.DesignedSwap(tables=[["Age", "Edu"]], keep="1-way").movement(qd.datasets.cps8d())
-        Movement(together=(('Age',), ('Edu',)), same=(), closed=(('Age',), ('Edu',), ('Age', 'Edu')))
+        Movement(together=(('Age',), ('Edu',)), same=(), closed=(('Age',), ('Edu',), ('Age', 'Edu')), unit=None)
         """
         if self.different:
             return super().movement(data)

@@ -59,7 +59,7 @@ def cube_facts(
         "kept": [recipe.keep] if isinstance(recipe.keep, str | int) else [*recipe.keep],
         "kept_tables": len(problem.kept),
         "records_moved": int(cubes.progress[1]) // 2,
-        "values_moved": sum(len(move.given[0]) for move in moves),
+        "values_moved": sum(len(move.expanded[0]) for move in moves),
         **_small_kept(problem, n),
         **_check(data, problem, moves),
         **carried_fact(carried),
@@ -103,15 +103,15 @@ def _loss(problem: CubeProblem, cubes: Cubes) -> float:
 
 def _check(data: Data, problem: CubeProblem, moves: Sequence[Move]) -> dict[str, object]:
     """Count the kept tables on the records that moved; return the largest change of a weighted cell of theirs."""
-    rows = np.unique(np.concatenate([move.given[0] for move in moves])) if moves else np.empty(0, dtype=np.int64)
+    rows = np.unique(np.concatenate([move.expanded[0] for move in moves])) if moves else np.empty(0, dtype=np.int64)
     names = tuple(dict.fromkeys(name for table in problem.kept for name in table))
     before = {name: data.coded(name, purpose="DesignedSwap") for name in names}
     after = {name: column.values[rows].astype(np.int64) for name, column in before.items()}
     for move in moves:
-        at = np.searchsorted(rows, move.given[0])
+        at = np.searchsorted(rows, move.expanded[0])
         for name in move.columns:
             if name in after:
-                after[name][at] = before[name].values[move.given[1]]
+                after[name][at] = before[name].values[move.expanded[1]]
     weight = None if data.ticks is None else data.ticks.values[rows] / data.ticks.per_unit
     largest = 0.0
     for table in problem.kept:
