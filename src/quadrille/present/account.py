@@ -77,7 +77,7 @@ def account_facts(report: PlanReport) -> Pairs:
     return (
         ("pairs", drawn if free else f"{count(report.asked)} asked, {drawn}"),
         *_unit_facts(report.units),
-        ("records", f"{count(report.records)} of {count(report.n)} take part ({share(report.records / report.n)})"),
+        ("records", _taking_part(report.records, report.n)),
         ("changed", f"{count(report.changed)} ({share(report.changed / report.n)})"),
         ("false swaps", f"{count(report.false_swaps)} (nothing changes)"),
         ("compensating", f"{count(report.compensating)} (records change, the full table does not show it)"),
@@ -89,8 +89,11 @@ def _unit_facts(units: UnitsMoved | None) -> Pairs:
     if units is None:
         return ()
     sizes = () if units.unequal is None else (("of unequal size", f"{counted(units.unequal, 'pair')} of units"),)
-    part = f"{count(units.units)} of {count(units.n)} take part ({share(units.rate)}), {count(units.changed)} changed"
-    return (("units", part), *sizes)
+    return (("units", f"{_taking_part(units.units, units.n)}, {count(units.changed)} changed"), *sizes)
+
+
+def _taking_part(part: int, n: int) -> str:
+    return f"{count(part)} of {count(n)} take part ({share(part / n)})"
 
 
 def variable_table(report: PlanReport) -> Table:
