@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from quadrille.swap.designed import DesignedSwap
     from quadrille.swap.permutation import PermutationSwap
     from quadrille.swap.random import RandomSwap
+    from quadrille.swap.rank import RankSwap
 
 __version__ = "0.1.0"
 
@@ -54,6 +55,7 @@ _HOME = {
     "Policy": "release.policy",
     "QuadrilleError": "errors",
     "RandomSwap": "swap.random",
+    "RankSwap": "swap.rank",
     "Recipe": "recipe",
     "Scores": "score.evaluator",
     "Study": "study.study",
@@ -108,6 +110,7 @@ __all__ = [  # sorted as in _HOME; a test keeps the two lists equal
     "Policy",
     "QuadrilleError",
     "RandomSwap",
+    "RankSwap",
     "Recipe",
     "Scores",
     "Study",

@@ -423,7 +423,7 @@ def account(plan: Plan, data: Data) -> PlanReport:
         compensating=_compensating(old, new),
         variables=tuple(_moved(move, name, plan, data) for move in plan.moves for name in move.columns),
         details={} if plan.details is None else plan.details.facts,
-        warnings=tuple(traces(data, plan)),
+        warnings=(*traces(data, plan), *(() if plan.details is None else plan.details.warnings)),
         units=_units_moved(plan, data),
     )
 

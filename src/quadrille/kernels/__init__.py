@@ -60,6 +60,18 @@ from quadrille.kernels.fused import (
     links_change,
     score_candidate,
 )
+from quadrille.kernels.rank import (
+    Ladder,
+    keys_of,
+    mean_square_distance,
+    pair_by_buckets,
+    pair_by_shift,
+    pair_in_window,
+    reach_by_weight,
+    runs_end,
+    shuffle_ties,
+    sort_keys,
+)
 from quadrille.kernels.tables import (
     add_ticks,
     changes_in_order,
