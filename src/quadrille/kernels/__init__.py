@@ -86,3 +86,4 @@ from quadrille.kernels.tables import (
     small_cell_change,
     sort_into_groups,
 )
+from quadrille.kernels.targeted import least_in_runs, least_in_table
