@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from quadrille.study.run import score_recipes, search
     from quadrille.study.study import Study
     from quadrille.swap.controlled import ControlledSwap
+    from quadrille.swap.cycle import CycleSwap
     from quadrille.swap.designed import DesignedSwap
     from quadrille.swap.permutation import PermutationSwap
     from quadrille.swap.random import RandomSwap
@@ -46,6 +47,7 @@ _HOME = {
     "Attack": "attack.attack",
     "Codebook": "codebook",
     "ControlledSwap": "swap.controlled",
+    "CycleSwap": "swap.cycle",
     "Data": "data",
     "DesignedSwap": "swap.designed",
     "InfeasibleError": "errors",
@@ -101,6 +103,7 @@ __all__ = [  # sorted as in _HOME; a test keeps the two lists equal
     "Attack",
     "Codebook",
     "ControlledSwap",
+    "CycleSwap",
     "Data",
     "DesignedSwap",
     "InfeasibleError",
