@@ -435,3 +435,27 @@ def mean_square_distance(ranks: Whole, width: Whole) -> float:
             s0, s1, s2 = s0 + 1.0, s1 + width, s2 + np.float64(width) * width
         s0, s1, s2 = max(s0, 0.0), max(s1, 0.0), max(s2, 0.0)
     return 2 * square / ranks
+
+
+@kernel
+def compare_pairs(held: Floats, pairs: Ints) -> tuple[Whole, float, float]:
+    """Return how many pairs hold two values, the sum of their squared differences, and the spread of all values.
+
+    Both sums are in units of the largest value, so that none is too large; the spread is 0 where a value is infinite.
+    """
+    scale, total = 0.0, 0.0
+    for value in held:
+        scale = max(scale, abs(value))
+    unlike, squares, spread = 0, 0.0, 0.0
+    for k in range(len(pairs)):
+        unlike += held[pairs[k, 0]] != held[pairs[k, 1]]
+    if scale == 0.0 or np.isinf(scale):
+        return unlike, 0.0, 0.0
+    for value in held:
+        total += value / scale
+    mean = total / len(held)
+    for value in held:
+        spread += (value / scale - mean) ** 2
+    for k in range(len(pairs)):
+        squares += (held[pairs[k, 0]] / scale - held[pairs[k, 1]] / scale) ** 2
+    return unlike, squares, spread
