@@ -17,7 +17,6 @@ from quadrille.randomness import Stream
 from quadrille.recipe import random_order
 from quadrille.swap.groups import codes_of, group_ids
 from quadrille.swap.rank.expected import (
-    possible_share,
     rule_of_thumb,
     smallest_window,
     window_for_correlation,
@@ -73,6 +72,21 @@ class RankDraw:
             )
             for name, ranks in self._ranks.items()
         }
+
+    def expected(self) -> list[dict[str, object]]:
+        """Return what is known of the ranks of each variable before any draw."""
+        rows: list[dict[str, object]] = []
+        for group in self._recipe.groups:
+            ranks, pairing = self._ranks[group[0]], self._pairing(group, self._data)
+            fixed = self._recipe.correlation is None
+            if fixed and not self._recipe.weighted:
+                _refuse_no_window(ranks, pairing, self._recipe)
+            facts = pairing.facts(ranks) if fixed else ranks.facts()
+            shuffled = self._recipe.tails == "shuffle"
+            expected = pairing.expected(ranks, shuffled=shuffled) if fixed else None
+            rows.append({"variable": group[0], **facts, "rank_correlation_expected": expected})
+            rows += [{"variable": name, "moves_with": group[0]} for name in group[1:]]
+        return rows
 
     def draw(self, stream: Stream) -> Plan:
         """Draw the plan of a stream."""
@@ -217,28 +231,14 @@ class Drawn:
         sizes = ranks.sizes.astype(np.float64)
         total = float((sizes * (sizes**2 - 1)).sum())
         square = 2 * float(distance.astype(np.float64) @ distance) + float(far.astype(np.float64) @ far)
-        windowed = pairing.kernel == "window" and pairing.ticks is None
-        widths, inner = pairing.widths(ranks), ranks.high - ranks.low
-        known: dict[str, object] = {
-            "ranked": len(ranks.order),
-            "missing": ranks.missing,
-            "classes": int((ranks.sizes > 0).sum()),
-            "window": None if pairing.kernel == "buckets" else pairing.window,
-            "width": int(widths.max(initial=0)) if windowed else None,
+        return {
+            **pairing.facts(ranks),
             "pairs": len(pairs),
-            "left_over": int(inner.sum()) - 2 * len(pairs),
-            "without_window": int(inner[widths == 0].sum()) if windowed else 0,
-            "in_tails": int(2 * ranks.tail.sum()),
+            "left_over": int((ranks.high - ranks.low).sum()) - 2 * len(pairs),
             "farthest": max(int(distance.max(initial=0)), int(np.abs(far).max(initial=0))),
             "rank_correlation_expected": pairing.expected(ranks, shuffled=bool(len(self.tails[0]))),
             "rank_correlation": 1 - 6 * square / total if total else None,
         }
-        if windowed and ranks.ties is not None:
-            known["possible"] = possible_share(ranks.ends, int(widths[0]))
-            if not pairing.differ:
-                known["pairs_that_change_expected"] = ranks.ties.share_changed(pairing.window)
-                known["window_for_half"] = ranks.ties.window_for_half()
-        return known
 
 
 def _refuse_unranked(data: Data, group: Sequence[str]) -> None:

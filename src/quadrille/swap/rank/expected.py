@@ -32,6 +32,8 @@ def mean_square(ranks: int, width: int) -> float:
     """Return the expected squared distance of partners, in ranks, over all ranks of a class (ranks.md, 3)."""
     if ranks < 2 or width < 1:
         return 0.0
+    if width >= ranks - 1 and (ranks % 2 == 0 or ranks > _MOST_RANKS):  # every pairing has the same chance
+        return ranks * (ranks + 1) / 6
     if ranks <= _MOST_RANKS:
         return kernels.mean_square_distance(ranks, min(width, ranks - 1))
     scaled = max(round(width * _MOST_RANKS / ranks), min(width, _FINE))
