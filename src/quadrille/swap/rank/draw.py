@@ -55,6 +55,7 @@ class RankDraw:
         for ranks in self._ranks.values():
             _refuse_few(ranks)
         self._fixed = self._windows()
+        self._known: dict[str, dict[str, object]] = {}
 
     def windows(self) -> dict[str, float]:
         """Return the window of each variable that has ranks, where it does not depend on the seed."""
@@ -78,15 +79,25 @@ class RankDraw:
         rows: list[dict[str, object]] = []
         for group in self._recipe.groups:
             ranks, pairing = self._ranks[group[0]], self._pairing(group, self._data)
-            fixed = self._recipe.correlation is None
-            if fixed and not self._recipe.weighted:
-                _refuse_no_window(ranks, pairing, self._recipe)
-            facts = pairing.facts(ranks) if fixed else ranks.facts()
-            shuffled = self._recipe.tails == "shuffle"
-            expected = pairing.expected(ranks, shuffled=shuffled) if fixed else None
-            rows.append({"variable": group[0], **facts, "rank_correlation_expected": expected})
+            if self._recipe.correlation is None:
+                rows.append({"variable": group[0], **self._facts(ranks, pairing)})
+            else:
+                rows.append({"variable": group[0], **ranks.facts()})
             rows += [{"variable": name, "moves_with": group[0]} for name in group[1:]]
         return rows
+
+    def _facts(self, ranks: Ranks, pairing: Pairing) -> dict[str, object]:
+        """Return what follows from the window, whatever is drawn; worked out once, unless the window depends on that."""
+        recipe = self._recipe
+        if ranks.name in self._known:
+            return self._known[ranks.name]
+        if recipe.kernel == "window" and not recipe.weighted:
+            _refuse_no_window(ranks, pairing, recipe)
+        expected = pairing.expected(ranks, shuffled=recipe.tails == "shuffle")
+        known = pairing.facts(ranks) | {"rank_correlation_expected": expected}
+        if recipe.correlation is None:
+            self._known[ranks.name] = known
+        return known
 
     def draw(self, stream: Stream) -> Plan:
         """Draw the plan of a stream."""
@@ -120,12 +131,11 @@ class RankDraw:
         if recipe.correlation is not None:
             trials = stream.sub(f"calibration {name}")
             pairing = replace(pairing, window=self._calibrated(sorted_ranks, pairing, trials))
-        if recipe.kernel == "window" and not recipe.weighted:
-            _refuse_no_window(sorted_ranks, pairing, recipe)
+        known = self._facts(sorted_ranks, pairing)
         ranks = sorted_ranks.shuffled(stream.sub(f"ties {name}"))
         pairs = pairing.draw(ranks, stream.sub(f"pairs {name}"))
         tails = self._shuffled_tails(ranks, stream.sub(f"tails {name}"))
-        return Drawn(self._data, ranks, pairing, pairs, tails)
+        return Drawn(self._data, ranks, known, pairs, tails)
 
     def _pairing(self, group: tuple[str, ...], now: Data) -> Pairing:
         recipe, data = self._recipe, self._data
@@ -190,11 +200,14 @@ class RankDraw:
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """The pairs of ranks of one variable, and the ranks of its tails that change, with their sources."""
+    """The pairs of ranks of one variable, and the ranks of its tails that change, with their sources.
+
+    `known` are facts that follow from the window, whatever is drawn.
+    """
 
     data: Data
     ranks: Ranks
-    pairing: Pairing
+    known: dict[str, object]
     pairs: Ints
     tails: tuple[Ints, Ints]
 
@@ -226,17 +239,16 @@ class Drawn:
         return known | (self._rank_facts() if own else {"moves_with": self.ranks.name})
 
     def _rank_facts(self) -> dict[str, object]:
-        ranks, pairs, pairing = self.ranks, self.pairs, self.pairing
+        ranks, pairs = self.ranks, self.pairs
         distance, far = pairs[:, 1] - pairs[:, 0], self.tails[1] - self.tails[0]
         sizes = ranks.sizes.astype(np.float64)
         total = float((sizes * (sizes**2 - 1)).sum())
         square = 2 * float(distance.astype(np.float64) @ distance) + float(far.astype(np.float64) @ far)
         return {
-            **pairing.facts(ranks),
+            **self.known,
             "pairs": len(pairs),
             "left_over": int((ranks.high - ranks.low).sum()) - 2 * len(pairs),
             "farthest": max(int(distance.max(initial=0)), int(np.abs(far).max(initial=0))),
-            "rank_correlation_expected": pairing.expected(ranks, shuffled=bool(len(self.tails[0]))),
             "rank_correlation": 1 - 6 * square / total if total else None,
         }
 

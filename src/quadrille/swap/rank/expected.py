@@ -17,10 +17,10 @@ from quadrille import kernels
 from quadrille.data import Floats, Ints
 from quadrille.errors import InputError, ParameterError
 
-_MOST_RANKS = 20_000
+_MOST_RANKS = 200_000
 """Longer classes behave as this many ranks do with a window of the same share."""
 
-_FINE = 100
+_FINE = 1_000
 """Windows of this many ranks or more are as good as continuous."""
 
 LARGEST_FINE = 0.25
