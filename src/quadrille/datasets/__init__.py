@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 
 from quadrille.codebook import Kind, Role, Variable
 from quadrille.data import Codes, Column, Data, Floats, Ints, code_dtype
+from quadrille.datasets.census import census
 from quadrille.errors import bad_parameter
 from quadrille.randomness import Stream
 
-__all__ = ["adult", "cps8d", "households", "state"]
+__all__ = ["adult", "census", "cps8d", "households", "state"]
 
 
 _UNKNOWN = "?"
