@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from quadrille.swap.permutation import PermutationSwap
     from quadrille.swap.random import RandomSwap
     from quadrille.swap.rank import RankSwap
+    from quadrille.swap.targeted import TargetedSwap
 
 __version__ = "0.1.0"
 
@@ -61,6 +62,7 @@ _HOME = {
     "Recipe": "recipe",
     "Scores": "score.evaluator",
     "Study": "study.study",
+    "TargetedSwap": "swap.targeted",
     "Variable": "codebook",
     "area_flows": "score.by_area",
     "attack": "attack.attack",
@@ -117,6 +119,7 @@ __all__ = [  # sorted as in _HOME; a test keeps the two lists equal
     "Recipe",
     "Scores",
     "Study",
+    "TargetedSwap",
     "Variable",
     "area_flows",
     "attack",

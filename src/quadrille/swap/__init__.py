@@ -8,3 +8,4 @@ from quadrille.swap import designed as designed
 from quadrille.swap import permutation as permutation
 from quadrille.swap import random as random
 from quadrille.swap import rank as rank
+from quadrille.swap import targeted as targeted

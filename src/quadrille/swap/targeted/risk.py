@@ -23,7 +23,7 @@ _MOST_CELLS = 2
 
 
 def units_of(data: Data, unit: str | None, owner: str) -> tuple[Units, str | None]:
-    """Return the units, and the column of their numbers: the one named, or with the role unit; else every record is one.
+    """Return the units, and the column of their numbers: that named, or with the role unit; else every record is one.
 
     A record without a number of its unit is refused: nobody knows with whom it would move.
     """
@@ -124,6 +124,37 @@ def refuse_within(data: Data, units: Units, columns: Sequence[str], owner: str) 
             )
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class Combinations(Shown):
+    """The combination of risk variables of each row, a missing value being a category of its own, and their number."""
+
+    of: Ints = field(repr=False)
+    count: int
+
+    @classmethod
+    def find(cls, data: Data, risk: Sequence[str], owner: str) -> Combinations:
+        """Number the combinations that occur."""
+        columns = [data.coded(name, purpose=f"'risk' of {owner}") for name in risk]
+        return cls(*group_ids([(column.one_missing, column.valid + 1) for column in columns], data.n))
+
+    def least(self, areas: Areas, units: Units) -> Counts:
+        """Return m[h, y], level by level: the least frequency in the unit's area of the combinations of its members."""
+        rows = len(self.of)
+        least = np.full((len(areas.levels), units.count), rows, dtype=np.int32)
+        order: NDArray[np.int32] | None = None
+        for h in range(len(areas.levels)):
+            area, count = areas.at(h), len(areas.ends[h]) - 1
+            if self.count * count <= _MOST_CELLS * rows:
+                table = np.zeros(self.count * count, dtype=np.int32)
+                kernels.least_in_table(self.of, units.of, area, count, table, least[h])
+                continue
+            if order is None:  # by combination, then along the map: one order for all levels
+                along = sorted_by(areas.path[units.of], areas.count)[0]
+                order = along[sorted_by(self.of[along], self.count)[0]].astype(np.int32)
+            kernels.least_in_runs(order, self.of, units.of, area, least[h])
+        return least
+
+
 def smallest_counts(data: Data, risk: Sequence[str], areas: Areas, units: Units, owner: str) -> Counts:
     """Return m[h, y]: the least frequency, in the unit's area of level h, of the risk combinations of its members.
 
@@ -139,21 +170,7 @@ def smallest_counts(data: Data, risk: Sequence[str], areas: Areas, units: Units,
     >>> smallest_counts(data, ["age"], areas_of(data, ["area"], units, "this"), units, "this").tolist()
     [[1, 2, 1]]
     """
-    columns = [data.coded(name, purpose=f"'risk' of {owner}") for name in risk]
-    combination, combinations = group_ids([(column.one_missing, column.valid + 1) for column in columns], data.n)
-    least = np.full((len(areas.levels), units.count), data.n, dtype=np.int32)
-    order: NDArray[np.int32] | None = None
-    for h in range(len(areas.levels)):
-        area, count = areas.at(h), len(areas.ends[h]) - 1
-        if combinations * count <= _MOST_CELLS * data.n:
-            table = np.zeros(combinations * count, dtype=np.int32)
-            kernels.least_in_table(combination, units.of, area, count, table, least[h])
-            continue
-        if order is None:
-            along = sorted_by(areas.path[units.of], areas.count)[0]
-            order = along[sorted_by(combination[along], combinations)[0]].astype(np.int32)
-        kernels.least_in_runs(order, combination, units.of, area, least[h])
-    return least
+    return Combinations.find(data, risk, owner).least(areas, units)
 
 
 def level_at_risk(at_risk: Flags) -> NDArray[np.int8]:
