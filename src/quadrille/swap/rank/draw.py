@@ -213,12 +213,12 @@ class Drawn:
 
     def move(self, columns: tuple[str, ...]) -> Move:
         """Return the move of these columns."""
-        rows = self.ranks.order.astype(np.int64)
+        rows = self.ranks.order
         if not len(self.tails[0]):
-            return Move.exchange(columns, rows[self.pairs])
+            return Move.exchange(columns, rows[self.pairs].astype(np.int64))
         to = np.concatenate((self.pairs[:, 0], self.pairs[:, 1], self.tails[0]))
         of = np.concatenate((self.pairs[:, 1], self.pairs[:, 0], self.tails[1]))
-        return Move(columns, (rows[to], rows[of]))
+        return Move(columns, (rows[to].astype(np.int64), rows[of].astype(np.int64)))
 
     def facts(self, name: str) -> dict[str, object]:
         """Return what is remembered of a variable: of one that moves along with another its values only.
