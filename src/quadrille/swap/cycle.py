@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -49,6 +49,8 @@ class CycleSwap(Recipe):
     Reference: DePersio, Lemons, Ramanayake, Tsay & Zayatz, n-cycle swapping for the American Community Survey, Privacy
     in Statistical Databases, 2012.
     """
+
+    always_moves: ClassVar[str] = "all levels of geography"
 
     _: KW_ONLY
     flag: Annotated[
