@@ -45,7 +45,14 @@ def files(draw: st.DrawFn) -> Data:
 
 
 @examples(150)
-@given(files(), st.integers(2, 5), st.sampled_from(["borrow", "leave"]), st.sampled_from(["county", "tract"]), seeds, st.booleans())
+@given(
+    files(),
+    st.integers(2, 5),
+    st.sampled_from(["borrow", "leave"]),
+    st.sampled_from(["county", "tract"]),
+    seeds,
+    st.booleans(),
+)
 def test_laws_of_cycles(data: Data, n: int, leftover: str, level: str, seed: int | str, carry: bool) -> None:
     recipe = qd.CycleSwap(
         flag="flag", same=["key"], area=level, n=n, leftover=leftover, carry=["other"] * carry, seed=seed
@@ -85,8 +92,8 @@ def test_laws_of_cycles(data: Data, n: int, leftover: str, level: str, seed: int
 
     source, seen = dict(zip(to.tolist(), of.tolist(), strict=True)), set[int]()
     found: Counter[int] = Counter()
-    for unit in source:
-        cycle: list[int] = []
+    for start in to.tolist():
+        cycle, unit = list[int](), start
         while unit not in seen:
             seen.add(unit)
             cycle.append(unit)

@@ -94,7 +94,9 @@ def test_the_enumeration_gives_the_printed_chances() -> None:
     }
     assert len(in_window(6, 3)) == 7 and mean_squared(in_window(6, 3), 6) == Fraction(119, 27)
     assert set(in_window(6, 5).values()) == {Fraction(1, 15)} and mean_squared(in_window(6, 5), 6) == 7
-    assert mean_squared(in_buckets(4, 2), 4) == Fraction(13, 6) and mean_squared(in_buckets(6, 3), 6) == Fraction(80, 21)
+    assert mean_squared(in_buckets(4, 2), 4) == Fraction(13, 6) and mean_squared(in_buckets(6, 3), 6) == Fraction(
+        80, 21
+    )
     first = {j: sum(p for pairs, p in in_buckets(6, 3).items() if (0, j) in pairs) for j in range(1, 6)}
     assert list(first.values()) == [Fraction(4, 7), Fraction(1, 7), Fraction(1, 7), Fraction(1, 14), Fraction(1, 14)]
 
@@ -124,6 +126,61 @@ def test_small_files_have_the_enumerated_chances(
     assert set(found) <= set(chances)
     expected = [float(p) * draws for p in chances.values()]
     assert chisquare([found[each] for each in chances], expected).pvalue > RECKONED
+
+
+def naive(values: np.ndarray, options: dict[str, object], random: np.random.Generator) -> tuple[float, int]:
+    """Follow the law step by step: the mean squared distance in ranks, and how many ranks are left over."""
+    m, free, square, left = len(values), set(range(len(values))), 0, 0
+    for i in range(m):
+        if i not in free:
+            continue
+        above = [j for j in sorted(free) if j > i and (options.get("differ") != "any" or values[i] != values[j])]
+        if options.get("kernel") == "buckets":
+            b = options["buckets"]
+            held = {s: [j for j in above if j * b // m == s] for s in range(b)}
+            weight = np.array([2.0**-s if held[s] else 0.0 for s in range(b)])
+            above = held[random.choice(b, p=weight / weight.sum())] if weight.any() else []
+        elif options.get("kernel") != "normal":
+            above = [j for j in above if j <= i + floor(options["window"] * m)]
+        elif above:  # the last resort of the 256 tries is seldom needed here
+            for _ in range(256):
+                j = i + ceil(m * options["window"] * (1 + random.normal()) / 2)
+                if j in above:
+                    above = [j]
+                    break
+        free.discard(i)
+        left += not above
+        if above:
+            j = int(random.choice(above))
+            free.discard(j)
+            square += 2 * (j - i) ** 2
+    return square / m, left
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"window": 0.25},
+        {"window": 0.25, "differ": "any"},
+        {"kernel": "buckets", "buckets": 2},
+        {"kernel": "buckets", "buckets": 8},
+        {"kernel": "buckets", "buckets": 3, "differ": "any"},
+        {"kernel": "normal", "window": 0.3},
+        {"kernel": "normal", "window": 0.3, "differ": "any"},
+    ],
+)
+def test_draws_agree_with_the_law_followed_step_by_step(options: dict[str, object]) -> None:
+    random, draws = np.random.default_rng(1), tries(600, nightly=6_000)
+    values = np.sort(random.choice(np.arange(9.0), 48)) if "differ" in options else np.arange(48.0)
+    recipe = qd.RankSwap(["x"], seed=1, **options)
+    prepared = recipe.prepared(file_of(*values))
+    kept = [prepared.draw(recipe.stream_of(seed)) for seed in range(draws)]
+    facts = [plan.details.facts["ranks"][0] for plan in kept]
+    total = 48 * (48**2 - 1) / 6
+    found = np.array([[(1 - row["rank_correlation"]) * total / 48, row["left_over"]] for row in facts])
+    twin = np.array([naive(values, options, random) for _ in range(draws)])
+    se = np.sqrt((found.var(axis=0) + twin.var(axis=0)) / draws)
+    assert (np.abs(found.mean(axis=0) - twin.mean(axis=0)) <= 4 * se + 1e-9).all()
 
 
 def test_equal_values_are_in_uniformly_random_order() -> None:
@@ -240,7 +297,9 @@ def test_sorting_is_that_of_numpy(seed: int) -> None:
     assert ends.tolist() == np.searchsorted(found, found, side="right").tolist()
 
 
-@pytest.mark.parametrize(("window", "printed", "error"), [(0.01, 0.999766, 1e-6), (0.05, 0.994271, 2e-5), (0.1, 0.977646, 5e-5)])
+@pytest.mark.parametrize(
+    ("window", "printed", "error"), [(0.01, 0.999766, 1e-6), (0.05, 0.994271, 2e-5), (0.1, 0.977646, 5e-5)]
+)
 def test_the_theory_gives_the_printed_correlations(window: float, printed: float, error: float) -> None:
     found = qd.theory.rank_correlation(window)
     assert found == pytest.approx(printed, abs=error)
@@ -316,7 +375,9 @@ def test_the_realised_correlations_are_those_of_scipy() -> None:
             assert row["correlation"] == pytest.approx(np.corrcoef(was, now)[0, 1], abs=1e-12)
             assert row["changed"] == int((was != now).sum())
         x = plan.details.facts["ranks"][0]
-        assert x["rank_correlation"] == pytest.approx(spearmanr(data["x"].values, after["x"].values).statistic, abs=1e-12)
+        assert x["rank_correlation"] == pytest.approx(
+            spearmanr(data["x"].values, after["x"].values).statistic, abs=1e-12
+        )
 
 
 @pytest.mark.parametrize(("wish", "window", "width"), [({"r0": 0.95}, 0.0912962, 912), ({"k0": 0.01}, 0.0081666, 81)])
@@ -388,7 +449,10 @@ BAD: list[tuple[dict[str, object], str]] = [
     ({"k0": 0}, r"'k0' parameter"),
     ({"window": 0.1, "kernel": "triangle"}, r"one of 'window', 'buckets', 'normal'"),
     ({"kernel": "buckets"}, r"needs the number of 'buckets'"),
-    ({"kernel": "buckets", "buckets": 5, "window": 0.1}, r"no other measure of how far to swap. Got 'window' and 'buckets'"),
+    (
+        {"kernel": "buckets", "buckets": 5, "window": 0.1},
+        r"no other measure of how far to swap. Got 'window' and 'buckets'",
+    ),
     ({"window": 0.1, "buckets": 5}, r"'buckets' parameter of RankSwap belongs to kernel=\"buckets\""),
     ({"kernel": "buckets", "buckets": 0}, r"a whole number of 1 or more"),
     ({"kernel": "normal", "r0": 0.9}, r"kernel=\"normal\" needs a 'window' alone. Got 'r0'"),

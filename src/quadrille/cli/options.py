@@ -89,7 +89,8 @@ Method = Annotated[
     str | None,
     value(
         "WORD",
-        "designed, targeted, cycle, random, rank, controlled, permutation or MODULE:CLASS. [default: designed]",
+        "targeted, cycle, random, rank, controlled, permutation, "
+        "designed (default) or MODULE:CLASS; each has its --help.",
     ),
 ]
 RecipeFile = Annotated[Path | None, value("FILE", "A recipe, JSON, as --save-recipe keeps it.", "--recipe")]

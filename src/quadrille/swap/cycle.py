@@ -55,7 +55,9 @@ class CycleSwap(Recipe):
     _: KW_ONLY
     flag: Annotated[
         str | None,
-        ColumnName("column that is true for what must move; a unit moves if any of its members is flagged", steers=True),
+        ColumnName(
+            "column that is true for what must move; a unit moves if any of its members is flagged", steers=True
+        ),
     ] = None
     risk: Annotated[
         Sequence[str],
@@ -70,10 +72,8 @@ class CycleSwap(Recipe):
             otherwise="the lowest",
         ),
     ] = None
-    carry: Annotated[
-        Sequence[str], Columns("further columns that travel with the geography", moves=True)
-    ] = ()
-    n: Annotated[int, Count("units in a cycle", least=2, unit="units")] = 3
+    carry: Annotated[Sequence[str], Columns("further columns that travel with the geography", moves=True)] = ()
+    n: Annotated[int, Count("units in a cycle", least=2, unit="units", option="length")] = 3
     leftover: Annotated[
         Literal["borrow", "leave"],
         Word(
@@ -84,7 +84,9 @@ class CycleSwap(Recipe):
     unit: Annotated[
         str | None,
         ColumnName(
-            "number of the household or other unit that moves as one", otherwise="the column with the role unit, if any"
+            "number of the household or other unit that moves as one",
+            otherwise="the column with the role unit, if any",
+            option="household",
         ),
     ] = None
     rules: Annotated[
@@ -98,13 +100,13 @@ class CycleSwap(Recipe):
         if (self.flag is None) == (not self.risk):
             got = "neither" if self.flag is None else "both"
             raise ParameterError(
-                f"{_OWNER} needs one of 'flag' (a column that is true for what must move) and 'risk' (columns to count). "
-                f"Got {got}."
+                f"{_OWNER} needs one of 'flag' (a column that is true for what must move) and 'risk' (columns to "
+                f"count). Got {got}."
             )
         if self.rules:
             raise ParameterError(
-                f"{_OWNER} takes no 'rules': the members of a cycle are drawn at random. Put what must fit into 'same', "
-                "or swap with TargetedSwap, which obeys rules."
+                f"{_OWNER} takes no 'rules': the members of a cycle are drawn at random. Put what must fit into "
+                "'same', or swap with TargetedSwap, which obeys rules."
             )
         parts = (("carry", "same"), ("carry", "risk"))
         for one, other in parts:
@@ -275,9 +277,7 @@ def _borrowed(cells: _Cells, aside: Ints, stream: Stream) -> Ints:
         dice = kernels.dice(words)
         listed = kernels.Lenders(lenders[order], of_cell, ends, np.diff(ends))
         partner = np.empty(len(aside), dtype=np.int64)
-        kernels.borrow(
-            cells.cell[aside], own, turn, listed, np.zeros(len(lenders), dtype=np.bool_), partner, dice
-        )
+        kernels.borrow(cells.cell[aside], own, turn, listed, np.zeros(len(lenders), dtype=np.bool_), partner, dice)
         return None if dice.cursor[1] else partner
 
     return draw_until_enough(attempt, stream.sub("partners"), guess=_WORDS * len(aside))
@@ -290,5 +290,5 @@ def _nothing_moves(cells: _Cells, why: Ints) -> InfeasibleError:
         1,
         0,
         exact=True,
-        hint='Name fewer columns in \'same\', or let them borrow a partner (leftover="borrow").',
+        hint="Name fewer columns in 'same', or let them borrow a partner (leftover=\"borrow\").",
     )

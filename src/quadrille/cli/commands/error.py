@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     import polars as pl
 
     from quadrille.chart.theme import Figure
-    from quadrille.release.dossier import Published
     from quadrille.data import Data
+    from quadrille.release.dossier import Published
     from quadrille.swap.permutation import PermutationSwap
     from quadrille.swap.rank import RankSwap
     from quadrille.theory.tables import CellErrors
@@ -57,7 +57,7 @@ def error(
     overwrite: opt.Overwrite = False,
     as_json: opt.Json = False,
 ) -> None:
-    """Predict the error of each cell of a table, before any swap; of a rank swap, how far ranks and correlations change."""
+    """Predict the error of each cell of a table, before any swap; of a rank swap, how ranks and correlations change."""
     check_new(chart, realised, overwrite=overwrite, source=file)
     _check_suffixes(chart, realised)
     _check_numbers(base, sampling)

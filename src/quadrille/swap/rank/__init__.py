@@ -47,13 +47,13 @@ class RankSwap(Recipe):
     [('age',), ('hours-per-week',)]
     >>> qd.RankSwap(["age"], window=5)
     Traceback (most recent call last):
-    quadrille.errors.ParameterError: The 'window' parameter of RankSwap must be a share in (0, 1], never a percentage: ...
+    quadrille.errors.ParameterError: The 'window' parameter of RankSwap must be a share in (0, 1], never a ...
 
-    Reference: Moore, Controlled Data-Swapping Techniques for Masking Public Use Microdata Sets, US Bureau of the Census,
-    1996.
+    Reference: Moore, Controlled Data-Swapping Techniques for Masking Public Use Microdata Sets, US Bureau of the
+    Census, 1996.
     """
 
-    near: ClassVar[bool] = True
+    pairs_alike: ClassVar[bool] = True
 
     swap: Annotated[
         Sequence[str], Columns("numeric or ordinal variables to exchange, each by its own ranks", least=1, moves=True)
@@ -91,7 +91,8 @@ class RankSwap(Recipe):
         int | None, Count('number of buckets of kernel="buckets", at most one for each rank', unit="buckets")
     ] = None
     together: Annotated[
-        bool, Flag("ranks by the first variable, and all that are listed move in the same pairs")
+        bool,
+        Flag("ranks by the first variable, and all that are listed move in the same pairs", option="move-together"),
     ] = False
     within: Annotated[
         Sequence[str],
@@ -104,16 +105,14 @@ class RankSwap(Recipe):
             "at random"
         ),
     ] = "swap"
-    tail: Annotated[
-        float, Share("share of the ranks in each tail", within="[0, 0.5]", unit="share of the ranks")
-    ] = 0.0
+    tail: Annotated[float, Share("share of the ranks in each tail", within="[0, 0.5]", unit="share of the ranks")] = 0.0
     weighted: Annotated[bool, Flag("the window is a share of the weight instead of the records")] = False
     differ: Annotated[Literal["any", "none"], Word("whether partners must hold different values: any or none")] = "none"
     rules: Annotated[
         Sequence[str],
         RuleList(
-            'no record may come to meet it: "age<15 & income>0". Each variable is judged on the file as those before it '
-            "have left it",
+            'no record may come to meet it: "age<15 & income>0". Each variable is judged on the file as those before '
+            "it have left it",
             option="rule",
         ),
     ] = ()
@@ -125,13 +124,13 @@ class RankSwap(Recipe):
         if self.kernel == "buckets":
             if self.buckets is None or wishes:
                 raise ParameterError(
-                    f'{_OWNER} with kernel="buckets" needs the number of \'buckets\', and no other measure of how far '
+                    f"{_OWNER} with kernel=\"buckets\" needs the number of 'buckets', and no other measure of how far "
                     f"to swap. Got {_listed(wishes + ['buckets'] * (self.buckets is not None))}."
                 )
         elif self.buckets is not None:
             raise ParameterError(f"The 'buckets' parameter of {_OWNER} belongs to kernel=\"buckets\". Set both.")
         elif self.kernel == "normal" and wishes != ["window"]:
-            raise ParameterError(f'{_OWNER} with kernel="normal" needs a \'window\' alone. Got {_listed(wishes)}.')
+            raise ParameterError(f"{_OWNER} with kernel=\"normal\" needs a 'window' alone. Got {_listed(wishes)}.")
         elif len(wishes) != 1:
             raise ParameterError(
                 f"{_OWNER} needs exactly one of 'window' (share of the ranks), 'correlation', 'r0' and 'k0'. "
@@ -140,8 +139,8 @@ class RankSwap(Recipe):
         self._check_tails()
         if self.weighted and (self.kernel != "window" or self.window is None):
             raise ParameterError(
-                f"The 'weighted' parameter of {_OWNER} measures a 'window' of kernel=\"window\" in weight. Give one, or "
-                "leave it out."
+                f"The 'weighted' parameter of {_OWNER} measures a 'window' of kernel=\"window\" in weight. Give one, "
+                "or leave it out."
             )
         both = [name for name in self.swap if name in self.within]
         if both:
@@ -153,11 +152,11 @@ class RankSwap(Recipe):
     def _check_tails(self) -> None:
         if (self.tails == "swap") != (self.tail == 0):
             raise ParameterError(
-                f"The 'tail' parameter of {_OWNER} is the share of the ranks that tails=\"leave\" and tails=\"shuffle\" "
+                f'The \'tail\' parameter of {_OWNER} is the share of the ranks that tails="leave" and tails="shuffle" '
                 "are about. Give both, or neither."
             )
         if self.tails == "shuffle" and (self.differ == "any" or self.rules):
-            other = "differ=\"any\"" if self.differ == "any" else "'rules'"
+            other = 'differ="any"' if self.differ == "any" else "'rules'"
             raise ParameterError(
                 f'{_OWNER} with tails="shuffle" permutes the tails at random, which {other} does not allow. '
                 'Use tails="leave", or leave one of them out.'
