@@ -183,6 +183,19 @@ def test_draws_agree_with_the_law_followed_step_by_step(options: dict[str, objec
     assert (np.abs(found.mean(axis=0) - twin.mean(axis=0)) <= 4 * se + 1e-9).all()
 
 
+def test_a_bucket_with_a_single_partner_keeps_its_chance() -> None:
+    """Two buckets of 30 ranks. The rules leave rank 0 one partner in its own bucket, and all 30 of the other."""
+    group = ["d", *("c" if rank == 17 or rank >= 30 else "b" for rank in range(1, 60))]
+    frame = pl.DataFrame({"x": np.arange(60.0), "g": group})
+    data = qd.from_frame(frame, codebook=qd.Codebook((qd.Variable("x", "numeric"), qd.Variable("g", "nominal"))))
+    recipe = qd.RankSwap(["x"], kernel="buckets", buckets=2, rules=["g=b & x<0.5"], seed=1)
+    prepared, draws = recipe.prepared(data), tries(600, nightly=6_000)
+    partner = [dict(prepared.draw(recipe.stream_of(seed)).pairs.tolist())[0] for seed in range(draws)]
+    own = sum(each == 17 for each in partner)
+    assert chisquare([own, draws - own], [draws * 2 / 3, draws / 3]).pvalue > RECKONED
+    assert all(each == 17 or each >= 30 for each in partner)
+
+
 def test_equal_values_are_in_uniformly_random_order() -> None:
     """Rows 0, 1, 2 and 4 hold one value, row 3 a smaller one: with a window of one rank it meets each of them alike."""
     data, draws = file_of(7, 7, 7, 1, 7), tries(1_000, nightly=20_000)
