@@ -12,16 +12,14 @@ from typing import cast
 import numpy as np
 
 from quadrille.codebook import records_in
-from quadrille.data import Column, Cross, Data, uncounted_weights
+from quadrille.data import Column, Cross, Data, different, uncounted_weights
 from quadrille.io.frames.identifiers import (
     MOST_ORDINAL,
     can_be_rounded,
-    different,
     has_decimals,
     name_kind,
     nearly_all,
     suspicion,
-    tally,
     words,
 )
 from quadrille.io.frames.values import counted_in
@@ -170,7 +168,7 @@ def _household(data: Data) -> str | None:
     for name in data.columns:
         variable = data.codebook[name]
         if variable.role in (None, "id") and any(_HOUSEHOLD.fullmatch(part) for part in words(name)):
-            distinct, present = tally(data[name])
+            distinct, present = data[name].tally
             if data.n / 20 < distinct < present and name_kind(name, variable.label) is not None:
                 return name
     return None
@@ -266,7 +264,7 @@ def repeated_identifiers(columns: Sequence[Column]) -> list[str]:
     """Name identifiers that nearly every record has for itself, and some share."""
     hints: list[str] = []
     for column in columns:
-        distinct, present = tally(column)
+        distinct, present = column.tally
         if column.variable.role != "id" or distinct == present or not nearly_all(distinct, present):
             continue
         if name_kind(column.variable.name, column.variable.label) in (None, "record"):
@@ -361,7 +359,7 @@ def _why_identifier(column: Column) -> str:
 
 def _why_kind(column: Column) -> str:
     variable, count = column.variable, f"{column.valid:,}"
-    if not tally(column)[1]:
+    if not column.tally[1]:
         return "every field is missing" + ("" if variable.categories else ", so there is nothing to tell the kind by")
     if unit := _counted_in(column):
         return f"dates or times that are kept as numbers: {unit}"
@@ -392,7 +390,7 @@ def checks(data: Data, declared: Collection[str] = ()) -> list[str]:
 def _of_column(column: Column, data: Data) -> list[str]:
     name, role = column.variable.name, column.variable.role
     free = role not in ("id", "geography") and name != data.weight
-    why, (distinct, present) = suspicion(column) if free else None, tally(column)
+    why, (distinct, present) = suspicion(column) if free else None, column.tally
     if why is not None:
         if can_be_rounded(column):
             return [f"Column {name!r} {why}, so records can be matched with other files. Round it before a release."]
@@ -590,7 +588,6 @@ def inspect(data: Data, *, labels: bool = False, declared: Collection[str] = ())
 
 def _column(column: Column, data: Data, declared: Collection[str], *, labels: bool) -> ColumnProfile:
     variable = column.variable
-    absent = column.values >= column.valid if variable.coded else np.isnan(column.values)
     shown = labels and variable.coded and variable.role != "id"
     return ColumnProfile(
         name=variable.name,
@@ -598,7 +595,7 @@ def _column(column: Column, data: Data, declared: Collection[str], *, labels: bo
         role="weight" if variable.name == data.weight else variable.role,
         key=variable.name in data.keys,
         categories=len(variable.categories) if variable.coded else None,
-        missing=float(absent.mean()),
+        missing=(data.n - column.tally[1]) / max(data.n, 1),
         level=variable.level,
         labels=variable.names if shown else None,
         label=variable.label,

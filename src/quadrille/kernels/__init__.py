@@ -68,9 +68,12 @@ from quadrille.kernels.tables import (
     count_pairs_of_codes,
     lacking_majority,
     mark_lone,
+    mixed_within,
     net_of_cells,
     net_of_rows,
+    rows_by_code,
     rows_of_whole_groups,
+    shared_groups,
     small_cell_change,
     sort_into_groups,
 )
