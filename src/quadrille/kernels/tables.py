@@ -212,6 +212,31 @@ def rows_by_code(rows: Ints, codes: Codes32, size: Whole) -> Ints:
 
 
 @kernel
+def places_in_order(keys: Ints, cells: Ints) -> Ints:
+    """Return where each cell stands or would stand among sorted keys; cells that ascend are found near each other."""
+    places = np.empty(len(cells), dtype=np.int64)
+    low, before = 0, np.int64(0)
+    for i in range(len(cells)):
+        cell = cells[i]
+        if i == 0 or cell < before:
+            low = 0
+        step, high = 1, low
+        while high < len(keys) and keys[high] < cell:
+            low = high + 1
+            high += step
+            step *= 2
+        high = min(high, len(keys))
+        while low < high:
+            middle = (low + high) >> 1
+            if keys[middle] < cell:
+                low = middle + 1
+            else:
+                high = middle
+        places[i], before = low, cell
+    return places
+
+
+@kernel
 def mixed_within(values: Codes32, codes: Codes32, size: Whole, order: Ints) -> Codes32:
     """Return values in another order among the rows of one code: in the order of the rows, they come as in `order`."""
     place = np.zeros(size + 1, dtype=np.int64)
