@@ -12,7 +12,7 @@ from quadrille import __version__
 from quadrille.data import Column, Data, Rows
 from quadrille.delta import PlanReport, traces
 from quadrille.errors import InputError, ParameterError
-from quadrille.inspect import inspect, repeated_identifiers, weight_remarks, weights
+from quadrille.inspect import inspect, repeated_identifiers, unnamed_units, weight_remarks, weights
 from quadrille.io.atomic import NOTE
 from quadrille.io.frames.identifiers import can_be_rounded, suspicion
 from quadrille.plan import Details, Plan
@@ -39,8 +39,9 @@ from quadrille.recipe import Recipe, carried
 from quadrille.release.earlier import NUMBERS, ON_CPS8D, Again
 from quadrille.release.judge import Verdict
 from quadrille.score.contradictions import Contradicted
-from quadrille.score.evaluator import Scores, score
+from quadrille.score.evaluator import Evaluator, Scores, score
 from quadrille.score.published import TableChanges
+from quadrille.study.choose import CLEARLY
 from quadrille.swap.designed import DesignedSwap
 from quadrille.swap.designed.pairs import DesignedPairs
 from quadrille.swap.designed.problem import protected_tables
@@ -522,12 +523,13 @@ def release_warnings(
     found += [_identifying(column) for column in others if column.variable.role != "weight" and suspicion(column)]
     unnamed = weights(public) if public.weight is None else ()
     of_file = (*repeated_identifiers([data[name] for name in data.columns]), *weight_remarks(public), *unnamed)
+    of_file = (*of_file, *unnamed_units(data))
     found += map(ReleaseWarning, of_file)
     return found + [ReleaseWarning(text) for text in traces(data, plan, public.columns)]
 
 
-def unjudged_warnings(plan: Plan, *, shuffled: bool) -> list[ReleaseWarning]:
-    """Return what a policy has lines of its own for: how much is swapped, and the order of the rows."""
+def unjudged_warnings(data: Data, plan: Plan, *, shuffled: bool) -> list[ReleaseWarning]:
+    """Return what a policy has lines of its own for: how much is swapped and hidden, and the order of the rows."""
     found: list[ReleaseWarning] = []
     if len(plan.rows) < FEW_SWAPPED:
         found.append(
@@ -536,7 +538,25 @@ def unjudged_warnings(plan: Plan, *, shuffled: bool) -> list[ReleaseWarning]:
                 "Ask for more, or relax the constraints."
             )
         )
+    found += _of_protection(data, plan)
     return found if shuffled else [*found, ReleaseWarning(_KEPT_ORDER)]
+
+
+def _of_protection(data: Data, plan: Plan) -> list[ReleaseWarning]:
+    """Warn of a swap that leaves nearly all of those exposed who were: no such candidate is recommended by `pick`."""
+    if not data.keys:
+        return []
+    judge = Evaluator(data, ["exposed"])
+    after, before = (judge.score(each)["exposed"] for each in (plan, Plan([], data=data)))
+    if not before or after is None or after <= (1 - CLEARLY) * before or after > MOSTLY_EXPOSED:
+        return []
+    return [
+        ReleaseWarning(
+            f"The swap hides few: {share(after)} of the records stand in cells of one or two and are genuine, "
+            f"{share(before)} did before. What protects the others is doubt alone. A designed swap, more records or "
+            "other variables hide more; pick recommends nothing that hides less than a quarter."
+        )
+    ]
 
 
 def _of_small_cells(data: Data, plan: Plan) -> list[ReleaseWarning]:

@@ -327,7 +327,7 @@ def _draft(
         case = Case(data, recipe, plan, account, scores, cannot, *how)
         verdict = judge(asked, case)
         given += _to_review(verdict)
-    given += unjudged_warnings(plan, shuffled=shuffle)
+    given += unjudged_warnings(data, plan, shuffled=shuffle)
     changes = _table_changes(data, plan, tables, asked)
     return Record(data, public, recipe, plan, account, scores, tuple(given), order, verdict, again, changes), factor
 
