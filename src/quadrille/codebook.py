@@ -411,7 +411,7 @@ class Codebook(Shown):
         """
         from quadrille.io.atomic import new_file
 
-        with new_file(Path(path), self.to_toml(guessed=guessed).encode("utf-8")):
+        with new_file(Path(path), self.to_toml(guessed=guessed).encode("utf-8"), private=True):
             pass
 
 

@@ -20,6 +20,9 @@ from quadrille.io import format_of
 MOST_UNPACKED = 200
 SMALL = 100 * 2**20
 """Packed files that unpack to more bytes than this, and to more than 200 times their size, are refused as bombs."""
+MOST_CELLS = 2_000
+"""So are tables of as many cells, where one byte of the file stands for more cells than this."""
+_CHUNK = 1 << 20
 
 Buffer = bytes | mmap.mmap
 
@@ -29,7 +32,7 @@ def contents(path: Path) -> Buffer:
     try:
         with path.open("rb") as file:
             if path.name.lower().endswith(".gz"):
-                return gzip.decompress(file.read())
+                return _unpacked(path, os.fstat(file.fileno()).st_size)
             size = os.fstat(file.fileno()).st_size
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
     except EOFError:
@@ -44,6 +47,34 @@ def contents(path: Path) -> Buffer:
         ) from None
 
 
+def _unpacked(path: Path, packed: int) -> bytes:
+    """Unpack a file, and stop where it becomes monstrous."""
+    most, made = max(SMALL, MOST_UNPACKED * packed), bytearray()
+    with gzip.open(path) as file:
+        while chunk := file.read(_CHUNK):
+            made += chunk
+            if len(made) > most:
+                raise _monstrous(f"The file {str(path)!r}")
+    return bytes(made)
+
+
+def _monstrous(where: str) -> InputError:
+    return InputError(
+        f"{where} unpacks to more than {MOST_UNPACKED} times its size, which is how harmful files are made. "
+        "Unpack it yourself if you trust it."
+    )
+
+
+def refuse_too_many_cells(path: Path, rows: int, columns: int) -> None:
+    """Refuse a table that is out of all proportion to its file: runs of one value take next to no room there."""
+    if rows * columns > SMALL and rows * columns > MOST_CELLS * path.stat().st_size:
+        raise InputError(
+            f"The file {str(path)!r} says that it holds {rows:,} records of {columns:,} columns, more than "
+            f"{MOST_CELLS:,} values for each of its bytes, which is how harmful files are made. If you trust it, write "
+            "it again without compression."
+        )
+
+
 def open_zip(path: Path) -> zipfile.ZipFile:
     """Open a zip archive, of which every part is intact and none unpacks to something monstrous."""
     contents(path)  # a file that is missing or not readable is refused here
@@ -55,10 +86,7 @@ def open_zip(path: Path) -> zipfile.ZipFile:
             raise InputError(f"{where} is protected by a password. Unpack it, or save it without one.")
         packed, size = sum(part.compress_size for part in parts), sum(part.file_size for part in parts)
         if size > SMALL and size > MOST_UNPACKED * packed:
-            raise InputError(
-                f"{where} unpacks to more than {MOST_UNPACKED} times its size, which is how harmful files are made. "
-                "Unpack it yourself if you trust it."
-            )
+            raise _monstrous(where)
         damaged = archive.testzip() is not None
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError, ValueError):
         damaged, archive = True, None
