@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import sqlite3
 import subprocess
 import sys
@@ -264,3 +265,81 @@ def test_a_recipe_in_a_folder_with_modules_imports_none_of_them(tmp_path: Path) 
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "") and "QUADRILLE_METHODS" in done.stderr
     assert not (tmp_path / "owned").exists()
+
+
+# What others open
+
+
+FORMULAS = ["=1+1", '=HYPERLINK("http://a.example")', "@SUM(1)", "+cmd|' /C calc'!A0", "-2+3", "\t=1", "－2＋3", "+A1"]
+NO_FORMULAS = ["-", "+", "-1.5", "+49 30 1234", "-1e5", "- 12", "-50%", "a=b", "1=1", " =1", "good", "10-19", ""]
+
+
+def public_file(tmp_path: Path, values: list[str], name: str = "text", form: str = "csv") -> tuple[qd.Release, Path]:
+    frame = pl.DataFrame({name: values * 8, "b": np.arange(8 * len(values)) * 7 % 11 % 3})
+    recipe = qd.RandomSwap(["b"], pairs=4)
+    made = qd.release(qd.from_frame(frame), recipe, tmp_path / "release", measures=[], format=form, shuffle=False)
+    return made, made.public / f"data.{form}"
+
+
+@pytest.mark.filterwarnings("ignore::quadrille.release.release.ReleaseWarning")
+@pytest.mark.parametrize("value", FORMULAS)
+def test_a_text_that_a_spreadsheet_would_run_is_kept_and_warned_of_without_naming_it(
+    value: str, tmp_path: Path
+) -> None:
+    made, path = public_file(tmp_path, [value, "good", "poor"])
+    (warned,) = [text for text in made.warnings if "as formulas" in text]
+    assert "text (8 records)" in warned and value not in warned
+    assert warned in (made.confidential / "dossier.md").read_text(encoding="utf-8").replace("\\", "")
+    assert qd.read(path).frame()["text"].to_list() == [value, "good", "poor"] * 8
+
+
+@pytest.mark.filterwarnings("ignore::quadrille.release.release.ReleaseWarning")
+def test_other_texts_other_formats_and_values_that_do_not_occur_are_not_warned_of(tmp_path: Path) -> None:
+    assert "formulas" not in " ".join(public_file(tmp_path / "one", NO_FORMULAS)[0].warnings)
+    assert "formulas" not in " ".join(public_file(tmp_path / "two", FORMULAS, form="parquet")[0].warnings)
+    named = " ".join(public_file(tmp_path / "three", ["a", "c"], name="=cmd()")[0].warnings)
+    assert "=cmd() (the name itself)" in named
+
+
+HOSTILE = ["\x1b[31mred", "<script>alert(1)</script>", "[a](http://b.example)", "../../up", "a\u202eb", "`|*_", "$(id)"]
+
+
+@pytest.mark.filterwarnings("ignore::quadrille.release.release.ReleaseWarning")
+def test_names_and_labels_that_are_made_to_harm_change_neither_terminal_nor_page_nor_path(tmp_path: Path) -> None:
+    from typer.testing import CliRunner
+
+    from quadrille.cli import app
+
+    rng = np.random.default_rng(8)
+    frame = pl.DataFrame({name: [f"{name}{i}" for i in rng.integers(0, 2, 900)] for name in HOSTILE})
+    frame.write_parquet(tmp_path / "odd.parquet")
+    listed = ", ".join(json.dumps([name], ensure_ascii=True) for name in HOSTILE)
+    (tmp_path / "job.toml").write_text(
+        f'[data]\nfile = "odd.parquet"\n[search]\nmeasures = ["exposed", "hellinger"]\n'
+        f'[[grid]]\nmethod = "RandomSwap"\nswap = [{listed}]\npairs = [3]\nseeds = 2\n',
+        encoding="utf-8",
+    )
+    out, runner = tmp_path / "out", CliRunner()
+    out.mkdir()
+    seen = ""
+    for words in (
+        ["inspect", f"{tmp_path}/odd.parquet", "--write-codebook", f"{out}/book.toml"],
+        ["search", f"{tmp_path}/job.toml", "--out", f"{out}/study", "--workers", "1"],
+        ["frontier", f"{out}/study", "--chart", f"{out}/chart.html"],
+        ["pick", f"{out}/study", "--criterion", "knee"],
+        ["report", f"{out}/study", f"{tmp_path}/odd.parquet", "--out", f"{out}/report.html"],
+        ["release", f"{tmp_path}/odd.parquet", "--swap", HOSTILE[1], "--pairs", "9", "--out", f"{out}/release"],
+    ):
+        done = runner.invoke(app, words)
+        assert done.exit_code == 0, done.output
+        seen += done.output
+    assert not set(seen) & {"\x1b", "\u202e", "\x07"}
+    pages = [path.read_text(encoding="utf-8") for path in out.rglob("*.html")]
+    notes = [path.read_text(encoding="utf-8") for path in out.rglob("*.md")]
+    assert len(pages) == 2 and len(notes) == 2
+    assert not [page for page in pages if "<script>alert" in page or "\x1b" in page]
+    unsafe = re.compile(r"(?<!\\)<script|(?<!\\)\]\(http|\x1b|\u202e")
+    assert not [found for note in notes for found in unsafe.findall(note)]
+    book = (out / "release" / "public" / "codebook.toml").read_text(encoding="utf-8")
+    assert not set(book) & {"\x1b", "\u202e"} and set(HOSTILE) <= set(qd.Codebook.from_toml(book).names)
+    assert {path.name for path in tmp_path.iterdir()} == {"odd.parquet", "job.toml", "out"}
