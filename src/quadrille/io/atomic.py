@@ -196,6 +196,9 @@ def write_file(path: Path, contents: bytes | memoryview, *, private: bool = Fals
 @contextmanager
 def new_file(path: Path, contents: bytes | memoryview, *, private: bool = False) -> Generator[None]:
     """Write a file that takes the place of `path` when the block ends well, and else disappears."""
+    if path.exists() and not path.is_file():
+        kind = "a folder" if path.is_dir() else "a device or a pipe"
+        raise OutputError(f"Cannot write {str(path)!r}: it is {kind}, not a file. Choose another name.")
     temporary = hidden(path.parent)
     try:
         with _told(path):

@@ -43,7 +43,7 @@ from quadrille.io.frames.columns import (
 )
 from quadrille.io.frames.identifiers import MOST_ORDINAL, Run, names_identifier
 from quadrille.io.frames.values import is_text, too_large, type_name
-from quadrille.io.raw import contents, refuse_too_many_cells
+from quadrille.io.raw import contents, refuse_for_the_system, refuse_too_many_cells
 
 Reader = Callable[[str], Iterator[pl.Series]]
 """Returns the batches of a column, from the first again at each call."""
@@ -295,7 +295,8 @@ def _collected(scan: pl.LazyFrame, path: Path) -> pl.DataFrame:
     try:
         with no_panic_shown():
             return scan.collect()
-    except (Exception, pl.exceptions.PanicException):
+    except (Exception, pl.exceptions.PanicException) as error:
+        refuse_for_the_system(path, error)
         raise InputError(f"The file {str(path)!r} is not intact Parquet. Copy it again or check its name.") from None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import mmap
 import os
+import re
 import zipfile
 import zlib
 from pathlib import Path, PurePosixPath
@@ -45,6 +46,15 @@ def contents(path: Path) -> Buffer:
         raise InputError(
             f"Cannot read the file {str(path)!r}: {error.strerror or type(error).__name__}. Check the path."
         ) from None
+
+
+_SYSTEM = re.compile(r"\(os error (\d+)\)")
+
+
+def refuse_for_the_system(path: Path, error: BaseException) -> None:
+    """Refuse a file that the system does not let a library read, which is no fault of the file."""
+    if found := _SYSTEM.search(str(error)):
+        raise InputError(f"Cannot read the file {str(path)!r}: {os.strerror(int(found[1]))}.") from None
 
 
 def _unpacked(path: Path, packed: int) -> bytes:

@@ -82,12 +82,16 @@ def locked(path: Path) -> Generator[None]:
     """Keep a second search out while this one runs."""
     lock = path.with_name(f".{path.name}.lock")
     parents = [parent for parent in path.absolute().parents if not parent.exists()]
+    made = not lock.exists()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle = _lock(lock)
     except BlockingIOError:
         raise OutputError(f"Another search is working on the study {str(path)!r}. Wait for it or stop it.") from None
     except OSError as error:
+        if made:  # a file system that has no locks keeps nobody out, so nobody is at work
+            with suppress(OSError):
+                lock.unlink()
         _remove_empty(parents)
         raise _cannot_write(path, error) from None
     try:
