@@ -15,6 +15,7 @@ from functools import cache
 from io import BytesIO
 from math import isfinite, isnan
 from pathlib import Path
+from tempfile import gettempdir
 from typing import TYPE_CHECKING, cast
 
 from quadrille.errors import OutputError
@@ -219,6 +220,18 @@ def private_folder(path: Path) -> Path:
     path.mkdir(mode=PRIVATE_FOLDER)
     path.chmod(PRIVATE_FOLDER)
     return path
+
+
+@contextmanager
+def scratch() -> Generator[Path]:
+    """Yield a folder for files that must not stay, closed to others; what a killed process left is removed, too."""
+    place = Path(gettempdir())
+    folder = private_folder(hidden(place))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        sweep(place)
 
 
 def sync_tree(folder: Path) -> None:

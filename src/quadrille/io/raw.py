@@ -10,13 +10,13 @@ import zipfile
 import zlib
 from pathlib import Path, PurePosixPath
 from shutil import copyfileobj
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from quadrille.codebook import Codebook
 from quadrille.data import Data
 from quadrille.errors import InputError, QuadrilleError
 from quadrille.io import format_of
+from quadrille.io.atomic import scratch
 
 MOST_UNPACKED = 200
 SMALL = 100 * 2**20
@@ -109,12 +109,12 @@ def read_file(path: Path, _ending: str, *, codebook: Codebook | None, weight: st
     """Read the one data file of an archive; other files, such as a description, do not matter."""
     from quadrille.io import read_as
 
-    with open_zip(path) as archive, TemporaryDirectory(prefix="quadrille-") as folder:
+    with open_zip(path) as archive, scratch() as folder:
         names = [name for name in archive.namelist() if _is_data(name)]
         if len(names) != 1:
             what = f"holds {len(names):,} data files, and one is read" if names else "holds no data file"
             raise InputError(f"The archive {str(path)!r} {what}. Unpack it, and name the file.")
-        inside = Path(folder) / PurePosixPath(names[0]).name
+        inside = folder / PurePosixPath(names[0]).name
         with archive.open(names[0]) as source, inside.open("wb") as target:
             copyfileobj(source, target)
         try:
