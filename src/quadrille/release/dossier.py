@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, cast
 
+import numpy as np
+
 from quadrille import __version__
 from quadrille.data import Column, Data, Rows
 from quadrille.delta import PlanReport, traces
@@ -526,6 +528,33 @@ def release_warnings(
     of_file = (*of_file, *unnamed_units(data))
     found += map(ReleaseWarning, of_file)
     return found + [ReleaseWarning(text) for text in traces(data, plan, public.columns)]
+
+
+_FORMULA = re.compile(r"[=@\t\r\uff1d\uff20]|[+\-\uff0b\uff0d](?!\Z|[\d.,\s]+(?:[eE][+-]?\d+)?%?\Z)")
+"""How a text begins that a spreadsheet takes for a formula; a number with a sign is none, nor is a sign alone."""
+
+
+def formula_warnings(public: Data) -> list[ReleaseWarning]:
+    """Warn of texts that a spreadsheet would run as formulas when it opens the public file; they are kept."""
+    found: list[str] = []
+    for name in public.columns:
+        variable = public[name].variable
+        codes = [code for code, value in enumerate(variable.values) if _is_formula(value)] if variable.coded else []
+        records = int(np.isin(public[name].values, codes).sum()) if codes else 0
+        found += [f"{name} ({'1 record' if records == 1 else f'{records:,} records'})"] if records else []
+        found += [f"{name} (the name itself)"] if _is_formula(name) else []
+    if not found:
+        return []
+    return [
+        ReleaseWarning(
+            f"Spreadsheet programs run texts that begin with =, +, - or @ as formulas: {', '.join(found)}. They are "
+            "published as they are. Recode them with merge in the codebook, or release another format than csv."
+        )
+    ]
+
+
+def _is_formula(value: object) -> bool:
+    return isinstance(value, str) and _FORMULA.match(value) is not None
 
 
 def unjudged_warnings(data: Data, plan: Plan, *, shuffled: bool) -> list[ReleaseWarning]:

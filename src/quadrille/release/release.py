@@ -34,6 +34,7 @@ from quadrille.release.dossier import (
     ReleaseWarning,
     SubtractionWarning,
     dossier,
+    formula_warnings,
     kept_in_words,
     methods_note,
     published,
@@ -321,6 +322,7 @@ def _draft(
     account, given, verdict = plan.report(data), release_warnings(public, recipe, data, plan, again), None
     if known and again is None and isinstance(recipe, DesignedSwap) and recipe.keep != "1-way":
         given.append(SubtractionWarning(_SUBTRACTION))
+    given += formula_warnings(public) if format == "csv" else []
     if asked:
         texts, columns = tuple(map(str, given)), public.columns
         how = (columns, format, shuffle, publish_f, texts, again, tables)
