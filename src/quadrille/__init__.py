@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from quadrille.swap.designed import DesignedSwap
     from quadrille.swap.permutation import PermutationSwap
     from quadrille.swap.random import RandomSwap
+    from quadrille.swap.targeted import TargetedSwap
 
 __version__ = "0.1.0"
 
@@ -57,6 +58,7 @@ _HOME = {
     "Recipe": "recipe",
     "Scores": "score.evaluator",
     "Study": "study.study",
+    "TargetedSwap": "swap.targeted",
     "Variable": "codebook",
     "area_flows": "score.by_area",
     "attack": "attack.attack",
@@ -111,6 +113,7 @@ __all__ = [  # sorted as in _HOME; a test keeps the two lists equal
     "Recipe",
     "Scores",
     "Study",
+    "TargetedSwap",
     "Variable",
     "area_flows",
     "attack",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -119,6 +119,29 @@ class Move(Shown):
         ([1, 2, 0], [2, 0, 1])
         """
         return Move(self.columns, (self.given[1], self.given[0]), self.pairs, self.units)
+
+
+class DeferredFacts(Mapping[str, object]):
+    """Facts that are worked out when somebody first looks at them: a search over many plans looks at none."""
+
+    def __init__(self, make: Callable[[], dict[str, object]]) -> None:
+        self._make = make
+
+    @cached_property
+    def _facts(self) -> dict[str, object]:
+        return self._make()
+
+    def __getitem__(self, name: str) -> object:
+        return self._facts[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._facts)
+
+    def __len__(self) -> int:
+        return len(self._facts)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return dict, (self._facts,)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -97,6 +97,8 @@ class Recipe(Shown, ABC):
     stream_version: ClassVar[int] = 0
     """The version whose streams it goes on with, so that plans stay as they were but for what the new version changes;
     0 is its own. A study goes on with that version where it began with it."""
+    always_moves: ClassVar[str] = ""
+    """What a method moves of itself, whatever columns are named, in words."""
     method_name: ClassVar[str] = ""
     """The name under which recipes are written."""
     methods: ClassVar[dict[str, type[Recipe]]] = {}

@@ -79,3 +79,23 @@ from quadrille.kernels.tables import (
     small_cell_change,
     sort_into_groups,
 )
+from quadrille.kernels.targeted import (
+    ANY,
+    LEAST_LOSS,
+    NEAREST,
+    PARENT,
+    LossTables,
+    Profiles,
+    Slots,
+    SumTrees,
+    Swapped,
+    Terms,
+    UnitRules,
+    begin_in_areas,
+    fill_quotas,
+    first_places,
+    least_in_runs,
+    least_in_table,
+    plant,
+    swap_targets,
+)

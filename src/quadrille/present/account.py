@@ -13,6 +13,7 @@ from quadrille.present import numbers
 from quadrille.present.blocks import Alert, Block, Facts, Items, Pairs, Table, Text, Title, facts, table
 from quadrille.present.numbers import count, counted, score, share, statistic
 from quadrille.present.scores import published_tables, scores, verdict
+from quadrille.present.targeted import OF_TARGETED, targeted
 from quadrille.present.words import left_out
 from quadrille.recipe import Recipe
 
@@ -27,7 +28,7 @@ _OF_CELLS = (
     *("small_cells", *_OUTCOMES, "displaced", "new_cells", "exposed_before", "exposed_after", "by_size", "just_large"),
     *("design_loss", "weighted_change", *_OF_TABLES),
 )
-WORDED = frozenset((*_OF_TARGETS, *_OF_RULES, *_OF_CELLS))
+WORDED = frozenset((*_OF_TARGETS, *_OF_RULES, *_OF_CELLS)) | OF_TARGETED
 """The details of a plan that have words of their own here; a method may remember others."""
 
 
@@ -37,7 +38,7 @@ def account(report: PlanReport, tables: Sequence[object] = ()) -> list[Block]:
     blocks: list[Block] = [Title("What is swapped"), facts(known)]
     if report.variables:
         blocks.append(variable_table(report))
-    return [*blocks, *diagnosis(report, tables)]
+    return [*blocks, *targeted(report.details), *diagnosis(report, tables)]
 
 
 def plan_facts(plan: Plan) -> Pairs:

@@ -270,6 +270,7 @@ def contradicted(data: Data, plan: Plan) -> Contradicted:
         each
         for each in dependencies(data, plan.columns)
         if public.issuperset(each.columns) and len({move_of.get(name) for name in each.columns}) > 1
+        if not _of_whole_units(data, plan, each)
     ]
     coded = Coded(data, [name for name in data.columns if any(name in each.columns for each in crossed)])
     rows = plan.rows
@@ -286,6 +287,13 @@ def contradicted(data: Data, plan: Plan) -> Contradicted:
             found.append((each, int(new.sum())))
             any_of_them |= new
     return Contradicted(int(any_of_them.sum()), tuple(found), tuple(filled))
+
+
+def _of_whole_units(data: Data, plan: Plan, dependency: Dependency) -> bool:
+    """Tell whether a column follows from the number of the units with which it moved: their members still agree."""
+    moved = next((move.units for move in plan.moves if dependency.column in move.columns), None)
+    units = [name for name in dependency.given if data.codebook[name].role == "unit"]
+    return moved is not None and any(np.array_equal(data.units(name).of, moved.of) for name in units)
 
 
 def _sources(plan: Plan, rows: Rows) -> dict[str, Rows]:
