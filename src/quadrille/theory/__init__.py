@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from quadrille.swap.epsilon import chance_for, swap_epsilon
 from quadrille.swap.permutation import PermutationSwap
 from quadrille.theory.bound import Bound, Certificate, Point, bound_for, least_loss
 from quadrille.theory.correction import Corrected, correct, correct_published
@@ -36,6 +37,7 @@ __all__ = [
     "Prediction",
     "RateFor",
     "bound_for",
+    "chance_for",
     "compare_errors",
     "correct",
     "correct_published",
@@ -53,6 +55,7 @@ __all__ = [
     "rounding_error",
     "sampling_error",
     "sampling_table",
+    "swap_epsilon",
     "swap_error",
     "table_error",
 ]
