@@ -18,7 +18,7 @@ from quadrille.plan import Details, Move, Plan
 from quadrille.randomness import Seed, Stream, Words, is_secret
 from quadrille.recipe import Movement, Prepared, Recipe, carried, carried_fact
 from quadrille.swap.epsilon import WORDS, exchange_odds, least_epsilon, moved, swap_epsilon, threshold_for, threshold_of
-from quadrille.swap.groups import Ints, codes_of, group_ids, sorted_by
+from quadrille.swap.groups import Ints, codes_of, group_ids
 from quadrille.swap.permutation import class_labels, deranged, permuted_columns, refuse_weight
 from quadrille.text import Shown
 
@@ -199,19 +199,19 @@ class PrivateSwap(Recipe):
     refused: ClassVar[Mapping[str, str]] = {
         "rules": "a record that may not come to meet a rule makes some releases impossible for some files, and then no "
         "epsilon exists. Swap with RandomSwap, ControlledSwap or DesignedSwap, which obey rules.",
-        "rate": "with a fixed share of records that move, a release rules out the files that are further away, and then no "
-        "epsilon exists. Give a 'chance', by which each record is drawn, or an 'epsilon'.",
+        "rate": "with a fixed share of records that move, a release rules out the files that are further away, and "
+        "then no epsilon exists. Give a 'chance', by which each record is drawn, or an 'epsilon'.",
         "records": "with a fixed number of records that move, a release rules out the files that are further away, and "
         "then no epsilon exists. Give a 'chance' or an 'epsilon'.",
         "pairs": "disjoint pairs, and any fixed number of them, cannot make every permutation, so no epsilon exists. "
         "Give a 'chance' or an 'epsilon'.",
-        "differ": "partners that must differ show that no exchanged values were equal, and then no epsilon exists. Swap "
-        "with RandomSwap for true swaps.",
+        "differ": "partners that must differ show that no exchanged values were equal, and then no epsilon exists. "
+        "Swap with RandomSwap for true swaps.",
         "same": "records change places within strata. Name the columns on which they agree with 'within'.",
         "different": "partners that must differ in a column make some permutations impossible, and then no epsilon "
         "exists. Leave it out, or swap with RandomSwap.",
-        "never": "a record that surely stays is told from the others, and then no epsilon exists. Leave it out, or swap "
-        "with ControlledSwap or DesignedSwap.",
+        "never": "a record that surely stays is told from the others, and then no epsilon exists. Leave it out, or "
+        "swap with ControlledSwap or DesignedSwap.",
     }
 
     swap: Annotated[Sequence[str], Columns("the variables that move, all by one permutation", least=1, moves=True)]
@@ -343,6 +343,18 @@ class PrivateSwap(Recipe):
         threshold_for(max(listed, key=least_epsilon), self.epsilon)  # says what the largest stratum cannot have
         threshold[able] = np.array([threshold_for(size, self.epsilon) for size in listed])[where]
         return Strata(data, self.within, of, n, threshold)
+
+    def chance_in(self, n: int) -> float:
+        """Return the chance really used in a stratum of n records in which something can change.
+
+        >>> import quadrille as qd
+        >>> round(qd.PrivateSwap(["Edu"], epsilon=8).chance_in(10), 4)
+        0.0032
+        """
+        if self.chance is not None:
+            return threshold_of(self.chance) / WORDS
+        assert self.epsilon is not None
+        return threshold_for(n, self.epsilon) / WORDS
 
     def _able(self, data: Data, of: Ints, n: Ints) -> NDArray[np.bool_]:
         """Tell of each stratum whether it has two combinations of what moves, and two of what stays."""

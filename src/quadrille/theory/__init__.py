@@ -13,6 +13,7 @@ from quadrille.theory.equivalent import RateFor, equivalent_records, equivalent_
 from quadrille.theory.expected import pairs_between
 from quadrille.theory.moments import Error, large_n_error, swap_error
 from quadrille.theory.prediction import Predicted, Prediction, predict, predictions
+from quadrille.theory.private import epsilon_curve
 from quadrille.theory.tables import (
     CellErrors,
     ExpectedChiSquare,
@@ -41,6 +42,7 @@ __all__ = [
     "compare_errors",
     "correct",
     "correct_published",
+    "epsilon_curve",
     "equivalent_records",
     "equivalent_table",
     "expected_chi_square",
