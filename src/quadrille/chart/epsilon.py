@@ -28,7 +28,7 @@ def epsilon_loss(curve: pl.DataFrame) -> alt.LayerChart:
     -------
     >>> import polars as pl
     >>> import quadrille as qd
-    >>> curve = pl.DataFrame({"epsilon": [12.0, 10.0], "design": ["one chance for all strata"] * 2,
+    >>> curve = pl.DataFrame({"epsilon": [12.0, 10.0], "design": ["one chance"] * 2,
     ...     "moved": [0.1, 0.45], "loss": [0.0455, 0.1171], "measure": ["hellinger"] * 2})
     >>> picture = qd.chart.epsilon_loss(curve)
     >>> picture.to_dict()["title"]["text"]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from quadrille.present.blocks import Alert, Block, Pairs, Table, Text, Title, facts, table
 from quadrille.present.numbers import count, counted, score, share
+from quadrille.present.words import listed
 
 if TYPE_CHECKING:
     from quadrille.swap.private import Guarantee
@@ -45,36 +46,37 @@ def epsilon_text(value: float) -> str:
 
 def promise(found: Guarantee) -> str:
     """Return the promise as the public note gives it: what was done, what is exact, and what the epsilon means."""
-    moved, where = _names(found.swap), f"Within each group of {_names(found.within)}" if found.within else "In the file"
+    moved, where = (
+        listed([*found.swap]),
+        f"Within each group of {listed([*found.within])}" if found.within else "In this file",
+    )
     chance = "of its own for each group" if found.chance is None else f"{found.chance:.6g}"
-    exact = f"All counts of {_names(found.held)} and of {_names(found.invariants[1])} are exact."
+    exact = (
+        f"The table of {listed([*found.held])} and that of {listed([*found.invariants[1]])} are exact in every cell."
+    )
     of_both = (
         "no release is" if found.releases == 1 else f"no {count(found.releases)} releases of these data together are"
     )
     return (
         f"{where}, {moved} {'were' if len(found.swap) > 1 else 'was'} permuted among records drawn with a chance "
-        f"{chance}. {exact} For two files that agree in those counts and differ by one exchange of two records, "
+        f"{chance}. {exact} For two files that agree in these tables and differ by one exchange of two records, "
         f"{of_both} more than exp(2 epsilon) = {odds(found.total_odds)} times as likely under one as under the other: "
         f"epsilon is {epsilon_text(found.total)} per record{_sum(found)}. This limits what the permutation adds. It "
-        "does not cover what the exact counts show, and it does not hold for further releases of the same data unless "
+        "does not cover what the exact tables show, and it does not hold for further releases of the same data unless "
         "their epsilons are added."
     )
-
-
-def _names(names: Sequence[str]) -> str:
-    return " by ".join(names)
 
 
 def _sum(found: Guarantee) -> str:
     if found.releases == 1:
         return ""
-    return f", {epsilon_text(found.epsilon)} of it by this release; it is about files that agree in the counts of all"
+    return f", {epsilon_text(found.epsilon)} of it by this release; it is about files that agree in all exact tables"
 
 
 def meaning(found: Guarantee) -> str:
     """Say what the promise does not do by itself, and how often a released value is the record's own."""
     own = (
-        f"A released value of {_names(found.swap)} is the record's own with chance {share(found.own)}: because the "
+        f"A released value of {listed([*found.swap])} is the record's own with chance {share(found.own)}: because the "
         "record stayed, or because it met its like."
     )
     if found.total <= MEANINGLESS:

@@ -257,7 +257,8 @@ _GUARANTEE = """
 
 {promise}
 
-The method, with its proof, is that of Bailie, Gong and Meng, A Refreshment Stirred, Not Shaken.
+The method is that of Bailie, Gong and Meng, A Refreshment Stirred, Not Shaken, Algorithm 1. Their
+bound is never below this epsilon, which is the least that holds for all files of these sizes.
 """
 
 
@@ -547,6 +548,13 @@ def release_warnings(
     if promise is not None and not promise.holds:
         reasons = "; ".join(promise.void)
         found.append(VoidGuaranteeWarning(f"{NOTHING} The methods note gives none. The reasons: {reasons}."))
+    if promise is not None and (few := promise.moves * promise.records) < FEW_SWAPPED:
+        found.append(
+            ReleaseWarning(
+                f"Only {few:.3g} records are expected to move: the public file is nearly the original. A larger chance "
+                "or a smaller epsilon moves more; larger strata can have no epsilon as small."
+            )
+        )
     if again is not None and again.repeats is None:
         found.append(ReleasedBeforeWarning(again.text()))
     alone = plan.details.rows.get("without partner", ()) if plan.details else ()

@@ -16,7 +16,7 @@ from quadrille.theory.prediction import predict
 if TYPE_CHECKING:
     import polars as pl
 
-ONE, OWN = "one chance for all strata", "a chance of its own for each stratum"
+ONE, OWN = "one chance", "own chances"
 DESIGNS = (ONE, OWN)
 _CURVE = "epsilon_curve"
 
@@ -26,14 +26,15 @@ def epsilon_curve(
 ) -> pl.DataFrame:
     """Return what a private swap costs at each epsilon, before any draw: with one chance, and with own chances.
 
-    One row per epsilon and design: `epsilon`, `design`, `chance` (None where every stratum has its own), `moved` (the
-    expected share of records that move) and the predicted `loss`. An epsilon that no chance gives is left out.
+    One row per epsilon and design ("one chance" for all strata, "own chances"): `epsilon`, `design`, `chance` (None
+    where every stratum has its own), `moved` (the expected share of records that move) and the predicted `loss`. An
+    epsilon that no chance gives is left out.
     `chart.epsilon_loss` draws the frame.
 
     Parameters
     ----------
     data, recipe : the file and the private swap; its chance or epsilon and its seed play no part.
-    epsilons : which; by default ten from the least that can be reached to one that hardly moves a record.
+    epsilons : which; by default the least that can be reached, and eleven whole ones from there on.
     loss : the measure of loss, one that `predict` knows.
 
     Example
@@ -90,9 +91,9 @@ def _checked(epsilons: object) -> list[float]:
     return values
 
 
-_POINTS, _RANGE = 12, 11.0
+_POINTS = 11
 
 
 def _spread_out(least: float) -> list[float]:
-    """Return epsilons from the least on, a little rounded."""
-    return [least, *(round(least + _RANGE * step / (_POINTS - 1), 1) for step in range(1, _POINTS))]
+    """Return the least epsilon, and whole ones from there on."""
+    return [least, *(float(int(least) + step) for step in range(1, _POINTS + 1))]
