@@ -88,7 +88,7 @@ def least_epsilon(n: int) -> float:
     return log(2) / 3 if n == 3 else _half_window(n) / 2
 
 
-_SLACK = 1e-9
+_SLACK, _ROUNDING = 1e-9, 1e-13
 
 
 def chance_for(n: int, epsilon: float) -> float:
@@ -109,12 +109,8 @@ def chance_for(n: int, epsilon: float) -> float:
     n, e = whole("chance_for", "n", n, least=2), as_float(epsilon)
     if not 0 <= e < inf:
         raise bad_parameter("chance_for", "epsilon", "a number of 0 or more, not infinite", epsilon)
-    least = least_epsilon(n)
-    if e < least - _SLACK:
-        raise ParameterError(
-            f"No chance gives a stratum of {n:,} records an epsilon of {e:g}: the least is {_rounded_up(least)}. Ask "
-            "for a larger epsilon, or make the strata smaller with 'within', which keeps more exactly and hides less."
-        )
+    if e < least_epsilon(n) - _SLACK:
+        raise _out_of_reach(n, e)
     if n == 2:
         odds = -e
     elif n == 3:
@@ -124,9 +120,13 @@ def chance_for(n: int, epsilon: float) -> float:
     return 1 / (1 + exp(-odds)) if odds > -700 else 0.0
 
 
-def _rounded_up(value: float) -> str:
-    """Write a least value so that it can be asked for."""
-    return f"{ceil(value * 1000) / 1000:.3f}"
+def _out_of_reach(n: int, epsilon: float) -> ParameterError:
+    """Say which epsilon can be asked for instead."""
+    return ParameterError(
+        f"No chance gives a stratum of {n:,} records an epsilon of {epsilon:g}: the least is "
+        f"{ceil(least_in_words(n) * 1000) / 1000:.3f}. Ask for a larger epsilon, or make the strata smaller with "
+        "'within', which keeps more exactly and hides less."
+    )
 
 
 def threshold_of(chance: float) -> int:
@@ -140,9 +140,23 @@ def threshold_of(chance: float) -> int:
 
 
 def threshold_for(n: int, epsilon: float) -> int:
-    """Return the smallest threshold whose epsilon is this one or less; where rounding leaves none, the nearest."""
-    first = min(max(ceil(chance_for(n, epsilon) * WORDS), 1), WORDS - 1)
-    return next((t for t in (first, first + 1) if t < WORDS and swap_epsilon(n, t / WORDS) <= epsilon), first)
+    """Return the smallest threshold whose epsilon is this one or less."""
+    near = ceil(chance_for(n, epsilon) * WORDS)
+    for threshold in (near - 1, near, near + 1):  # a float may miss it by one
+        if 0 < threshold < WORDS and swap_epsilon(n, threshold / WORDS) <= epsilon + _ROUNDING:
+            return threshold
+    raise _out_of_reach(n, epsilon)
+
+
+def least_in_words(n: int) -> float:
+    """Return the least epsilon among all thresholds; of huge strata the steps between them tell.
+
+    >>> from quadrille.swap.epsilon import least_in_words
+    >>> round(least_in_words(1_000), 3), least_in_words(2)
+    (3.454, 0.0)
+    """
+    best = threshold_of(chance_for(n, least_epsilon(n)))
+    return min(swap_epsilon(n, t / WORDS) for t in (best - 1, best, best + 1) if 0 < t < WORDS)
 
 
 def exchange_odds(epsilon: float) -> float:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 from quadrille.data import Data, require_data, tidy
 from quadrille.errors import ParameterError, bad_parameter
 from quadrille.params import as_float, several
-from quadrille.swap.epsilon import chance_for, least_epsilon
+from quadrille.swap.epsilon import chance_for, least_in_words
 from quadrille.swap.private import PrivateSwap
 from quadrille.theory.prediction import predict
 
@@ -80,7 +80,7 @@ def least_of(data: Data, recipe: PrivateSwap) -> tuple[float, int]:
     strata = recipe.changed(chance=0.5, epsilon=None, seed=0).strata(data)
     size = int(strata.n[strata.threshold > 0].max())
     sizes = {n for n, chance in strata.kinds if chance}
-    return max(map(least_epsilon, sizes)), size
+    return max(map(least_in_words, sizes)), size
 
 
 def _checked(epsilons: object) -> list[float]:
