@@ -60,7 +60,7 @@ from quadrille.score.published import (
 from quadrille.study.designed import one_way_report
 from quadrille.swap.designed import DesignedSwap
 from quadrille.swap.designed.pairs import DesignedPairs
-from quadrille.swap.private import Guarantee
+from quadrille.swap.private import Guarantee, PrivateSwap
 from quadrille.text import Shown
 
 __all__ = [
@@ -282,6 +282,8 @@ def check_policy(
     if not asked:
         raise ParameterError(f"Name a policy: check_policy(data, recipe, policy), or by the variable {VARIABLE}.")
     known = earlier_releases("check_policy", after, asked)
+    if isinstance(recipe, PrivateSwap) and recipe.fresh:
+        recipe = recipe.changed(seed=None)  # what is checked is no draw that a release could be picked from
     public: _PublicFile = {"format": format, "shuffle": shuffle, "publish_f": publish_f}
     draft, _ = _draft(data, recipe, (), tables_of("check_policy", tables), asked, known, **public)
     assert draft.verdict is not None

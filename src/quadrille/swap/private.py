@@ -407,11 +407,16 @@ class PrivateSwap(Recipe):
             total=epsilon,
         )
 
+    @property
+    def fresh(self) -> bool:
+        """Whether the seed was drawn when the recipe was made, and no plan was drawn with it since."""
+        return bool(self.__dict__["_fresh"])
+
     def _void(self) -> tuple[str, ...]:
         """Say why the draw of this recipe has no guarantee, if there is a reason."""
         if not is_secret(self.seed):
             return (NUMBER_SEED,)
-        return () if self.__dict__["_fresh"] else (GIVEN_SEED,)
+        return () if self.fresh else (GIVEN_SEED,)
 
     def _own(self, data: Data, strata: Strata) -> float:
         """Return the expected share of records that show their own values, because they stay or meet their like."""
