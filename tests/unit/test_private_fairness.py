@@ -21,27 +21,43 @@ from quadrille.swap.epsilon import WORDS
 from quadrille.swap.permutation import deranged
 from strategies import file_of
 
-DRAWS = tries(8_000, nightly=100_000)
+DRAWS = tries(3_000, nightly=100_000)
+STRATA = 100_000
+
+
+def check_frequencies(found: Counter[tuple[int, ...]], draws: int, chance: float) -> None:
+    """Fixed seeds: each frequency within 4 standard errors, all of them together at p > 1e-3."""
+    weight = weights(4, Fraction(round(chance * WORDS), WORDS))
+    expected = {g: float(weight[moved]) * draws for g, moved in permutations_by_moved(4) if moved != 1}
+    assert set(found) == set(expected) and len(expected) == 24
+    assert sum(expected.values()) == pytest.approx(draws)
+    counts, means = (np.array([table[g] for g in expected], dtype=float) for table in (found, expected))
+    assert (np.abs(counts - means) < 4 * np.sqrt(means)).all()
+    assert chisquare(counts, means).pvalue > 1e-3
 
 
 @pytest.mark.parametrize("chance", [0.3, 0.6])
-def test_every_permutation_of_four_records_has_its_chance(chance: float) -> None:
+def test_every_permutation_of_four_records_has_its_chance_over_seeds(chance: float) -> None:
     data, recipe = file_of(A=[0, 1, 2, 3], B=[0, 1, 2, 3]), qd.PrivateSwap("A", chance=chance, seed=0)
-    design = recipe.design_json()
     drawer, found = recipe.prepared(data), Counter[tuple[int, ...]]()
     for seed in range(DRAWS):
         rows = np.arange(4)
-        for move in drawer.draw(Stream.of(seed, design)).moves:
+        for move in drawer.draw(Stream.of(seed, "permutations of four")).moves:
             rows[move.given[0]] = move.given[1]
         found[tuple(rows.tolist())] += 1
-    weight = weights(4, Fraction(round(chance * WORDS), WORDS))
-    expected = {g: float(weight[moved]) * DRAWS for g, moved in permutations_by_moved(4) if moved != 1}
-    assert set(found) == set(expected) and len(expected) == 24
-    assert sum(expected.values()) == pytest.approx(DRAWS)
-    counts, means = (np.array([table[g] for g in expected], dtype=float) for table in (found, expected))
-    # fixed seeds: each frequency within 4 standard errors, all of them together at p > 1e-3
-    assert (np.abs(counts - means) < 4 * np.sqrt(means)).all()
-    assert chisquare(counts, means).pvalue > 1e-3
+    check_frequencies(found, DRAWS, chance)
+
+
+@pytest.mark.parametrize("chance", [0.3, 0.6])
+def test_every_permutation_of_four_records_has_its_chance_over_the_strata_of_one_draw(chance: float) -> None:
+    row = np.arange(4 * STRATA)
+    data = file_of(A=row % 4, B=row % 4, C=row // 4)
+    source = row.copy()
+    for move in qd.PrivateSwap("A", within=["C"], chance=chance, seed=1).plan(data).moves:
+        source[move.given[0]] = move.given[1]
+    places, times = np.unique(source.reshape(-1, 4) - 4 * np.arange(STRATA)[:, None], axis=0, return_counts=True)
+    found = Counter(dict(zip(map(tuple, places.tolist()), times.tolist(), strict=True)))
+    check_frequencies(found, STRATA, chance)
 
 
 def plain(words: list[int], sizes: list[int], thresholds: list[int]) -> tuple[list[int], list[int], int]:
