@@ -23,7 +23,8 @@ DESIGNS = {
     ("Edu", "MS*Race*Sex", 0.10): (18_245, 12.01, 4_884, 0.0454),
     ("Edu*MS", "Age*Sex", 0.05): (23_269, 13.00, 2_442, 0.0327),
 }
-"""Largest stratum, epsilon, records expected to move (one more in 488 where small strata move more), root mean square."""
+"""Largest stratum, epsilon, records expected to move (one more in 488 where small strata move more), root mean
+square of the loss."""
 FRONTIER = {14: (0.0162, 0.0102), 12: (0.0456, 0.0303), 10: (0.1172, 0.0882), 8: (0.1863, 0.1627), 6: (0.2065, 0.1990)}
 
 

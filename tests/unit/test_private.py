@@ -53,7 +53,8 @@ def test_what_breaks_the_guarantee_is_refused_with_the_reason_at_every_door(name
         assert str(refused.value) == reason
     job = tmp_path / "job.toml"
     job.write_text(
-        '[data]\nfile = "dataset:cps8d"\n[search]\nmeasures = ["hellinger"]\n[[grid]]\nmethod = "PrivateSwap"\nswap = [["Edu"]]\n'
+        '[data]\nfile = "dataset:cps8d"\n[search]\nmeasures = ["hellinger"]\n'
+        '[[grid]]\nmethod = "PrivateSwap"\nswap = [["Edu"]]\n'
         f"chance = 0.1\n{name} = 1\n"
     )
     with pytest.raises(InputError) as refused:

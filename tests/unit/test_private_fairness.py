@@ -1,4 +1,4 @@
-"""Fair draws of a private swap: every permutation at its chance, the kernel against a plain twin, blocks of any length."""
+"""Fair draws of a private swap: every permutation at its chance, the kernel against a plain twin, blocks of words."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def check_frequencies(found: Counter[tuple[int, ...]], draws: int, chance: float
     assert chisquare(counts, means).pvalue > 1e-3
 
 
-@pytest.mark.parametrize("chance", [0.3, 0.6])
+@pytest.mark.parametrize("chance", [0.5, 0.6])
 def test_every_permutation_of_four_records_has_its_chance_over_seeds(chance: float) -> None:
     data, recipe = file_of(A=[0, 1, 2, 3], B=[0, 1, 2, 3]), qd.PrivateSwap("A", chance=chance, seed=0)
     drawer, found = recipe.prepared(data), Counter[tuple[int, ...]]()
