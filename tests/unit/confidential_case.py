@@ -62,6 +62,7 @@ METHODS: dict[str, list[str]] = {
     "random": ["--swap", "Region,Edu", "--rate", str(RATE), "--differ", "any"],
     "controlled": ["--method", "controlled", "--swap", "Edu", "--targets", str(TARGETS), *STEERED],
     "permutation": ["--method", "permutation", "--swap", "Age", "--rate", str(RATE)],
+    "private": ["--method", "private", "--swap", "Age", "--chance", str(RATE)],
     "designed": f"--method designed --effort {EFFORT} --n 4 --share {SHARE} --price {PRICE} --never Spared".split(),
 }
 """The words of the command line for a recipe of every method; every number in them is a secret."""

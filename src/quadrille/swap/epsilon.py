@@ -45,7 +45,7 @@ def swap_epsilon(n: int, chance: float, *, published: bool = False) -> float:
     ----------
     n : records of the stratum; one record never moves, and its epsilon is 0.
     chance : that a record is drawn.
-    published : return the bound of Bailie, Gong and Meng instead, which is up to 1.5 larger: ln(n + 1) - L, or L.
+    published : return the bound of Bailie, Gong and Meng instead, which is up to 1.2 larger: ln(n + 1) - L, or L.
 
     Example
     -------
