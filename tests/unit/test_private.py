@@ -16,7 +16,8 @@ import quadrille as qd
 from quadrille.cli import app
 from quadrille.data import Data
 from quadrille.errors import InfeasibleError, InputError, OverlapError, ParameterError
-from quadrille.present.guarantee import epsilon_text, guarantee, meaning, odds, promise
+from quadrille.present.guarantee import guarantee, meaning, promise
+from quadrille.present.numbers import epsilon, odds
 from quadrille.present.render import as_markdown
 from quadrille.study.job import Job
 from quadrille.swap.private import GIVEN_SEED, NUMBER_SEED
@@ -161,7 +162,7 @@ def test_numbers_of_a_promise(cps8d: Data) -> None:
 
 
 def test_epsilon_is_never_written_smaller_than_it_is_and_odds_can_be_read() -> None:
-    assert [epsilon_text(e) for e in (12.0, 12.001, 2.4849, 0.0, 11.9999999)] == ["12", "12.01", "2.49", "0", "12"]
+    assert [epsilon(e) for e in (12.0, 12.001, 2.4849, 0.0, 11.9999999)] == ["12", "12.01", "2.49", "0", "12"]
     assert [odds(x) for x in (7.389, 22_026.47, 8.886e6, float("inf"))] == [
         "7.4",
         "22,026",

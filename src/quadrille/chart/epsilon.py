@@ -8,7 +8,7 @@ import polars as pl
 from quadrille.chart import theme
 from quadrille.chart.theme import HEIGHT, HUES, SHAPES, WIDTH, Kind, inline, left_out, prepared, tooltips
 from quadrille.errors import InputError
-from quadrille.present.guarantee import epsilon_text
+from quadrille.present.numbers import epsilon
 
 _READING = (
     "Each point is a design before any draw: its epsilon to the right, the loss that is expected upwards. A smaller "
@@ -49,7 +49,7 @@ def epsilon_loss(curve: pl.DataFrame) -> alt.LayerChart:
     lines = base.mark_line(strokeWidth=2).encode(x=x, y=y, color=color)
     shown = tooltips("design:N", "epsilon:Q", "loss:Q", "moved:Q")
     dots = base.mark_point(filled=True, size=60, opacity=1).encode(x=x, y=y, color=color, shape=shape, tooltip=shown)
-    low, high = (epsilon_text(float(end)) for end in (points["epsilon"].min(), points["epsilon"].max()))  # type: ignore[arg-type]
+    low, high = (epsilon(float(end)) for end in (points["epsilon"].min(), points["epsilon"].max()))  # type: ignore[arg-type]
     title = f"What an epsilon costs: {measures[0]} by epsilon, from {low} to {high}"
     notes = [_MEANINGLESS, left_out(lacking, "design", "that cannot be predicted")]
     return theme.finish(theme.layered([lines, dots], WIDTH, HEIGHT), title, _READING, notes)

@@ -6,42 +6,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from quadrille.present.blocks import Alert, Block, Pairs, Table, Text, Title, facts, table
-from quadrille.present.numbers import count, counted, score, share
+from quadrille.present.numbers import count, counted, epsilon, odds, score, share, statistic
 from quadrille.present.words import listed
 
 if TYPE_CHECKING:
     from quadrille.swap.private import Guarantee
 
-_LARGE = 1e6
-MEANINGLESS = 5.0
+MEANINGLESS = 5
 """Beyond this epsilon (odds of 22,000) the promise by itself rules out nothing that matters."""
 MOST_ROWS = 20
 TITLE = "What is guaranteed"
 NOTHING = "Nothing is guaranteed for this draw, and no epsilon may be published with it."
-
-
-def odds(value: float) -> str:
-    """Write how many times as likely something is.
-
-    >>> from quadrille.present.guarantee import odds
-    >>> odds(2.718), odds(22026.5), odds(6.94e10)
-    ('2.7', '22,026', '6.9e10')
-    """
-    if value < _LARGE:
-        return f"{value:.1f}" if value < 100 else f"{value:,.0f}"
-    mantissa, _, power = f"{value:.1e}".partition("e")
-    return "more than any number that fits" if mantissa == "inf" else f"{mantissa}e{int(power)}"
-
-
-def epsilon_text(value: float) -> str:
-    """Write an epsilon so that it is never less than it is.
-
-    >>> from quadrille.present.guarantee import epsilon_text
-    >>> epsilon_text(12.755), epsilon_text(11.9999999), epsilon_text(2.4849)
-    ('12.76', '12', '2.49')
-    """
-    rounded = round(value + 0.005 - 1e-7, 2)
-    return f"{rounded:g}"
 
 
 def promise(found: Guarantee) -> str:
@@ -50,7 +25,7 @@ def promise(found: Guarantee) -> str:
         listed([*found.swap]),
         f"Within each group of {listed([*found.within])}" if found.within else "In this file",
     )
-    chance = "of its own for each group" if found.chance is None else f"{found.chance:.6g}"
+    chance = "of its own for each group" if found.chance is None else score(found.chance)
     exact = (
         f"The table of {listed([*found.held])} and that of {listed([*found.invariants[1]])} are exact in every cell."
     )
@@ -61,7 +36,7 @@ def promise(found: Guarantee) -> str:
         f"{where}, {moved} {'were' if len(found.swap) > 1 else 'was'} permuted among records drawn with a chance "
         f"{chance}. {exact} For two files that agree in these tables and differ by one exchange of two records, "
         f"{of_both} more than exp(2 epsilon) = {odds(found.total_odds)} times as likely under one as under the other: "
-        f"epsilon is {epsilon_text(found.total)} per record{_sum(found)}. This limits what the permutation adds. It "
+        f"epsilon is {epsilon(found.total)} per record{_sum(found)}. This limits what the permutation adds. It "
         "does not cover what the exact tables show, and it does not hold for further releases of the same data unless "
         "their epsilons are added."
     )
@@ -70,7 +45,7 @@ def promise(found: Guarantee) -> str:
 def _sum(found: Guarantee) -> str:
     if found.releases == 1:
         return ""
-    return f", {epsilon_text(found.epsilon)} of it by this release; it is about files that agree in all exact tables"
+    return f", {epsilon(found.epsilon)} of it by this release; it is about files that agree in all exact tables"
 
 
 def meaning(found: Guarantee) -> str:
@@ -82,8 +57,8 @@ def meaning(found: Guarantee) -> str:
     if found.total <= MEANINGLESS:
         return own
     return (
-        f"{own} An epsilon of this kind above about {MEANINGLESS:g} rules out nothing that matters by itself (odds of "
-        f"22,000): what protects here is measured, not promised."
+        f"{own} An epsilon of this kind above about {count(MEANINGLESS)} rules out nothing that matters by itself (odds "
+        f"of 22,000): what protects here is measured, not promised."
     )
 
 
@@ -91,12 +66,12 @@ def guarantee_facts(found: Guarantee) -> Pairs:
     """Return the numbers behind a promise: epsilon, odds, strata and who moves."""
     many = int(found.strata["count"].sum())
     strata = f"{count(many)}, the largest in which anything can change of {counted(found.largest, 'record')}"
-    total = () if found.releases == 1 else ((f"of {found.releases} releases", epsilon_text(found.total)),)
+    total = () if found.releases == 1 else ((f"of {found.releases} releases", epsilon(found.total)),)
     return (
-        ("epsilon", f"{epsilon_text(found.epsilon)} per record, at most"),
+        ("epsilon", f"{epsilon(found.epsilon)} per record, at most"),
         *total,
         ("one exchange", f"changes the chance of a release by {odds(found.exchange_odds)} times at most"),
-        ("chance", "of its own in each stratum" if found.chance is None else f"{found.chance:.6g}"),
+        ("chance", "of its own in each stratum" if found.chance is None else score(found.chance)),
         ("strata", strata),
         ("alone", _of(found.singles, found, "in strata of one: published as they are")),
         ("small strata", _of(found.few, found, "in strata of 2 to 4: next to none of them move")),
@@ -116,8 +91,8 @@ def _of(part: int, found: Guarantee, where: str) -> str:
 def strata_table(found: Guarantee) -> Table:
     """Return the strata by their size: how many, the chance, who moves, and the epsilon of each."""
     rows = [
-        (count(n), count(times), f"{chance:.4g}", f"{moves:.4g}", epsilon_text(epsilon) if chance else "0")
-        for n, times, chance, moves, epsilon in found.strata.head(MOST_ROWS).rows()
+        (count(n), count(times), statistic(chance), statistic(moves), epsilon(loss) if chance else "0")
+        for n, times, chance, moves, loss in found.strata.head(MOST_ROWS).rows()
     ]
     head = ("records", "strata", "chance", "chance to move", "epsilon")
     return table(head, rows, caption="The strata by their size", numbers=range(5), whole=range(5))
@@ -140,7 +115,7 @@ def curve_table(rows: Sequence[dict[str, object]]) -> Table:
     """Return what each epsilon costs: records moved and loss, with one chance and with own chances."""
     lines = [
         (
-            epsilon_text(float(str(row["epsilon"]))),
+            epsilon(float(str(row["epsilon"]))),
             str(row["design"]),
             share(float(str(row["moved"]))) if row["moved"] is not None else "",
             score(float(str(row["loss"]))) if row["loss"] is not None else str(row["reason"]),

@@ -33,7 +33,7 @@ from quadrille.present.account import (
 from quadrille.present.blocks import Block, Items, Text, Title, facts, table
 from quadrille.present.guarantee import NOTHING, guarantee, meaning
 from quadrille.present.guarantee import promise as in_words
-from quadrille.present.numbers import share
+from quadrille.present.numbers import share, statistic
 from quadrille.present.profile import column_table, contradicted, profile_facts
 from quadrille.present.render import as_markdown
 from quadrille.present.scores import definitions, exposure, published_tables, score_table, scores, verdict
@@ -551,7 +551,7 @@ def release_warnings(
     if promise is not None and (few := promise.moves * promise.records) < FEW_SWAPPED:
         found.append(
             ReleaseWarning(
-                f"Only {few:.3g} records are expected to move: the public file is nearly the original. A larger chance "
+                f"Only {statistic(few)} records are expected to move: the public file is nearly the original. A larger chance "
                 "or a smaller epsilon moves more; larger strata can have no epsilon as small."
             )
         )

@@ -16,7 +16,6 @@ from quadrille.measure import beside_the_n_rule
 from quadrille.measure.base import Address, Measure
 from quadrille.plan import Plan
 from quadrille.present import numbers
-from quadrille.present.guarantee import epsilon_text
 from quadrille.randomness import is_secret
 from quadrille.recipe import Recipe, half_up
 from quadrille.release.earlier import Again
@@ -297,7 +296,7 @@ def _epsilon(most: float, found: Guarantee | None) -> Line:
         return Line(rule, asked, "no epsilon", "fail", NO_GUARANTEE)
     if not found.holds:
         return Line(rule, asked, "void", "fail", "; ".join(found.void))
-    text = epsilon_text(found.total) + (f", of {found.releases} releases" if found.releases > 1 else "")
+    text = numbers.epsilon(found.total) + (f", of {found.releases} releases" if found.releases > 1 else "")
     return _either(rule, asked, text, found.total <= most * (1 + _ROUNDING))
 
 
@@ -307,7 +306,7 @@ def _guaranteed(found: Guarantee | None) -> Line:
         return Line(rule, asked, "none", "fail", NO_GUARANTEE)
     if not found.holds:
         return Line(rule, asked, "void", "fail", "; ".join(found.void))
-    return Line(rule, asked, f"epsilon {epsilon_text(found.total)}", "pass")
+    return Line(rule, asked, f"epsilon {numbers.epsilon(found.total)}", "pass")
 
 
 NO_GUARANTEE = "only PrivateSwap promises anything for every file; what other methods do is measured"

@@ -101,7 +101,7 @@ def chance_for(n: int, epsilon: float) -> float:
     -------
     >>> import quadrille as qd
     >>> [round(qd.theory.chance_for(n, 8), 4) for n in (2, 10, 100, 1_000)]
-    [0.0003, 0.0032, 0.0323, 0.2508]
+    [0.0003, 0.0032, 0.0323, 0.2511]
     >>> qd.theory.chance_for(1_000, 2)
     Traceback (most recent call last):
     quadrille.errors.ParameterError: No chance gives a stratum of 1,000 records an epsilon of 2: ...

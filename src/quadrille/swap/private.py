@@ -98,8 +98,8 @@ class Guarantee(Shown):
     >>> found = qd.PrivateSwap(["Edu"], within=["MS", "Race", "Sex"], chance=0.05).guarantee(data)
     >>> round(found.epsilon, 2), f"{found.exchange_odds:.1e}", found.largest, found.void
     (12.76, '1.2e+11', 18245, ())
-    >>> found.strata.select("n", "chance", "moves").row(0)
-    (18245, 0.05, 0.05)
+    >>> found.strata.select("n", "count").row(0), round(found.least_moves, 4)
+    ((18245, 1), 0.05)
     """
 
     epsilon: float

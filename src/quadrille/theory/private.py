@@ -43,7 +43,7 @@ def epsilon_curve(
     >>> recipe = qd.PrivateSwap(["Edu"], within=["MS", "Race", "Sex"], epsilon=12)
     >>> found = qd.theory.epsilon_curve(qd.datasets.cps8d(), recipe, [12, 10])
     >>> found["loss"].round(4).to_list()
-    [0.0456, 0.0303, 0.1172, 0.0882]
+    [0.0455, 0.0303, 0.1171, 0.0882]
     """
     require_data(data, _CURVE)
     if not isinstance(cast("object", recipe), PrivateSwap):
