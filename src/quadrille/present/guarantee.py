@@ -57,8 +57,8 @@ def meaning(found: Guarantee) -> str:
     if found.total <= MEANINGLESS:
         return own
     return (
-        f"{own} An epsilon of this kind above about {count(MEANINGLESS)} rules out nothing that matters by itself (odds "
-        f"of 22,000): what protects here is measured, not promised."
+        f"{own} An epsilon of this kind above about {count(MEANINGLESS)} rules out nothing that matters by itself "
+        "(odds of 22,000): what protects here is measured, not promised."
     )
 
 

@@ -551,8 +551,8 @@ def release_warnings(
     if promise is not None and (few := promise.moves * promise.records) < FEW_SWAPPED:
         found.append(
             ReleaseWarning(
-                f"Only {statistic(few)} records are expected to move: the public file is nearly the original. A larger chance "
-                "or a smaller epsilon moves more; larger strata can have no epsilon as small."
+                f"Only {statistic(few)} records are expected to move: the public file is nearly the original. A larger "
+                "chance or a smaller epsilon moves more; larger strata can have no epsilon as small."
             )
         )
     if again is not None and again.repeats is None:
