@@ -552,7 +552,7 @@ def release_warnings(
         found.append(
             ReleaseWarning(
                 f"Only {statistic(few)} records are expected to move: the public file is nearly the original. A larger "
-                "chance or a smaller epsilon moves more; larger strata can have no epsilon as small."
+                "chance moves more, and so does a smaller epsilon."
             )
         )
     if again is not None and again.repeats is None:
