@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from quadrille.swap.controlled import ControlledSwap
     from quadrille.swap.designed import DesignedSwap
     from quadrille.swap.permutation import PermutationSwap
+    from quadrille.swap.private import PrivateSwap
     from quadrille.swap.random import RandomSwap
     from quadrille.swap.targeted import TargetedSwap
 
@@ -53,6 +54,7 @@ _HOME = {
     "PermutationSwap": "swap.permutation",
     "Plan": "plan",
     "Policy": "release.policy",
+    "PrivateSwap": "swap.private",
     "QuadrilleError": "errors",
     "RandomSwap": "swap.random",
     "Recipe": "recipe",
@@ -108,6 +110,7 @@ __all__ = [  # sorted as in _HOME; a test keeps the two lists equal
     "PermutationSwap",
     "Plan",
     "Policy",
+    "PrivateSwap",
     "QuadrilleError",
     "RandomSwap",
     "Recipe",

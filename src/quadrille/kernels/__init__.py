@@ -34,6 +34,7 @@ from quadrille.kernels.draw import (
     has_partner,
     part_pairs,
     put_back,
+    select,
     shuffle,
     take_any,
 )
