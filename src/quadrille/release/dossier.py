@@ -13,7 +13,7 @@ import numpy as np
 
 from quadrille import __version__
 from quadrille.data import Column, Data, Rows
-from quadrille.delta import PlanReport, traces
+from quadrille.delta import PlanReport, warnings_of
 from quadrille.errors import InputError, ParameterError
 from quadrille.inspect import inspect, repeated_identifiers, unnamed_units, weight_remarks, weights
 from quadrille.io.atomic import NOTE
@@ -591,9 +591,7 @@ def release_warnings(
 
 def draw_warnings(data: Data, plan: Plan, public: Data) -> list[ReleaseWarning]:
     """Return what to warn of that only the draw shows: small cells that are left, and traces of who was swapped."""
-    cautions = cast("Sequence[str]", plan.details.facts.get("cautions", ()) if plan.details else ())
-    texts = (*cautions, *traces(data, plan, public.columns))
-    return [*_of_small_cells(data, plan), *map(ReleaseWarning, texts)]
+    return [*_of_small_cells(data, plan), *map(ReleaseWarning, warnings_of(data, plan, public.columns))]
 
 
 _FORMULA = re.compile(r"[=@\t\r\uff1d\uff20]|[+\-\uff0b\uff0d](?!\Z|[\d.,\s]+(?:[eE][+-]?\d+)?%?\Z)")
