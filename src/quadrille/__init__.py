@@ -35,9 +35,12 @@ if TYPE_CHECKING:
     from quadrille.study.run import score_recipes, search
     from quadrille.study.study import Study
     from quadrille.swap.controlled import ControlledSwap
+    from quadrille.swap.cycle import CycleSwap
     from quadrille.swap.designed import DesignedSwap
     from quadrille.swap.permutation import PermutationSwap
+    from quadrille.swap.private import PrivateSwap
     from quadrille.swap.random import RandomSwap
+    from quadrille.swap.rank import RankSwap
     from quadrille.swap.targeted import TargetedSwap
 
 __version__ = "0.1.0"
@@ -46,6 +49,7 @@ _HOME = {
     "Attack": "attack.attack",
     "Codebook": "codebook",
     "ControlledSwap": "swap.controlled",
+    "CycleSwap": "swap.cycle",
     "Data": "data",
     "DesignedSwap": "swap.designed",
     "InfeasibleError": "errors",
@@ -53,8 +57,10 @@ _HOME = {
     "PermutationSwap": "swap.permutation",
     "Plan": "plan",
     "Policy": "release.policy",
+    "PrivateSwap": "swap.private",
     "QuadrilleError": "errors",
     "RandomSwap": "swap.random",
+    "RankSwap": "swap.rank",
     "Recipe": "recipe",
     "Scores": "score.evaluator",
     "Study": "study.study",
@@ -101,6 +107,7 @@ __all__ = [  # sorted as in _HOME; a test keeps the two lists equal
     "Attack",
     "Codebook",
     "ControlledSwap",
+    "CycleSwap",
     "Data",
     "DesignedSwap",
     "InfeasibleError",
@@ -108,8 +115,10 @@ __all__ = [  # sorted as in _HOME; a test keeps the two lists equal
     "PermutationSwap",
     "Plan",
     "Policy",
+    "PrivateSwap",
     "QuadrilleError",
     "RandomSwap",
+    "RankSwap",
     "Recipe",
     "Scores",
     "Study",

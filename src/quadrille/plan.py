@@ -73,7 +73,13 @@ class Move(Shown):
 
     @property
     def row_pairs(self) -> Pairs | None:
-        """The pairs, where they are pairs of rows: None for pairs of units, and where there are none."""
+        """The pairs, where they are pairs of rows: None for pairs of units, and where there are none.
+
+        >>> import numpy as np
+        >>> import quadrille as qd
+        >>> qd.Move.exchange(["Edu"], np.array([[0, 5], [3, 1]])).row_pairs.tolist()
+        [[0, 5], [3, 1]]
+        """
         return self.pairs if self.units is None else None
 
     @cached_property
@@ -142,12 +148,13 @@ class DeferredFacts(Mapping[str, object]):
 class Details(Shown):
     """What a method remembers of a draw beyond the moves: plain facts, lists of rows, and plans it decided against.
 
-    All of it is confidential.
+    `warnings` are what the method has to say against the draw. All of it is confidential.
     """
 
     facts: Mapping[str, object]
     rows: Mapping[str, Rows] = field(default_factory=dict[str, Rows], repr=False)
     alternatives: Mapping[str, Plan] = field(default_factory=dict[str, "Plan"], repr=False)
+    warnings: tuple[str, ...] = ()
 
 
 class Plan(Shown):
