@@ -99,7 +99,7 @@ class Recipe(Shown, ABC):
     0 is its own. A study goes on with that version where it began with it."""
     always_moves: ClassVar[str] = ""
     """What a method moves of itself, whatever columns are named, in words."""
-    near: ClassVar[bool] = False
+    partners_alike: ClassVar[bool] = False
     """Whether partners are alike in what they exchange, so that what it contradicts takes a trial draw to see."""
     method_name: ClassVar[str] = ""
     """The name under which recipes are written."""
