@@ -82,9 +82,7 @@ class TargetedSwap(Recipe):
     ] = 0.0
     levels: Annotated[
         Sequence[str],
-        Columns(
-            "levels of geography that count, the coarsest first; all levels travel",
-        ),
+        Columns("levels of geography that count, the coarsest first; all levels travel", otherwise="all"),
     ] = ()
     unit: Annotated[
         str | None,

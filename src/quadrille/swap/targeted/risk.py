@@ -118,9 +118,9 @@ def refuse_within(data: Data, units: Units, columns: Sequence[str], owner: str) 
         mixed = int(units.mixed(data[name].values).sum())
         if mixed:
             raise InputError(
-                f"Column {name!r} differs within {mixed:,} of {units.count:,} units, and {owner} moves whole units: "
-                "areas, profiles and what travels along must be the same for all members. Correct the file, name "
-                "another unit, or leave the column out."
+                f"Column {name!r} differs within {mixed:,} of {units.count:,} households, and {owner} moves whole "
+                "households: areas, profiles and what travels along must be the same for all members. Correct the "
+                "file, name another unit, or leave the column out."
             )
 
 
