@@ -135,9 +135,10 @@ def about_data(data: qd.Data) -> list[object]:
     state = qd.datasets.state(records=3_200)
     permutation = qd.PermutationSwap(["Age"], rate=RATE, seed=SEEDS[1])
     targeted = qd.ControlledSwap(["Edu"], targets=0.08, seed=SEEDS[0])
+    private = qd.PrivateSwap(["Age"], chance=RATE, seed=SEEDS[1])
     ranked, cyclic = qd.RankSwap(["Income"], window=RATE, seed=SEEDS[0]), qd.CycleSwap(flag="Forced", seed=SEEDS[1])
     recipes = (
-        *(recipe, permutation, targeted, qd.DesignedSwap(seed=SEEDS[1]), OwnSwap(("Edu",), seed=SEEDS[0])),
+        *(recipe, permutation, targeted, private, qd.DesignedSwap(seed=SEEDS[1]), OwnSwap(("Edu",), seed=SEEDS[0])),
         *(ranked, cyclic),
     )
     measures = ["hellinger", "hellinger(Edu, where=Region=north)", "ased_reg(Income ~ C(Age))"]
@@ -147,6 +148,7 @@ def about_data(data: qd.Data) -> list[object]:
         *(data, data["Edu"], data.ticks, data.units("Phone"), data.codebook, Stored("SPSS"), *recipes),
         *(param for each in recipes for param in each.params().values()),
         *(recipe.stream(), recipe.prepare(data), recipe.movement(data), permutation.classes(data)),
+        *(private.strata(data), private.guarantee(data)),
         *(plan, *plan.moves, plan.report(data), qd.before_after(data, plan), qd.inspect(state), qd.inspect(data)),
         *(qd.dependencies(state), qd.contradictions(qd.from_frame(broken), qd.RandomSwap(["b"], rate=0.1))),
         *(units, units.report(data)),

@@ -90,7 +90,7 @@ Method = Annotated[
     value(
         "WORD",
         "targeted, cycle, random, rank, controlled, permutation, "
-        "designed (default) or MODULE:CLASS; each has its --help.",
+        "private, designed or MODULE:CLASS; each has its --help.",
     ),
 ]
 RecipeFile = Annotated[Path | None, value("FILE", "A recipe, JSON, as --save-recipe keeps it.", "--recipe")]

@@ -168,7 +168,7 @@ class _Trial:
         ]
         self._rules = Rules.of(data, texts, recipe.method_name)
         self._donors = self._next_of_class()
-        self._near = _sources(recipe.changed(seed=0).plan(data), np.arange(data.n)) if recipe.pairs_alike else {}
+        self._near = _sources(recipe.changed(seed=0).plan(data), np.arange(data.n)) if recipe.partners_alike else {}
 
     def _next_of_class(self) -> Rows:
         """Return for each row the next one of its class, for the last the first: partners agree on these columns."""

@@ -53,7 +53,7 @@ class RankSwap(Recipe):
     Census, 1996.
     """
 
-    pairs_alike: ClassVar[bool] = True
+    partners_alike: ClassVar[bool] = True
 
     swap: Annotated[
         Sequence[str], Columns("numeric or ordinal variables to exchange, each by its own ranks", least=1, moves=True)
