@@ -53,7 +53,7 @@ def attack(
     with show.working("Reading and attacking"):
         data = about.load(file)
         design = None if recipe is None else read_recipe(recipe)
-        made = design if release is None else second(release, codebook_after, about)
+        made = design if release is None else second(release, data, codebook_after, about)
         assert made is not None
         found = qd.attack(
             data,

@@ -109,7 +109,7 @@ def score(
         raise ParameterError("One recipe made the second file. Name that one.")
     with show.working("Reading and scoring"):
         data = about.load(before)
-        other = second(after, codebook_after, about)
+        other = second(after, data, codebook_after, about)
         swapped = _swapped_records(read_recipe(recipe[0]), data, other) if recipe else None
         ranked = (rank, top, min_records)
         _score_file((data, other, swapped), measures, tables, where, by, ranked, files, as_json=as_json)
@@ -195,6 +195,7 @@ def _parameter(recipe: Recipe, option: str, given_by: str) -> str:
     """Return the name of a parameter that an option names, of a method that has it."""
     params = {param.option: name for name, param in recipe.params().items()} | {name: name for name in recipe.params()}
     if option not in params:
+        recipe.refuse([option])
         raise unknown_name("parameter", option, params, where=f"{recipe.method_name} ({given_by})")
     if recipe.params()[params[option]].required and given_by == "--without":
         raise ParameterError(f"{recipe.method_name} cannot do without '{option}'.")
