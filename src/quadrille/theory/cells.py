@@ -16,6 +16,7 @@ from quadrille.errors import InfeasibleError, QuadrilleError
 from quadrille.recipe import Recipe, carried
 from quadrille.swap.groups import codes_of, group_ids
 from quadrille.swap.permutation import PermutationSwap, refuse_small_groups, two_groups
+from quadrille.swap.private import PrivateSwap
 from quadrille.swap.random import RandomSwap
 from quadrille.theory.expected import admissible, combinations, pairs_between
 from quadrille.theory.tables import EXACT, is_exact, moments_of
@@ -58,6 +59,8 @@ def levels_of(data: Data, recipe: Recipe) -> Levels:
     """Return the levels of a design with their expected flows."""
     if isinstance(recipe, PermutationSwap):
         return _permuted(data, recipe)
+    if isinstance(recipe, PrivateSwap):
+        return _by_chance(data, recipe)
     if isinstance(recipe, RandomSwap):
         return _paired(data, recipe)
     raise NotPredicted(f"{recipe.method_name} has no closed form")
@@ -99,6 +102,16 @@ def _permuted(data: Data, recipe: PermutationSwap) -> Levels:
     return _moved(moved, of, counts, codes, across * np.outer(counts, counts) * share[own][:, None])
 
 
+def _by_chance(data: Data, recipe: PrivateSwap) -> Levels:
+    recipe.check_columns(data)
+    strata, moved = recipe.strata(data), recipe.columns_moved(data)
+    moving = tuple(name for name in moved if name != data.weight)
+    of, counts, codes = _levels(data, (*moving, *recipe.within))
+    own = np.zeros(len(counts), dtype=np.int64)
+    own[of] = strata.of
+    return _moved(moving, of, counts, codes, _uniform(counts, own, strata.expected))
+
+
 def _levels(data: Data, names: tuple[str, ...]) -> tuple[Ints, Floats, dict[str, Ints]]:
     """Return the combinations of values that occur, unless they are too many."""
     of, counts, codes = combinations(data, names)
@@ -125,7 +138,7 @@ def _flows(counts: Floats, pairs: int, sampler: str, allowed: NDArray[np.bool_])
     return found
 
 
-def _uniform(counts: Floats, own: Ints, k: Ints) -> Floats:
+def _uniform(counts: Floats, own: Ints, k: Ints | Floats) -> Floats:
     """Return m_ab when k records of each class change places at random; on the diagonal the pairs within a level."""
     n = np.bincount(own, weights=counts)
     share = k / np.maximum(n * (n - 1), 1)
@@ -458,6 +471,6 @@ def weighted_cells(data: Data, recipe: Recipe, margin: tuple[str, ...]) -> Weigh
         return values.reshape(shape)[np.ix_(rows, columns)].astype(np.float64)
 
     before, count = kept(found.before), kept(found.count)
-    stays = not (isinstance(recipe, PermutationSwap) and recipe.weight == "moves")
+    stays = not (isinstance(recipe, PermutationSwap | PrivateSwap) and recipe.weight == "moves")
     exact = found.note.startswith(EXACT)
     return WeightedCells(before, before + kept(found.bias), kept(found.variance), count, exact, stays)
