@@ -209,11 +209,11 @@ class DesignedSwap(DesignedPairs):
         protected = tuple(view.variables for view in layout.views if view.protected and not self.makes_cells)
         return Movement(together, tuple(self.same), (*layout.kept, *protected))
 
-    def stream(self) -> Stream:
-        """Return the random stream that belongs to this recipe; without a coin version 3 draws as version 2 did."""
+    def stream_of(self, seed: int | str) -> Stream:
+        """Return the random stream of this design with a seed; without a coin version 3 draws as version 2 did."""
         if self.coin or self.version == DesignedNeighbours.version:
-            return super().stream()
-        return DesignedNeighbours(**self.parameters()).stream()
+            return super().stream_of(seed)
+        return DesignedNeighbours(**{**self.parameters(), "seed": seed}).stream_of(seed)
 
     def prepare(self, data: Data) -> Prepared:
         """Tabulate the file."""
