@@ -195,6 +195,7 @@ def _parameter(recipe: Recipe, option: str, given_by: str) -> str:
     """Return the name of a parameter that an option names, of a method that has it."""
     params = {param.option: name for name, param in recipe.params().items()} | {name: name for name in recipe.params()}
     if option not in params:
+        recipe.refuse([option])
         raise unknown_name("parameter", option, params, where=f"{recipe.method_name} ({given_by})")
     if recipe.params()[params[option]].required and given_by == "--without":
         raise ParameterError(f"{recipe.method_name} cannot do without '{option}'.")
