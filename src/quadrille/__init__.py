@@ -35,10 +35,13 @@ if TYPE_CHECKING:
     from quadrille.study.run import score_recipes, search
     from quadrille.study.study import Study
     from quadrille.swap.controlled import ControlledSwap
+    from quadrille.swap.cycle import CycleSwap
     from quadrille.swap.designed import DesignedSwap
     from quadrille.swap.permutation import PermutationSwap
     from quadrille.swap.private import PrivateSwap
     from quadrille.swap.random import RandomSwap
+    from quadrille.swap.rank import RankSwap
+    from quadrille.swap.targeted import TargetedSwap
 
 __version__ = "0.1.0"
 
@@ -46,6 +49,7 @@ _HOME = {
     "Attack": "attack.attack",
     "Codebook": "codebook",
     "ControlledSwap": "swap.controlled",
+    "CycleSwap": "swap.cycle",
     "Data": "data",
     "DesignedSwap": "swap.designed",
     "InfeasibleError": "errors",
@@ -56,9 +60,11 @@ _HOME = {
     "PrivateSwap": "swap.private",
     "QuadrilleError": "errors",
     "RandomSwap": "swap.random",
+    "RankSwap": "swap.rank",
     "Recipe": "recipe",
     "Scores": "score.evaluator",
     "Study": "study.study",
+    "TargetedSwap": "swap.targeted",
     "Variable": "codebook",
     "area_flows": "score.by_area",
     "attack": "attack.attack",
@@ -101,6 +107,7 @@ __all__ = [  # sorted as in _HOME; a test keeps the two lists equal
     "Attack",
     "Codebook",
     "ControlledSwap",
+    "CycleSwap",
     "Data",
     "DesignedSwap",
     "InfeasibleError",
@@ -111,9 +118,11 @@ __all__ = [  # sorted as in _HOME; a test keeps the two lists equal
     "PrivateSwap",
     "QuadrilleError",
     "RandomSwap",
+    "RankSwap",
     "Recipe",
     "Scores",
     "Study",
+    "TargetedSwap",
     "Variable",
     "area_flows",
     "attack",

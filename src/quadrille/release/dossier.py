@@ -9,11 +9,13 @@ from datetime import datetime
 from textwrap import wrap
 from typing import Any, cast
 
+import numpy as np
+
 from quadrille import __version__
 from quadrille.data import Column, Data, Rows
-from quadrille.delta import PlanReport, traces
+from quadrille.delta import PlanReport, warnings_of
 from quadrille.errors import InputError, ParameterError
-from quadrille.inspect import inspect, repeated_identifiers, weight_remarks, weights
+from quadrille.inspect import inspect, repeated_identifiers, unnamed_units, weight_remarks, weights
 from quadrille.io.atomic import NOTE
 from quadrille.io.frames.identifiers import can_be_rounded, suspicion
 from quadrille.plan import Details, Plan
@@ -43,8 +45,9 @@ from quadrille.release.earlier import NUMBERS, ON_CPS8D, Again
 from quadrille.release.judge import Verdict
 from quadrille.release.promise import Promise
 from quadrille.score.contradictions import Contradicted
-from quadrille.score.evaluator import Scores, score
+from quadrille.score.evaluator import Evaluator, Scores, score
 from quadrille.score.published import TableChanges
+from quadrille.study.choose import CLEARLY
 from quadrille.swap.designed import DesignedSwap
 from quadrille.swap.designed.pairs import DesignedPairs
 from quadrille.swap.designed.problem import protected_tables
@@ -582,16 +585,44 @@ def release_warnings(
     found += [_identifying(column) for column in others if column.variable.role != "weight" and suspicion(column)]
     unnamed = weights(public) if public.weight is None else ()
     of_file = (*repeated_identifiers([data[name] for name in data.columns]), *weight_remarks(public), *unnamed)
+    of_file = (*of_file, *unnamed_units(data))
     return [*found, *map(ReleaseWarning, of_file)]
 
 
 def draw_warnings(data: Data, plan: Plan, public: Data) -> list[ReleaseWarning]:
     """Return what to warn of that only the draw shows: small cells that are left, and traces of who was swapped."""
-    return [*_of_small_cells(data, plan), *(ReleaseWarning(text) for text in traces(data, plan, public.columns))]
+    return [*_of_small_cells(data, plan), *map(ReleaseWarning, warnings_of(data, plan, public.columns))]
 
 
-def unjudged_warnings(plan: Plan, *, shuffled: bool) -> list[ReleaseWarning]:
-    """Return what a policy has lines of its own for: how much is swapped, and the order of the rows."""
+_FORMULA = re.compile(r"[=@\t\r\uff1d\uff20]|[+\-\uff0b\uff0d](?!\Z|[\d.,\s]+(?:[eE][+-]?\d+)?%?\Z)")
+"""How a text begins that a spreadsheet takes for a formula; a number with a sign is none, nor is a sign alone."""
+
+
+def formula_warnings(public: Data) -> list[ReleaseWarning]:
+    """Warn of texts that a spreadsheet would run as formulas when it opens the public file; they are kept."""
+    found: list[str] = []
+    for name in public.columns:
+        variable = public[name].variable
+        codes = [code for code, value in enumerate(variable.values) if _is_formula(value)] if variable.coded else []
+        records = int(np.isin(public[name].values, codes).sum()) if codes else 0
+        found += [f"{name} ({'1 record' if records == 1 else f'{records:,} records'})"] if records else []
+        found += [f"{name} (the name itself)"] if _is_formula(name) else []
+    if not found:
+        return []
+    return [
+        ReleaseWarning(
+            f"Spreadsheet programs run texts that begin with =, +, - or @ as formulas: {', '.join(found)}. They are "
+            "published as they are. Recode them with merge in the codebook, or release another format than csv."
+        )
+    ]
+
+
+def _is_formula(value: object) -> bool:
+    return isinstance(value, str) and _FORMULA.match(value) is not None
+
+
+def unjudged_warnings(data: Data, plan: Plan, *, shuffled: bool) -> list[ReleaseWarning]:
+    """Return what a policy has lines of its own for: how much is swapped and hidden, and the order of the rows."""
     found: list[ReleaseWarning] = []
     if len(plan.rows) < FEW_SWAPPED:
         found.append(
@@ -600,7 +631,25 @@ def unjudged_warnings(plan: Plan, *, shuffled: bool) -> list[ReleaseWarning]:
                 "Ask for more, or relax the constraints."
             )
         )
+    found += _of_protection(data, plan)
     return found if shuffled else [*found, ReleaseWarning(_KEPT_ORDER)]
+
+
+def _of_protection(data: Data, plan: Plan) -> list[ReleaseWarning]:
+    """Warn of a swap that leaves nearly all of those exposed who were: no such candidate is recommended by `pick`."""
+    if not data.keys:
+        return []
+    judge = Evaluator(data, ["exposed"])
+    after, before = (judge.score(each)["exposed"] for each in (plan, Plan([], data=data)))
+    if not before or after is None or after <= (1 - CLEARLY) * before or after > MOSTLY_EXPOSED:
+        return []
+    return [
+        ReleaseWarning(
+            f"The swap hides few: {share(after)} of the records stand in cells of one or two and are genuine, "
+            f"{share(before)} did before. What protects the others is doubt alone. A designed swap, more records or "
+            "other variables hide more; pick recommends nothing that hides less than a quarter."
+        )
+    ]
 
 
 def _of_small_cells(data: Data, plan: Plan) -> list[ReleaseWarning]:

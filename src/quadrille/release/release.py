@@ -35,6 +35,7 @@ from quadrille.release.dossier import (
     SubtractionWarning,
     dossier,
     draw_warnings,
+    formula_warnings,
     kept_in_words,
     methods_note,
     published,
@@ -335,6 +336,7 @@ def _draft(
     given += of_draw if promise is None else []
     if known and again is None and isinstance(recipe, DesignedSwap) and recipe.keep != "1-way":
         given.append(SubtractionWarning(_SUBTRACTION))
+    given += formula_warnings(public) if format == "csv" else []
     if asked:
         texts, columns = tuple(map(str, given)), public.columns
         how = (columns, format, shuffle, publish_f, texts, again, tables, promise and promise.guarantee)
@@ -342,7 +344,7 @@ def _draft(
         verdict = judge(asked, case)
         given += _to_review(verdict)
     given += [] if promise is None else of_draw  # no verdict may depend on the draw
-    given += unjudged_warnings(plan, shuffled=shuffle)
+    given += unjudged_warnings(data, plan, shuffled=shuffle)
     changes = _table_changes(data, plan, tables, asked)
     found = Record(data, public, recipe, plan, account, scores, tuple(given), order, verdict, again, changes)
     return replace(found, promise=promise), factor

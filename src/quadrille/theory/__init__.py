@@ -7,6 +7,7 @@ from typing import Any
 
 from quadrille.swap.epsilon import chance_for, swap_epsilon
 from quadrille.swap.permutation import PermutationSwap
+from quadrille.theory.area_rates import ons_rates
 from quadrille.theory.bound import Bound, Certificate, Point, bound_for, least_loss
 from quadrille.theory.correction import Corrected, correct, correct_published
 from quadrille.theory.equivalent import RateFor, equivalent_records, equivalent_table, rate_for, rounding_error
@@ -14,6 +15,7 @@ from quadrille.theory.expected import pairs_between
 from quadrille.theory.moments import Error, large_n_error, swap_error
 from quadrille.theory.prediction import Predicted, Prediction, predict, predictions
 from quadrille.theory.private import epsilon_curve
+from quadrille.theory.ranks import expected_ranks, rank_correlation
 from quadrille.theory.tables import (
     CellErrors,
     ExpectedChiSquare,
@@ -46,12 +48,15 @@ __all__ = [
     "equivalent_records",
     "equivalent_table",
     "expected_chi_square",
+    "expected_ranks",
     "expected_table",
     "large_n_error",
     "least_loss",
+    "ons_rates",
     "pairs_between",
     "predict",
     "predictions",
+    "rank_correlation",
     "rate_for",
     "realised",
     "rounding_error",

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -335,10 +336,15 @@ def is_kept(margin: tuple[str, ...], recipe: Recipe, levels: Levels) -> bool:
 def cells_of(data: Data, recipe: Recipe, levels: Levels, margin: tuple[str, ...], largest: int = 0) -> Cells:
     """Tabulate a margin by level; `largest` is the largest size of cell that a measure looks at."""
     moving = [name for name in margin if name in levels.swap]
-    stay, columns = group_ids([codes_of(data, name) for name in margin if name not in levels.swap], data.n)
+    staying = tuple(name for name in margin if name not in levels.swap)
     part, parts = group_ids([(levels.codes[n], int(levels.codes[n].max()) + 1) for n in moving], len(levels.counts))
-    if max(parts, len(levels.counts)) * columns > MOST_CELLS:
-        raise NotPredicted(f"its table has {parts * columns:,} cells that can be reached; {MOST_CELLS:,} are the limit")
+    kept = (
+        f"combinations of {staying}"  # how many is remembered: the next recipe that moves the same is refused at once
+    )
+    _check_reached(cast("int", data.prepared.get(kept, 0)), parts, levels)
+    stay, columns = group_ids([codes_of(data, name) for name in staying], data.n)
+    data.prepared[kept] = columns
+    _check_reached(columns, parts, levels)
     inside = np.bincount(levels.of * columns + stay, minlength=len(levels.counts) * columns)
     inside = inside.reshape(-1, columns).astype(float)
     own = (part[:, None] == np.arange(parts)) * 1.0
@@ -353,6 +359,11 @@ def cells_of(data: Data, recipe: Recipe, levels: Levels, margin: tuple[str, ...]
         known = _exact_variance(data, recipe, margin, (stay, columns), (part, parts), levels)
     variance = _variance(levels, inside, own, reach, mean - before) if known is None else known
     return Cells(before, mean, variance, levels, inside, part, reach, window, exact=known is not None)
+
+
+def _check_reached(columns: int, parts: int, levels: Levels) -> None:
+    if max(parts, len(levels.counts)) * columns > MOST_CELLS:
+        raise NotPredicted(f"its table has {parts * columns:,} cells that can be reached; {MOST_CELLS:,} are the limit")
 
 
 def _variance(levels: Levels, inside: Floats, own: Floats, reach: Floats, bias: Floats) -> Floats:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from quadrille.release.dossier import Published
     from quadrille.swap.permutation import PermutationSwap
     from quadrille.swap.private import PrivateSwap
+    from quadrille.swap.rank import RankSwap
     from quadrille.theory.tables import CellErrors
 
 MOST_ROWS = 60
@@ -39,7 +40,7 @@ def error(
         str, typer.Argument(metavar="FILE", help="A microdata file or dataset:NAME; with --swapped a table of counts.")
     ],
     recipe: Annotated[
-        Path, opt.value("FILE", "A recipe of permutation or private swapping, JSON: see swap.", "--recipe")
+        Path, opt.value("FILE", "A recipe of permutation, private or rank swapping, JSON: see swap.", "--recipe")
     ],
     margin: Annotated[
         str | None, opt.value("A*B", "The table to look at; of a private swap without: what it promises.")
@@ -61,7 +62,7 @@ def error(
     overwrite: opt.Overwrite = False,
     as_json: opt.Json = False,
 ) -> None:
-    """Predict the error of a table, or the guarantee, before any swap."""
+    """Predict the error of a table, the guarantee, or how far ranks change, before any swap."""
     check_new(chart, realised, overwrite=overwrite, source=file)
     _check_suffixes(chart, realised)
     _check_numbers(base, sampling)
@@ -78,6 +79,11 @@ def error(
         raise bad_parameter("the command", "--swapped", "one of 'row', 'column'", swapped)
     if swapped is None and no_totals:
         raise ParameterError("--no-totals is for a table of counts, with --swapped.")
+    if (ranked := _rank_swap(recipe)) is not None:
+        given = {"--margin": margin, "--swapped": swapped, "--chart": chart, "--realised": realised}
+        _refuse_stray([name for name, each in given.items() if each is not None])
+        _error_of_ranks(file, load(file, codebook, weight, layout=layout), ranked, as_json=as_json)
+        return
     import quadrille as qd
     from quadrille.swap.private import PrivateSwap
 
@@ -104,6 +110,34 @@ def error(
     _show_errors(errors, not_given, base, sampling)
     for path, _ in made:
         show.note(f"\nDrew {path}.")
+
+
+def _rank_swap(path: Path) -> RankSwap | None:
+    from quadrille.swap.rank import RankSwap
+
+    recipe = read_recipe(path)
+    return recipe if isinstance(recipe, RankSwap) else None
+
+
+def _refuse_stray(given: Sequence[str]) -> None:
+    if given:
+        raise ParameterError(
+            f"{given[0]} is about a table, and a rank swap has no closed form for tables. Leave it out: ranks and "
+            "correlations are predicted."
+        )
+
+
+def _error_of_ranks(file: str, data: Data, recipe: RankSwap, *, as_json: bool) -> None:
+    """Show what a rank swap is expected to do to ranks and correlations."""
+    import quadrille as qd
+    from quadrille.present.moved import expected_ranks
+
+    with show.working("Sorting the values"):
+        rows = qd.theory.expected_ranks(data, recipe).to_dicts()
+    if as_json:
+        show.emit({"file": file, "ranks": rows})
+    else:
+        show.render(expected_ranks(rows))
 
 
 def read_table(file: str) -> pl.DataFrame:
@@ -145,7 +179,7 @@ def _permutation(path: Path, *, of_table: bool) -> PermutationSwap | PrivateSwap
         return recipe
     if not isinstance(recipe, PermutationSwap):
         raise ParameterError(
-            f"The error is known in closed form for permutation swapping{'' if of_table else ' and private swapping'}, "
+            f"The error is known in closed form for permutation{'' if of_table else ', private and rank'} swapping, "
             f"and the recipe {str(path)!r} is of {recipe.method_name}. Keep one with: quadrille swap FILE "
             "--method permutation --save-recipe FILE."
         )
