@@ -32,8 +32,8 @@ Wheels for Python {python} on {system}. Copy this folder to the machine. There, 
     python3 -m venv ~/quadrille
     ~/quadrille/bin/pip install --no-index --find-links . --require-hashes -r requirements.txt
 
-pip compares every wheel with its hash in `requirements.txt` before it installs it: those of `quadrille[{extras}]` and of
-all that it needs. `bill-of-materials.json` lists them with their licences (CycloneDX).
+pip compares every wheel with its hash in `requirements.txt` before it installs it, those of `quadrille[{extras}]` and
+of all that it needs. `bill-of-materials.json` lists them with their licences (CycloneDX).
 
 Then `~/quadrille/bin/quadrille demo` walks the whole path on bundled data.
 
