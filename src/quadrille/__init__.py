@@ -35,9 +35,13 @@ if TYPE_CHECKING:
     from quadrille.study.run import score_recipes, search
     from quadrille.study.study import Study
     from quadrille.swap.controlled import ControlledSwap
+    from quadrille.swap.cycle import CycleSwap
     from quadrille.swap.designed import DesignedSwap
     from quadrille.swap.permutation import PermutationSwap
+    from quadrille.swap.private import PrivateSwap
     from quadrille.swap.random import RandomSwap
+    from quadrille.swap.rank import RankSwap
+    from quadrille.swap.targeted import TargetedSwap
 
 __version__ = "0.1.0"
 
@@ -45,6 +49,7 @@ _HOME = {
     "Attack": "attack.attack",
     "Codebook": "codebook",
     "ControlledSwap": "swap.controlled",
+    "CycleSwap": "swap.cycle",
     "Data": "data",
     "DesignedSwap": "swap.designed",
     "InfeasibleError": "errors",
@@ -52,11 +57,14 @@ _HOME = {
     "PermutationSwap": "swap.permutation",
     "Plan": "plan",
     "Policy": "release.policy",
+    "PrivateSwap": "swap.private",
     "QuadrilleError": "errors",
     "RandomSwap": "swap.random",
+    "RankSwap": "swap.rank",
     "Recipe": "recipe",
     "Scores": "score.evaluator",
     "Study": "study.study",
+    "TargetedSwap": "swap.targeted",
     "Variable": "codebook",
     "area_flows": "score.by_area",
     "attack": "attack.attack",
@@ -99,6 +107,7 @@ __all__ = [  # sorted as in _HOME; a test keeps the two lists equal
     "Attack",
     "Codebook",
     "ControlledSwap",
+    "CycleSwap",
     "Data",
     "DesignedSwap",
     "InfeasibleError",
@@ -106,11 +115,14 @@ __all__ = [  # sorted as in _HOME; a test keeps the two lists equal
     "PermutationSwap",
     "Plan",
     "Policy",
+    "PrivateSwap",
     "QuadrilleError",
     "RandomSwap",
+    "RankSwap",
     "Recipe",
     "Scores",
     "Study",
+    "TargetedSwap",
     "Variable",
     "area_flows",
     "attack",

@@ -185,6 +185,8 @@ class RuleList(Columns):
 class ColumnSets(Param):
     """A list of sets of columns, each a list or written A*B."""
 
+    least: int = 1
+
     kind = "column sets"
     metavar = "SETS"
     repeated = True
@@ -194,7 +196,7 @@ class ColumnSets(Param):
         if not isinstance(value, list | tuple):
             raise bad_parameter(owner, parameter, must, value)
         sets = (_crossed(each) for each in cast("list[object]", value))
-        return tuple(names(owner, parameter, each, least=1) for each in sets)
+        return tuple(names(owner, parameter, each, least=self.least) for each in sets)
 
     def columns(self, value: object) -> tuple[str, ...]:
         return tuple(name for each in self.normal(value) for name in each)
@@ -217,8 +219,29 @@ class ColumnSets(Param):
         return [[unquoted(name) for name in split_outside_quotes(each, "*")] for each in sets]
 
     def shape(self) -> dict[str, object]:
-        one = {"type": "array", "items": {"type": "string"}, "uniqueItems": True, "minItems": 1}
+        one = {"type": "array", "items": {"type": "string"}, "uniqueItems": True, "minItems": self.least}
         return {"type": "array", "items": {"anyOf": [one, {"type": "string", "minLength": 1}]}}
+
+
+@dataclass(frozen=True)
+class Profiles(ColumnSets):
+    """Lists of columns on which two may agree, in order of preference; an empty one fits everybody.
+
+    On the command line the option is given once for each list, with "" for the empty one.
+    """
+
+    least: int = 0
+
+    metavar = "COLUMNS"
+
+    def check(self, owner: str, parameter: str, value: object) -> object:
+        return super().check(owner, parameter, value) or ((),)
+
+    def normal(self, value: object) -> tuple[tuple[str, ...], ...]:
+        return super().normal(value) or ((),)
+
+    def read(self, given: Any) -> object:
+        return [split_names([text]) if text.strip() else [] for text in given]
 
 
 @dataclass(frozen=True)
@@ -343,6 +366,33 @@ class Word(Param):
 
     def shape(self) -> dict[str, object]:
         return {"type": "string", "enum": list(self.words)}
+
+
+@dataclass(frozen=True)
+class WordOrCount(Word):
+    """One of a few words, or a whole number."""
+
+    least: int = 1
+
+    kind = "word or count"
+    metavar = "WORD|NUMBER"
+
+    def check(self, owner: str, parameter: str, value: object) -> object:
+        if isinstance(value, str) and value in self.words:
+            return value
+        if isinstance(value, bool) or not isinstance(value, SupportsIndex) or operator.index(value) < self.least:
+            raise bad_parameter(owner, parameter, self._must, value)
+        return operator.index(value)
+
+    @property
+    def _must(self) -> str:
+        return f"one of {', '.join(map(repr, self.words))}, or a whole number of {self.least} or more"
+
+    def read(self, given: Any) -> object:
+        return int(given) if given.isdecimal() else given
+
+    def shape(self) -> dict[str, object]:
+        return {"anyOf": [super().shape(), {"type": "integer", "minimum": self.least}]}
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -73,7 +73,13 @@ class Move(Shown):
 
     @property
     def row_pairs(self) -> Pairs | None:
-        """The pairs, where they are pairs of rows: None for pairs of units, and where there are none."""
+        """The pairs, where they are pairs of rows: None for pairs of units, and where there are none.
+
+        >>> import numpy as np
+        >>> import quadrille as qd
+        >>> qd.Move.exchange(["Edu"], np.array([[0, 5], [3, 1]])).row_pairs.tolist()
+        [[0, 5], [3, 1]]
+        """
         return self.pairs if self.units is None else None
 
     @cached_property
@@ -115,16 +121,40 @@ class Move(Shown):
         return Move(self.columns, (self.given[1], self.given[0]), self.pairs, self.units)
 
 
+class DeferredFacts(Mapping[str, object]):
+    """Facts that are worked out when somebody first looks at them: a search over many plans looks at none."""
+
+    def __init__(self, make: Callable[[], dict[str, object]]) -> None:
+        self._make = make
+
+    @cached_property
+    def _facts(self) -> dict[str, object]:
+        return self._make()
+
+    def __getitem__(self, name: str) -> object:
+        return self._facts[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._facts)
+
+    def __len__(self) -> int:
+        return len(self._facts)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return dict, (self._facts,)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Details(Shown):
     """What a method remembers of a draw beyond the moves: plain facts, lists of rows, and plans it decided against.
 
-    All of it is confidential.
+    `warnings` are what the method has to say against the draw. All of it is confidential.
     """
 
     facts: Mapping[str, object]
     rows: Mapping[str, Rows] = field(default_factory=dict[str, Rows], repr=False)
     alternatives: Mapping[str, Plan] = field(default_factory=dict[str, "Plan"], repr=False)
+    warnings: tuple[str, ...] = ()
 
 
 class Plan(Shown):

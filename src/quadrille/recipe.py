@@ -6,7 +6,7 @@ import json
 import os
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from importlib import import_module
@@ -97,11 +97,22 @@ class Recipe(Shown, ABC):
     stream_version: ClassVar[int] = 0
     """The version whose streams it goes on with, so that plans stay as they were but for what the new version changes;
     0 is its own. A study goes on with that version where it began with it."""
+    always_moves: ClassVar[str] = ""
+    """What a method moves of itself, whatever columns are named, in words."""
+    partners_alike: ClassVar[bool] = False
+    """Whether partners are alike in what they exchange, so that what it contradicts takes a trial draw to see."""
     method_name: ClassVar[str] = ""
     """The name under which recipes are written."""
     methods: ClassVar[dict[str, type[Recipe]]] = {}
     earlier: ClassVar[dict[tuple[str, int], type[Recipe]]] = {}
     """Earlier versions of methods, by name and version: old recipes draw their old plans."""
+    refused: ClassVar[Mapping[str, str]] = {}
+    """Parameters of other methods that this one cannot have, each with one sentence why."""
+
+    def __new__(cls, *_: object, **given: object) -> Self:
+        """Refuse a parameter that the method cannot have with the reason, not as an unexpected word."""
+        cls.refuse(given)
+        return super().__new__(cls)
 
     def __init_subclass__(cls, earlier_version_of: str = "") -> None:
         cls.method_name = earlier_version_of or cls.__name__
@@ -135,6 +146,19 @@ class Recipe(Shown, ABC):
             found = declared(cls)
             cls._params = found  # pyright: ignore[reportAttributeAccessIssue]  # of the class itself, not of its base
         return found
+
+    @classmethod
+    def refuse(cls, names: Iterable[str]) -> None:
+        """Refuse the first of these names that the method cannot have as a parameter, and say why.
+
+        >>> import quadrille as qd
+        >>> qd.PrivateSwap.refuse(["swap", "rules"])
+        Traceback (most recent call last):
+        quadrille.errors.ParameterError: PrivateSwap takes no 'rules': ...
+        """
+        for name in names:
+            if name in cls.refused:
+                raise ParameterError(f"{cls.method_name} takes no {name!r}: {cls.refused[name]}")
 
     @classmethod
     def versions(cls) -> dict[int, type[Recipe]]:
@@ -327,6 +351,7 @@ class Recipe(Shown, ABC):
             )
         method = versions[version]
         known = {param.written: param.name for param in method.params().values()}
+        method.refuse(document)
         for key in document:
             if key not in known:
                 raise unknown_name("parameter", key, known, where=f"the recipe ({name})")

@@ -13,7 +13,7 @@ import polars as pl
 import quadrille as qd
 
 N = 613
-RATE, TARGETS, SHARE, PRICE, EFFORT = 0.1173, 0.0877, 0.917, 3.0239, 0.0143
+RATE, TARGETS, SHARE, PRICE, EFFORT, WINDOW = 0.1173, 0.0877, 0.917, 3.0239, 0.0143, 0.0793
 IDS = ("Serial", "Phone")
 STEERING = ("Forced", "Spared")
 POLICY = """
@@ -49,7 +49,7 @@ BOOK = qd.Codebook(
     (
         qd.Variable("Serial", role="id"),
         qd.Variable("Phone", "numeric", role="id"),
-        qd.Variable("Region", "nominal", ("north", "south", "east"), ("North", "South", "East")),
+        qd.Variable("Region", "nominal", ("north", "south", "east"), ("North", "South", "East"), role="geography"),
         qd.Variable("Age", "ordinal", (1, 2, 3, 4), ("young", "fair", "old", "very old"), missing=(9,)),
         qd.Variable("Edu", "ordinal", (1, 2, 3, 4, 5)),
         qd.Variable("Income", "numeric", role="outcome"),
@@ -57,12 +57,17 @@ BOOK = qd.Codebook(
     )
 )
 
+BY_RISK = ["--risk", "Age,Edu", "--similar", "Age", "--similar", ""]
 STEERED = ["--must", "Forced", "--never", "Spared"]
 METHODS: dict[str, list[str]] = {
     "random": ["--swap", "Region,Edu", "--rate", str(RATE), "--differ", "any"],
     "controlled": ["--method", "controlled", "--swap", "Edu", "--targets", str(TARGETS), *STEERED],
     "permutation": ["--method", "permutation", "--swap", "Age", "--rate", str(RATE)],
+    "private": ["--method", "private", "--swap", "Age", "--chance", str(RATE)],
     "designed": f"--method designed --effort {EFFORT} --n 4 --share {SHARE} --price {PRICE} --never Spared".split(),
+    "cycle": "--method cycle --flag Forced --same Age --n 4 --geography Region".split(),
+    "rank": ["--method", "rank", "--swap", "Income,Age", "--window", str(WINDOW)],
+    "targeted": [*f"--method targeted --rate {RATE} --k 3 --never Spared".split(), *BY_RISK],
 }
 """The words of the command line for a recipe of every method; every number in them is a secret."""
 

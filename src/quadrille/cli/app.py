@@ -100,7 +100,8 @@ _add(report, "quadrille report people.study --candidate 52 --out report.html --r
 _add(
     error,
     'quadrille error dataset:cps8d --recipe recipe.json --margin "Age*MS" --chart error.png\n'
-    "quadrille error table.csv --swapped column --recipe recipe.json",
+    "quadrille error table.csv --swapped column --recipe recipe.json\n"
+    "quadrille error dataset:cps8d --recipe private.json --chart curve.png",
 )
 _add(correct, "quadrille correct table.csv --methods-note methods.md --out corrected.csv")
 _add(simulate, "quadrille simulate examples/simulate.toml --out simulated --charts charts")

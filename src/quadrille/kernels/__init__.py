@@ -17,6 +17,7 @@ from quadrille.kernels.controlled import (
     rules_leave_nobody,
 )
 from quadrille.kernels.count_space import Urn, compare_tables, swap_cells, swap_records
+from quadrille.kernels.cycles import ALONE, DOMINATED, ONE_AREA, Cycles, Flagged, Lenders, borrow, make_cycles
 from quadrille.kernels.designed import fresh
 from quadrille.kernels.designed.cubes import anneal, displace, find, keep_empty, put_all
 from quadrille.kernels.designed.design import draw_rows, improve, price_cells, take_back, treat_all
@@ -34,6 +35,7 @@ from quadrille.kernels.draw import (
     has_partner,
     part_pairs,
     put_back,
+    select,
     shuffle,
     take_any,
 )
@@ -57,8 +59,22 @@ from quadrille.kernels.fused import (
     UNIQUE_WRONG,
     FullTable,
     inference_change,
+    inference_sums,
     links_change,
     score_candidate,
+)
+from quadrille.kernels.rank import (
+    Ladder,
+    compare_pairs,
+    keys_of,
+    mean_square_distance,
+    pair_by_buckets,
+    pair_by_shift,
+    pair_in_window,
+    reach_by_weight,
+    runs_end,
+    shuffle_ties,
+    sort_keys,
 )
 from quadrille.kernels.tables import (
     add_ticks,
@@ -68,9 +84,33 @@ from quadrille.kernels.tables import (
     count_pairs_of_codes,
     lacking_majority,
     mark_lone,
+    mixed_within,
     net_of_cells,
     net_of_rows,
+    places_in_order,
+    rows_by_code,
     rows_of_whole_groups,
+    shared_groups,
     small_cell_change,
     sort_into_groups,
+)
+from quadrille.kernels.targeted import (
+    ANY,
+    LEAST_LOSS,
+    NEAREST,
+    PARENT,
+    LossTables,
+    Profiles,
+    Slots,
+    SumTrees,
+    Swapped,
+    Terms,
+    UnitRules,
+    begin_in_areas,
+    fill_quotas,
+    first_places,
+    least_in_runs,
+    least_in_table,
+    plant,
+    swap_targets,
 )

@@ -34,8 +34,12 @@ from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
+from llvmlite import ir
+from numba.core import cgutils, types
 from numba.core.bytecode import FunctionIdentity
 from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.extending import intrinsic
+from numba.np import arrayobj
 from numpy.typing import NDArray
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -67,6 +71,23 @@ def no_alloc(function: F) -> F:
     compiler refuses such a kernel if it makes an array after all.
     """
     return _compiled(function, counted=False)
+
+
+def _prefetch(_context: Any, array: Any, at: Any) -> Any:
+    def place(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)
+        held = cast("Any", arrayobj).make_array(signature.args[0])(target, builder, arguments[0])
+        form = ir.FunctionType(ir.VoidType(), [byte, word, word, word])
+        ask = cast("Any", cgutils).get_or_insert_function(builder.module, form, "llvm.prefetch.p0i8")
+        start = builder.bitcast(held.data, byte)
+        builder.call(ask, [builder.gep(start, [arguments[1]]), word(0), word(3), word(1)])
+        return target.get_dummy_value()
+
+    return types.void(array, types.int64), place
+
+
+prefetch = cast("Callable[[Any, Any], None]", intrinsic(_prefetch))
+"""Ask for the memory at a byte of an array, which a later step will read: nothing is read, and nothing can fail."""
 
 
 def _compiled(function: F, *, inlined: bool = False, counted: bool = True) -> F:

@@ -668,5 +668,8 @@ def _moved(method: str, parameters: Mapping[str, Any]) -> str:
     """Name what a method moves that has no list of swap variables: its own columns, or those it knows by itself."""
     if "tables" in parameters:
         return OF_TABLES
-    params = method_of_file(method, where="the study").params().values()
-    return written([name for p in params if p.moves for name in p.columns(parameters.get(p.written, ()))]) or ALL_KEYS
+    known = method_of_file(method, where="the study")
+    named = written(
+        [name for p in known.params().values() if p.moves for name in p.columns(parameters.get(p.written, ()))]
+    )
+    return " + ".join(filter(None, (known.always_moves, named))) or ALL_KEYS

@@ -5,13 +5,17 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from quadrille.swap.epsilon import chance_for, swap_epsilon
 from quadrille.swap.permutation import PermutationSwap
+from quadrille.theory.area_rates import ons_rates
 from quadrille.theory.bound import Bound, Certificate, Point, bound_for, least_loss
 from quadrille.theory.correction import Corrected, correct, correct_published
 from quadrille.theory.equivalent import RateFor, equivalent_records, equivalent_table, rate_for, rounding_error
 from quadrille.theory.expected import pairs_between
 from quadrille.theory.moments import Error, large_n_error, swap_error
 from quadrille.theory.prediction import Predicted, Prediction, predict, predictions
+from quadrille.theory.private import epsilon_curve
+from quadrille.theory.ranks import expected_ranks, rank_correlation
 from quadrille.theory.tables import (
     CellErrors,
     ExpectedChiSquare,
@@ -36,23 +40,29 @@ __all__ = [
     "Prediction",
     "RateFor",
     "bound_for",
+    "chance_for",
     "compare_errors",
     "correct",
     "correct_published",
+    "epsilon_curve",
     "equivalent_records",
     "equivalent_table",
     "expected_chi_square",
+    "expected_ranks",
     "expected_table",
     "large_n_error",
     "least_loss",
+    "ons_rates",
     "pairs_between",
     "predict",
     "predictions",
+    "rank_correlation",
     "rate_for",
     "realised",
     "rounding_error",
     "sampling_error",
     "sampling_table",
+    "swap_epsilon",
     "swap_error",
     "table_error",
 ]

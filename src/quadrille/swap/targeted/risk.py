@@ -1,0 +1,182 @@
+"""Who is at risk, area by area and level by level: what methods that move whole units between areas begin with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quadrille import kernels
+from quadrille.data import Column, Data, Flags, Ints, Units
+from quadrille.errors import InputError, ParameterError, infeasible
+from quadrille.recipe import one_area
+from quadrille.swap.groups import group_ids, sorted_by
+from quadrille.text import Shown
+
+Counts = NDArray[np.int32]
+NOT_AT_RISK = -1
+_MOST_CELLS = 2
+"""Counts stand in a table of up to this many cells per row; beyond, rows are sorted."""
+
+
+def units_of(data: Data, unit: str | None, owner: str) -> tuple[Units, str | None]:
+    """Return the units, and the column of their numbers: that named, or with the role unit; else every record is one.
+
+    A record without a number of its unit is refused: nobody knows with whom it would move.
+    """
+    name = unit or next((variable.name for variable in data.codebook if variable.role == "unit"), None)
+    if name is None:
+        rows = np.arange(data.n)
+        return Units(rows, rows, np.ones(data.n, dtype=np.int64), rows), None
+    absent = int(_absent(data[name]).sum())
+    if absent:
+        raise InputError(
+            f"Column {name!r} numbers the units that {owner} moves, and it is missing in {absent:,} rows. Give every "
+            "record the number of its unit, or leave these records out."
+        )
+    return data.units(name), name
+
+
+def levels_of(data: Data, levels: Sequence[str], owner: str) -> tuple[str, ...]:
+    """Return the levels of geography that count, the coarsest first: those named, or all."""
+    known = data.codebook.geography or _lone_level(data)
+    if not known:
+        raise InputError(
+            f"The file has no levels of geography, and {owner} moves units between areas. Declare them: role geography "
+            "with a level in the codebook, or with_roles(geography=[...]), the coarsest first (--geography)."
+        )
+    for name in levels:
+        if name not in known:
+            raise ParameterError(
+                f"'levels' of {owner} names {name!r}, which is no level of geography. They are {', '.join(known)}."
+            )
+    chosen = tuple(name for name in known if name in levels or not levels)
+    if levels and chosen != tuple(levels):
+        raise ParameterError(f"'levels' of {owner} must list the coarsest first: {', '.join(chosen)}.")
+    return chosen
+
+
+def _lone_level(data: Data) -> tuple[str, ...]:
+    """Return the only column of geography where it has no level: there is nothing that it could lie in."""
+    alone = tuple(variable.name for variable in data.codebook if variable.role == "geography" and variable.coded)
+    return alone if len(alone) == 1 else ()
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Areas(Shown):
+    """The areas of units. Lowest areas are numbered along the codebook, so every area of every level is a run of them.
+
+    `path` is the lowest area of each unit, `known` whether all its levels are known, `of_level[h]` the area of level h
+    that each lowest area lies in, numbered in the same order.
+    """
+
+    levels: tuple[str, ...]
+    path: Ints = field(repr=False)
+    known: Flags = field(repr=False)
+    of_level: tuple[Ints, ...] = field(repr=False)
+
+    @property
+    def count(self) -> int:
+        """The number of lowest areas."""
+        return len(self.of_level[0])
+
+    @cached_property
+    def ends(self) -> tuple[Ints, ...]:
+        """Level by level, where the run of lowest areas of each area begins, and the end of the last."""
+        return tuple(np.searchsorted(of, np.arange(int(of[-1]) + 2)) for of in self.of_level)
+
+    def at(self, level: int) -> Counts:
+        """Return the area of each unit at a level."""
+        return self.of_level[level].astype(np.int32)[self.path]
+
+
+def areas_of(data: Data, levels: Sequence[str], units: Units, owner: str) -> Areas:
+    """Return the areas of units; refuse levels on which members of a unit differ, and a file of one area."""
+    refuse_within(data, units, levels, owner)
+    columns = [data[name] for name in levels]
+    codes = [(column.one_missing[units.first].astype(np.int64), column.valid + 1) for column in columns]
+    path, count = group_ids(codes, units.count)
+    leader = np.zeros(count, dtype=np.int64)
+    leader[path] = np.arange(units.count)
+    known = np.ones(units.count, dtype=np.bool_)
+    for (values, _), column in zip(codes, columns, strict=True):
+        known &= values < column.valid
+    if len(np.unique(path[known])) < 2:
+        raise infeasible(one_area(levels[-1]), 1, 0, exact=True)
+    of_level = tuple(
+        group_ids([(values[leader], size) for values, size in codes[: h + 1]], count)[0] for h in range(len(levels))
+    )
+    return Areas(tuple(levels), path, known, of_level)
+
+
+def refuse_within(data: Data, units: Units, columns: Sequence[str], owner: str) -> None:
+    """Refuse columns that belong to whole units and differ between the members of some."""
+    for name in columns:
+        mixed = int(units.mixed(data[name].values).sum())
+        if mixed:
+            raise InputError(
+                f"Column {name!r} differs within {mixed:,} of {units.count:,} units, and {owner} moves whole units: "
+                "areas, profiles and what travels along must be the same for all members. Correct the file, name "
+                "another unit, or leave the column out."
+            )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Combinations(Shown):
+    """The combination of risk variables of each row, a missing value being a category of its own, and their number."""
+
+    of: Ints = field(repr=False)
+    count: int
+
+    @classmethod
+    def find(cls, data: Data, risk: Sequence[str], owner: str) -> Combinations:
+        """Number the combinations that occur."""
+        columns = [data.coded(name, purpose=f"'risk' of {owner}") for name in risk]
+        return cls(*group_ids([(column.one_missing, column.valid + 1) for column in columns], data.n))
+
+    def least(self, areas: Areas, units: Units) -> Counts:
+        """Return m[h, y], level by level: the least frequency in the unit's area of the combinations of its members."""
+        rows = len(self.of)
+        least = np.full((len(areas.levels), units.count), rows, dtype=np.int32)
+        order: NDArray[np.int32] | None = None
+        for h in range(len(areas.levels)):
+            area, count = areas.at(h), len(areas.ends[h]) - 1
+            if self.count * count <= _MOST_CELLS * rows:
+                table = np.zeros(self.count * count, dtype=np.int32)
+                kernels.least_in_table(self.of, units.of, area, count, table, least[h])
+                continue
+            if order is None:  # by combination, then along the map: one order for all levels
+                along = sorted_by(areas.path[units.of], areas.count)[0]
+                order = along[sorted_by(self.of[along], self.count)[0]].astype(np.int32)
+            kernels.least_in_runs(order, self.of, units.of, area, least[h])
+        return least
+
+
+def smallest_counts(data: Data, risk: Sequence[str], areas: Areas, units: Units, owner: str) -> Counts:
+    """Return m[h, y]: the least frequency, in the unit's area of level h, of the risk combinations of its members.
+
+    c_h(i) counts the rows with the area of level h and the values of all `risk` columns of row i, where a missing value
+    is a category of its own; m_h(y) is the least c_h over the members of y.
+
+    >>> import polars as pl
+    >>> import quadrille as qd
+    >>> from quadrille.swap.targeted.risk import areas_of, smallest_counts
+    >>> frame = pl.DataFrame({"area": ["N", "N", "S", "S", "S"], "hh": [1, 1, 2, 3, 3], "age": [4, 5, 4, 4, 5]})
+    >>> data = qd.from_frame(frame).with_roles(unit="hh", geography=["area"])
+    >>> units = data.units("hh")
+    >>> smallest_counts(data, ["age"], areas_of(data, ["area"], units, "this"), units, "this").tolist()
+    [[1, 2, 1]]
+    """
+    return Combinations.find(data, risk, owner).least(areas, units)
+
+
+def level_at_risk(at_risk: Flags) -> NDArray[np.int8]:
+    """Return the coarsest level at which each unit is at risk, given as at_risk[h, y]; NOT_AT_RISK for none."""
+    return np.where(at_risk.any(axis=0), at_risk.argmax(axis=0), NOT_AT_RISK).astype(np.int8)
+
+
+def _absent(column: Column) -> Flags:
+    return column.values >= column.valid if column.variable.coded else np.isnan(column.values)
