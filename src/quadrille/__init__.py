@@ -35,9 +35,11 @@ if TYPE_CHECKING:
     from quadrille.study.run import score_recipes, search
     from quadrille.study.study import Study
     from quadrille.swap.controlled import ControlledSwap
+    from quadrille.swap.cycle import CycleSwap
     from quadrille.swap.designed import DesignedSwap
     from quadrille.swap.permutation import PermutationSwap
     from quadrille.swap.random import RandomSwap
+    from quadrille.swap.rank import RankSwap
     from quadrille.swap.targeted import TargetedSwap
 
 __version__ = "0.1.0"
@@ -46,6 +48,7 @@ _HOME = {
     "Attack": "attack.attack",
     "Codebook": "codebook",
     "ControlledSwap": "swap.controlled",
+    "CycleSwap": "swap.cycle",
     "Data": "data",
     "DesignedSwap": "swap.designed",
     "InfeasibleError": "errors",
@@ -55,6 +58,7 @@ _HOME = {
     "Policy": "release.policy",
     "QuadrilleError": "errors",
     "RandomSwap": "swap.random",
+    "RankSwap": "swap.rank",
     "Recipe": "recipe",
     "Scores": "score.evaluator",
     "Study": "study.study",
@@ -101,6 +105,7 @@ __all__ = [  # sorted as in _HOME; a test keeps the two lists equal
     "Attack",
     "Codebook",
     "ControlledSwap",
+    "CycleSwap",
     "Data",
     "DesignedSwap",
     "InfeasibleError",
@@ -110,6 +115,7 @@ __all__ = [  # sorted as in _HOME; a test keeps the two lists equal
     "Policy",
     "QuadrilleError",
     "RandomSwap",
+    "RankSwap",
     "Recipe",
     "Scores",
     "Study",

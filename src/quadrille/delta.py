@@ -195,6 +195,11 @@ _UNEXPLAINED = 0.05
 """A column tells the weight when no more of its variance than this is left within the categories."""
 
 
+def warnings_of(data: Data, plan: Plan, public: Sequence[str] | None = None) -> list[str]:
+    """Say what speaks against a plan: the traces that it leaves, and what its method warns of."""
+    return [*traces(data, plan, public), *(() if plan.details is None else plan.details.warnings)]
+
+
 def traces(data: Data, plan: Plan, public: Sequence[str] | None = None) -> list[str]:
     """Say which traces a plan leaves in the public columns: what, why, and what to do.
 
@@ -422,8 +427,8 @@ def account(plan: Plan, data: Data) -> PlanReport:
         false_swaps=sum(_false(move, data) for move in plan.moves),
         compensating=_compensating(old, new),
         variables=tuple(_moved(move, name, plan, data) for move in plan.moves for name in move.columns),
-        details={} if plan.details is None else dict(plan.details.facts),
-        warnings=tuple(traces(data, plan)),
+        details={} if plan.details is None else plan.details.facts,
+        warnings=tuple(warnings_of(data, plan)),
         units=_units_moved(plan, data),
     )
 

@@ -157,7 +157,6 @@ WORDED = [
     "alone can be fooled",
     "share paired",
     "both policies",
-    "It leaves a trace",
     " of one record, ",
     ". Source: ",
 ]

@@ -17,6 +17,7 @@ from quadrille.kernels.controlled import (
     rules_leave_nobody,
 )
 from quadrille.kernels.count_space import Urn, compare_tables, swap_cells, swap_records
+from quadrille.kernels.cycles import ALONE, DOMINATED, ONE_AREA, Cycles, Flagged, Lenders, borrow, make_cycles
 from quadrille.kernels.designed import fresh
 from quadrille.kernels.designed.cubes import anneal, displace, find, keep_empty, put_all
 from quadrille.kernels.designed.design import draw_rows, improve, price_cells, take_back, treat_all
@@ -59,6 +60,18 @@ from quadrille.kernels.fused import (
     inference_change,
     links_change,
     score_candidate,
+)
+from quadrille.kernels.rank import (
+    Ladder,
+    keys_of,
+    mean_square_distance,
+    pair_by_buckets,
+    pair_by_shift,
+    pair_in_window,
+    reach_by_weight,
+    runs_end,
+    shuffle_ties,
+    sort_keys,
 )
 from quadrille.kernels.tables import (
     add_ticks,

@@ -11,6 +11,7 @@ from quadrille.delta import PlanReport, UnitsMoved
 from quadrille.plan import Plan
 from quadrille.present import numbers
 from quadrille.present.blocks import Alert, Block, Facts, Items, Pairs, Table, Text, Title, facts, table
+from quadrille.present.moved import OF_CYCLES, OF_RANKS, cycle_facts, rank_blocks
 from quadrille.present.numbers import count, counted, score, share, statistic
 from quadrille.present.scores import published_tables, scores, verdict
 from quadrille.present.words import left_out
@@ -27,17 +28,18 @@ _OF_CELLS = (
     *("small_cells", *_OUTCOMES, "displaced", "new_cells", "exposed_before", "exposed_after", "by_size", "just_large"),
     *("design_loss", "weighted_change", *_OF_TABLES),
 )
-WORDED = frozenset((*_OF_TARGETS, *_OF_RULES, *_OF_CELLS))
+WORDED = frozenset((*_OF_TARGETS, *_OF_RULES, *_OF_CELLS, *OF_RANKS, *OF_CYCLES))
 """The details of a plan that have words of their own here; a method may remember others."""
 
 
 def account(report: PlanReport, tables: Sequence[object] = ()) -> list[Block]:
     """Return the account of a plan; `tables` are those that a designed swap protects, where they are named."""
-    known = (*account_facts(report), *target_facts(report.details), *rule_facts(report.details))
+    details = report.details
+    known = (*account_facts(report), *target_facts(details), *cycle_facts(details), *rule_facts(details))
     blocks: list[Block] = [Title("What is swapped"), facts(known)]
     if report.variables:
         blocks.append(variable_table(report))
-    return [*blocks, *diagnosis(report, tables)]
+    return [*blocks, *rank_blocks(details), *diagnosis(report, tables)]
 
 
 def plan_facts(plan: Plan) -> Pairs:
@@ -71,11 +73,10 @@ def released(done: Release, steering: Sequence[str] = (), loss: object = None) -
 
 
 def account_facts(report: PlanReport) -> Pairs:
-    """Return the numbers of pairs and records; a designed swap may be asked for no number of pairs in particular."""
+    """Return the numbers of pairs and records; many methods are asked for no number of pairs in particular."""
     drawn = "not in pairs" if report.pairs is None else f"{count(report.pairs)} drawn"
-    free = report.asked is None and (report.pairs is None or diagnosis_of(report) is not None)
     return (
-        ("pairs", drawn if free else f"{count(report.asked)} asked, {drawn}"),
+        ("pairs", drawn if report.asked is None else f"{count(report.asked)} asked, {drawn}"),
         *_unit_facts(report.units),
         ("records", _taking_part(report.records, report.n)),
         ("changed", f"{count(report.changed)} ({share(report.changed / report.n)})"),
@@ -108,7 +109,7 @@ def variable_table(report: PlanReport) -> Table:
 
 def traces(report: PlanReport) -> list[Alert]:
     """Return what an intruder could see of a plan."""
-    return [Alert("It leaves a trace.", warning) for warning in report.warnings]
+    return [Alert("Beware.", warning) for warning in report.warnings]
 
 
 def target_facts(details: Mapping[str, object]) -> Pairs:

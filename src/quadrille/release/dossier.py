@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from quadrille import __version__
 from quadrille.data import Column, Data, Rows
-from quadrille.delta import PlanReport, traces
+from quadrille.delta import PlanReport, warnings_of
 from quadrille.errors import InputError, ParameterError
 from quadrille.inspect import inspect, repeated_identifiers, weight_remarks, weights
 from quadrille.io.atomic import NOTE
@@ -523,7 +523,7 @@ def release_warnings(
     unnamed = weights(public) if public.weight is None else ()
     of_file = (*repeated_identifiers([data[name] for name in data.columns]), *weight_remarks(public), *unnamed)
     found += map(ReleaseWarning, of_file)
-    return found + [ReleaseWarning(text) for text in traces(data, plan, public.columns)]
+    return found + [ReleaseWarning(text) for text in warnings_of(data, plan, public.columns)]
 
 
 def unjudged_warnings(plan: Plan, *, shuffled: bool) -> list[ReleaseWarning]:

@@ -32,6 +32,7 @@ from quadrille.present.account import (
     variable_table,
 )
 from quadrille.present.blocks import Block, Table, Text, Title, facts, table
+from quadrille.present.moved import cycle_facts, rank_blocks
 from quadrille.present.numbers import count, counted, finite, fixed, ratio, share
 from quadrille.present.scores import definitions, score_table
 from quadrille.recipe import Recipe
@@ -147,8 +148,9 @@ def drawn(material: Material) -> Row:
     details = material.plan.details
     if details is None:
         return {"blocks": [Text(_NO_TARGETS)], "lists": []}
-    known = [*target_facts(details.facts), *rule_facts(details.facts)]
-    tables = [strata_table(details.facts)] if "strata" in details.facts else []
+    known = [*target_facts(details.facts), *cycle_facts(details.facts), *rule_facts(details.facts)]
+    tables: list[Block] = [strata_table(details.facts)] if "strata" in details.facts else []
+    tables += rank_blocks(details.facts)
     if details.alternatives:
         tables.append(alternatives_table(details.facts, details.alternatives))
     for name, value in details.facts.items():

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from quadrille.data import Data
-from quadrille.delta import traces
+from quadrille.delta import warnings_of
 from quadrille.errors import QuadrilleError
 from quadrille.measure import orient, sides
 from quadrille.plan import Plan
@@ -203,7 +203,7 @@ def forecast(data: Data, recipes: Recipes | Candidates, measures: Sequence[str],
                 candidates.evaluator.values(recipe.plan(data))  # loads kernels, counts tables: not part of the pace
                 started = time.perf_counter()
             plan = _timed(recipe, data, candidates.evaluator if clock.timed < TIMED else None, clock)
-            for warning in traces(data, plan):
+            for warning in warnings_of(data, plan):
                 traced.setdefault(warning, []).append(named(recipe))
             drawn[design] = recipe
         except QuadrilleError as error:

@@ -65,15 +65,19 @@ def search(
 
 
 def _traces(study: Study, data: Data, recommended: object) -> list[str]:
-    """Say which traces the balanced candidate leaves, or the first that is recommended."""
-    from quadrille.delta import traces
+    """Say what speaks against the balanced candidate, or the first that is recommended: its traces above all."""
+    from quadrille.delta import traces, warnings_of
 
     three = cast("dict[str, Any]", recommended)
     if not three:
         return []
     candidate = int(three.get("balanced", next(iter(three.values())))["candidate"])
-    found = traces(data, study.recipe(candidate).plan(data))
-    return [f"Candidate {candidate} leaves a trace. {text}" for text in found]
+    plan = study.recipe(candidate).plan(data)
+    left = traces(data, plan)
+    return [
+        f"Candidate {candidate} leaves a trace. {text}" if text in left else f"Candidate {candidate}: {text}"
+        for text in warnings_of(data, plan)
+    ]
 
 
 def _count(option: str, value: int | None) -> int | None:

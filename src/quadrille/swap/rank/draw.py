@@ -1,0 +1,297 @@
+"""How a rank swap is drawn: variable by variable, with what the plan remembers of windows, ranks and values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from quadrille import kernels
+from quadrille.data import Data, Ints, unequal
+from quadrille.errors import InputError, ParameterError, infeasible
+from quadrille.expressions import Rules
+from quadrille.plan import Details, Move, Plan
+from quadrille.randomness import Stream
+from quadrille.recipe import random_order
+from quadrille.swap.groups import codes_of, group_ids
+from quadrille.swap.rank.expected import (
+    expected_correlation,
+    possible_share,
+    rule_of_thumb,
+    share_changed,
+    smallest_window,
+    window_for_correlation,
+    window_for_half,
+    window_of_formula,
+)
+from quadrille.swap.rank.ranks import Pairing, Ranks, class_ids, numbers_or_positions, scale_of, value_correlation
+
+if TYPE_CHECKING:
+    from quadrille.swap.rank import RankSwap
+
+_CALIBRATED = 200_000
+"""Trial draws for a wanted correlation work on so many ranks at most, at equal distances."""
+
+_FEW = 5.0
+"""Windows that leave fewer others in expectation leave many persons alone."""
+
+
+class RankDraw:
+    """A rank swap prepared for one file."""
+
+    def __init__(self, recipe: RankSwap, data: Data) -> None:
+        self._recipe, self._data = recipe, data
+        for group in recipe.groups:
+            _refuse_unranked(data, group)
+        if recipe.weighted and data.ticks is None:
+            raise InputError(
+                "The 'weighted' parameter of RankSwap needs a weight, and the file has none. Name it with weight=, or "
+                "leave the parameter out."
+            )
+        classes = class_ids(data, recipe.within)
+        self._ranks = {
+            group[0]: Ranks.of(data, group[0], classes, recipe.tail if recipe.tails != "swap" else 0.0)
+            for group in recipe.groups
+        }
+        self._rules = Rules.of(data, recipe.rules, "RankSwap")
+        for ranks in self._ranks.values():
+            _refuse_few(ranks)
+        self._fixed = self._windows()
+
+    def windows(self) -> dict[str, float]:
+        """Return the window of each variable that has ranks, where it does not depend on the seed."""
+        return self._fixed
+
+    def _windows(self) -> dict[str, float]:
+        recipe = self._recipe
+        if recipe.correlation is not None or recipe.kernel == "buckets":
+            return {}
+        if recipe.window is not None:
+            return dict.fromkeys(self._ranks, recipe.window)
+        return {
+            name: window_of_formula(
+                numbers_or_positions(self._data[name])[ranks.order], recipe.tail, recipe.r0, recipe.k0, name
+            )
+            for name, ranks in self._ranks.items()
+        }
+
+    def draw(self, stream: Stream) -> Plan:
+        """Draw the plan of a stream."""
+        moves: list[Move] = []
+        rows: list[dict[str, object]] = []
+        for group in self._recipe.groups:
+            now = self._data
+            if self._rules.about(group) and moves:
+                now = Plan(moves, data=now).apply(now)
+            drawn = self._one(group, now, stream)
+            moves.append(drawn.move(group))
+            rows += [drawn.facts(name) for name in group]
+        if not any(len(move.given[0]) for move in moves):
+            raise infeasible(
+                "No rank finds a partner: no two records within the window meet the conditions.",
+                1,
+                0,
+                exact=True,
+                hint="Widen the window, or relax 'within', 'differ' or the rules.",
+            )
+        facts: dict[str, object] = {"kernel": self._recipe.kernel, "ranks": rows}
+        if self._rules:
+            pairs = zip(self._rules.texts, self._rules.before, strict=True)
+            facts["rules"] = [{"rule": text, "broken_before": before} for text, before in pairs]
+        return Plan(moves, data=self._data, details=Details(facts, warnings=self._warnings(rows)))
+
+    def _one(self, group: tuple[str, ...], now: Data, stream: Stream) -> Drawn:
+        name, recipe = group[0], self._recipe
+        sorted_ranks = self._ranks[name]
+        pairing = self._pairing(group, now)
+        if recipe.correlation is not None:
+            trials = stream.sub(f"calibration {name}")
+            pairing = replace(pairing, window=self._calibrated(sorted_ranks, pairing, trials))
+        if recipe.kernel == "window" and not recipe.weighted:
+            _refuse_no_window(sorted_ranks, pairing, recipe)
+        ranks = sorted_ranks.shuffled(stream.sub(f"ties {name}"))
+        pairs = pairing.draw(ranks, stream.sub(f"pairs {name}"))
+        tails = self._shuffled_tails(ranks, stream.sub(f"tails {name}"))
+        return Drawn(self._data, ranks, pairing, pairs, tails)
+
+    def _pairing(self, group: tuple[str, ...], now: Data) -> Pairing:
+        recipe, data = self._recipe, self._data
+        apart, rules = recipe.differ == "any", self._rules.on(now).about(group)
+        alike = np.empty(0, dtype=np.int64)
+        if apart and len(group) > 1:
+            alike = group_ids([codes_of(data, name) for name in group], data.n)[0]
+        ticks = data.ticks.values if recipe.weighted and data.ticks is not None else None
+        edits = rules.edits(group) if rules else kernels.no_edits(data.n)
+        window = self._fixed.get(group[0], 1.0)
+        return Pairing(recipe.kernel, window, recipe.buckets or 1, apart, alike, edits, ticks)
+
+    def _calibrated(self, ranks: Ranks, pairing: Pairing, stream: Stream) -> float:
+        """Find the window at which values correlate as wanted, by two trial draws for each window that is tried."""
+        wanted = self._recipe.correlation
+        assert wanted is not None
+        few = ranks.evenly(_CALIBRATED)
+        values = numbers_or_positions(self._data[ranks.name])
+        rows = few.order.astype(np.int64)
+        if value_correlation(values, rows[:0], rows[:0], rows) is None:
+            raise InputError(
+                f"Column {ranks.name!r} has a single value or infinite ones, so that no correlation can be reached. "
+                "Give a window, or leave the column out."
+            )
+
+        def realised(window: float) -> float:
+            found = 0.0
+            for trial in range(2):
+                pairs = rows[replace(pairing, window=window).draw(few, stream.sub(f"{window!r} {trial}"))]
+                moved, source = pairs.ravel(), pairs[:, ::-1].ravel()
+                found += value_correlation(values, moved, source, rows) or 0.0
+            return found / 2
+
+        return window_for_correlation(wanted, realised, least=1 / int(few.sizes.max()))
+
+    def _shuffled_tails(self, ranks: Ranks, stream: Stream) -> tuple[Ints, Ints]:
+        """Permute each tail at random; return the ranks that change and where they get their values from."""
+        nothing = np.empty(0, dtype=np.int64)
+        if self._recipe.tails != "shuffle":
+            return nothing, nothing
+        ends = [(ranks.start[:-1], ranks.low), (ranks.high, ranks.start[1:])]
+        spans = [(int(a), int(b)) for low, high in ends for a, b in zip(low, high, strict=True) if b > a]
+        order = [a + random_order(b - a, stream.sub(f"at {a}")) for a, b in spans]
+        places = np.concatenate([nothing, *(np.arange(a, b) for a, b in spans)])
+        source = np.concatenate([nothing, *order])
+        moved = places != source
+        return places[moved], source[moved]
+
+    def _warnings(self, rows: list[dict[str, object]]) -> tuple[str, ...]:
+        idle = [str(row["variable"]) for row in rows if not row["changed"]]
+        warned = [f"Column {name!r} is swapped, and no record gets another value." for name in idle]
+        shares = [row["possible"] for row in rows if isinstance(row.get("possible"), float)]
+        others = rule_of_thumb(self._data.n, np.array(shares))
+        if len(shares) > 1 and others < _FEW:
+            some = f"{others:.1f}" if others >= 0.1 else "less than 0.1"
+            warned.append(
+                f"Windows of ranks can be intersected: somebody who knows the {len(shares)} true values of a person and "
+                f"the window is left with that person's row and {some} others, were the variables independent. Swap "
+                "fewer variables, widen the window, or move them together; `attack` measures it."
+            )
+        return tuple(warned)
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """The pairs of ranks of one variable, and the ranks of its tails that change, with their sources."""
+
+    data: Data
+    ranks: Ranks
+    pairing: Pairing
+    pairs: Ints
+    tails: tuple[Ints, Ints]
+
+    def move(self, columns: tuple[str, ...]) -> Move:
+        """Return the move of these columns."""
+        rows = self.ranks.order.astype(np.int64)
+        if not len(self.tails[0]):
+            return Move.exchange(columns, rows[self.pairs])
+        return Move(columns, self._given)
+
+    @cached_property
+    def _given(self) -> tuple[Ints, Ints]:
+        """The rows that receive values, and those that they receive them from."""
+        rows, pairs = self.ranks.order.astype(np.int64), self.pairs
+        to = np.concatenate((pairs[:, 0], pairs[:, 1], self.tails[0]))
+        of = np.concatenate((pairs[:, 1], pairs[:, 0], self.tails[1]))
+        return rows[to], rows[of]
+
+    def facts(self, name: str) -> dict[str, object]:
+        """Return what is remembered of a variable: of one that moves along with another its values only."""
+        rows, source = self._given
+        values = numbers_or_positions(self.data[name]) if _has_order(self.data, name) else None
+        present = self.ranks.order
+        if values is not None and name != self.ranks.name:
+            present = np.flatnonzero(~np.isnan(values))
+        column = self.data[name].values
+        known: dict[str, object] = {
+            "variable": name,
+            "changed": int(unequal(column[rows], column[source]).sum()),
+            "correlation": None if values is None else value_correlation(values, rows, source, present),
+        }
+        return known | (self._rank_facts() if name == self.ranks.name else {"moves_with": self.ranks.name})
+
+    def _rank_facts(self) -> dict[str, object]:
+        ranks, pairs, pairing = self.ranks, self.pairs, self.pairing
+        distance = (pairs[:, 1] - pairs[:, 0]).astype(np.float64)
+        far = (self.tails[1] - self.tails[0]).astype(np.float64)
+        sizes = ranks.sizes.astype(np.float64)
+        total = float((sizes * (sizes**2 - 1)).sum())
+        square = 2 * float((distance**2).sum()) + float((far**2).sum())
+        windowed = pairing.kernel == "window" and pairing.ticks is None
+        widths = pairing.widths(ranks)
+        fair = windowed and not pairing.differ and not pairing.edits.stay.shape[1]
+        inner = ranks.high - ranks.low
+        known: dict[str, object] = {
+            "ranked": len(ranks.order),
+            "missing": ranks.missing,
+            "classes": int((ranks.sizes > 0).sum()),
+            "window": None if pairing.kernel == "buckets" else pairing.window,
+            "width": int(widths.max(initial=0)) if windowed else None,
+            "pairs": len(pairs),
+            "left_over": int(inner.sum()) - 2 * len(pairs),
+            "without_window": int(inner[widths == 0].sum()) if windowed else 0,
+            "in_tails": int(2 * ranks.tail.sum()),
+            "farthest": int(max(distance.max(initial=0), np.abs(far).max(initial=0))),
+            "rank_correlation_expected": expected_correlation(ranks.sizes, inner, widths, self._shuffled)
+            if fair
+            else None,
+            "rank_correlation": 1 - 6 * square / total if total else None,
+            "distinct": len(ranks.runs),
+        }
+        if windowed and len(ranks.sizes) == 1:
+            known["possible"] = possible_share(ranks.sizes, widths, ranks.runs)
+        if windowed and not pairing.differ:
+            known |= {
+                "pairs_that_change_expected": share_changed(ranks.runs, pairing.window),
+                "window_for_half": window_for_half(ranks.runs),
+            }
+        return known
+
+    @property
+    def _shuffled(self) -> Ints:
+        return self.ranks.tail if len(self.tails[0]) else np.zeros_like(self.ranks.tail)
+
+
+def _has_order(data: Data, name: str) -> bool:
+    variable = data.codebook[name]
+    return not variable.coded or (variable.kind == "ordinal" and variable.ordered)
+
+
+def _refuse_unranked(data: Data, group: Sequence[str]) -> None:
+    """Refuse levels of geography, and categories without an order where ranks are taken of them."""
+    for name in group:
+        if data.codebook[name].role == "geography":
+            raise InputError(
+                f"Column {name!r} is a level of geography, and areas have no ranks. Swap areas with RandomSwap, "
+                "TargetedSwap or CycleSwap."
+            )
+    scale_of(data[group[0]])
+
+
+def _refuse_few(ranks: Ranks) -> None:
+    most = int(ranks.sizes.max(initial=0))
+    if most < 2:
+        found = "no value at all" if not len(ranks.order) else "no class with two values or more"
+        raise InputError(f"Column {ranks.name!r} has {found}, so nothing can change places. Leave it out of 'swap'.")
+
+
+def _refuse_no_window(ranks: Ranks, pairing: Pairing, recipe: RankSwap) -> None:
+    """Refuse a window of no rank at all, and say which is the smallest."""
+    if pairing.widths(ranks).any():
+        return
+    most = int(ranks.sizes.max())
+    what = next(name for name in ("window", "correlation", "r0", "k0") if getattr(recipe, name) is not None)
+    raise ParameterError(
+        f"The '{what}' parameter of RankSwap gives a window of 0 ranks for the {most:,} values of {ranks.name!r}"
+        f"{' in the largest class' if recipe.within else ''}. The smallest window that gives one is "
+        f"{smallest_window(most)}."
+    )
