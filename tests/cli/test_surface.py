@@ -34,6 +34,7 @@ CALLS = [*COMMANDS, *(f"{name} --method {method.word()}" for name in sorted(DESI
 
 SAME_MEANING = {
     "--out": "where the result goes: a file, a folder or a study, as the command makes it",
+    "--risk": "what is looked at for risk: a measure of a study, or the columns on which somebody is rare",
 }
 """Options whose metavar differs from command to command, and why they mean the same."""
 RARE = {
