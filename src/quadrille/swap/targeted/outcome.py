@@ -146,7 +146,7 @@ def _crossing(problem: Problem, drawn: Drawn, stayed: Flags) -> list[dict[str, o
 
 
 def _by_area(problem: Problem, drawn: Drawn) -> list[dict[str, object]]:
-    """Return least, median and most of the lowest areas: quota, units taking part, and their share of the units."""
+    """Return how the lowest areas vary: in units, quota, units taking part, and their share of the units."""
     areas, known = problem.areas, problem.areas.known
     units = np.bincount(areas.path[known], minlength=areas.count)
     held = units > 0
@@ -159,7 +159,8 @@ def _by_area(problem: Problem, drawn: Drawn) -> list[dict[str, object]]:
 def _spread(values: Ints | Floats) -> dict[str, float]:
     ordered = np.sort(values)
     middle = float(np.median(ordered))
-    return {"least": float(ordered[0]), "median": middle, "most": float(ordered[-1])}
+    low, high = float(ordered[0]), float(ordered[-1])
+    return {"least": low, "median": middle, "most": high, "deviation": float(ordered.std())}
 
 
 def _cautions(problem: Problem, drawn: Drawn) -> list[str]:
