@@ -63,6 +63,7 @@ from quadrille.kernels.fused import (
 )
 from quadrille.kernels.rank import (
     Ladder,
+    compare_pairs,
     keys_of,
     mean_square_distance,
     pair_by_buckets,

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from quadrille.kernels.compile import Floats, Ints, Whole, kernel, step
+from quadrille.kernels.compile import Floats, Ints, Whole, kernel, no_alloc, step
 from quadrille.kernels.controlled import Edits, spoils
 from quadrille.kernels.draw import Dice, below
 
@@ -26,7 +26,7 @@ DIGIT = 13
 DIGITS = 5
 """Numbers are sorted by five digits of 13 bits; a digit that is the same in all of them is left out."""
 
-TRIES = 64
+QUICK_TRIES, TRIES = 8, 64
 FAR_TRIES = 256
 NOBODY = -1
 
@@ -138,6 +138,27 @@ def fits(i: Whole, j: Whole, ladder: Ladder) -> bool:
     return not spoils(a, b, ladder.edits)
 
 
+class Free(NamedTuple):
+    """Which ranks are free: pointers towards the next one; and a tree of their numbers, where it is needed.
+
+    tree[k] is the number of free ranks among the 2^t before rank k, 2^t the largest power of two that divides k.
+    """
+
+    skip: Order
+    tree: Order
+
+
+@kernel
+def all_free(ladder: Ladder) -> Free:
+    """Return the state in which every rank is free, and an end that always is."""
+    ranks = len(ladder.order)
+    counted = len(ladder.ends) > 0 and plain(ladder)
+    tree = np.arange(ranks + 1 if counted else 0).astype(np.int32)
+    for k in range(1, len(tree)):
+        tree[k] = k & -k
+    return Free(np.arange(ranks + 1).astype(np.int32), tree)
+
+
 @step
 def next_free(rank: Whole, skip: Order) -> Whole:
     """Return the first free rank from here on."""
@@ -147,37 +168,84 @@ def next_free(rank: Whole, skip: Order) -> Whole:
     return rank
 
 
-@kernel
-def count_free(i: Whole, first: Whole, last: Whole, ladder: Ladder, skip: Order, most: Whole) -> Whole:
-    """Count the free ranks from first to last that rank i may be paired with, up to `most`."""
-    found, j = np.int64(0), next_free(first, skip)
+@step
+def plain(ladder: Ladder) -> bool:
+    """Tell whether rows need not be looked at: there are no rules, and no values to compare."""
+    return len(ladder.alike) == 0 and ladder.edits.stay.shape[1] == 0
+
+
+@step
+def free_before(rank: Whole, tree: Order) -> Whole:
+    """Count the free ranks below this one."""
+    count = np.int64(0)
+    while rank > 0:
+        count += tree[rank]
+        rank &= rank - 1
+    return count
+
+
+@step
+def free_number(target: Whole, tree: Order) -> Whole:
+    """Return the free rank that has `target` free ones below it."""
+    rank, jump = np.int64(0), np.int64(1)
+    while 2 * jump < len(tree):
+        jump *= 2
+    while jump > 0:
+        if rank + jump < len(tree) and tree[rank + jump] <= target:
+            rank += jump
+            target -= tree[rank]
+        jump >>= 1
+    return rank
+
+
+@step
+def take(rank: Whole, free: Free) -> None:
+    """Mark a rank as taken."""
+    free.skip[rank] = rank + 1
+    k = rank + 1
+    while k < len(free.tree):
+        free.tree[k] -= 1
+        k += k & -k
+
+
+@no_alloc
+def walk(i: Whole, first: Whole, last: Whole, ladder: Ladder, skip: Order, most: Whole) -> tuple[Whole, Whole]:
+    """Count the free ranks from first to last that rank i may be paired with, up to `most`, and say where it ends."""
+    found, place, j = np.int64(0), np.int64(NOBODY), next_free(first, skip)
     while j <= last and found < most:
         if fits(i, j, ladder):
-            found += 1
+            found, place = found + 1, np.int64(j)
         j = next_free(j + 1, skip)
-    return found
+    return found, place
 
 
-@kernel
-def pick(i: Whole, first: Whole, last: Whole, ladder: Ladder, skip: Order, dice: Dice) -> Whole:
+@no_alloc
+def pick(i: Whole, first: Whole, last: Whole, ladder: Ladder, free: Free, dice: Dice) -> Whole:
     """Choose uniformly among the free ranks from first to last that rank i may be paired with; -1 if there is none."""
-    if first > last or next_free(first, skip) > last:
+    if first > last or next_free(first, free.skip) > last:
         return np.int64(NOBODY)
-    width = last - first + 1
+    if len(free.tree):
+        below_first = free_before(first, free.tree)
+        return free_number(below_first + below(free_before(last + 1, free.tree) - below_first, dice), free.tree)
     for _ in range(TRIES):
-        j = first + below(width, dice)
-        if skip[j] == j and fits(i, j, ladder):
+        j = first + below(last - first + 1, dice)
+        if free.skip[j] == j and fits(i, j, ladder):
             return np.int64(j)
-    found = count_free(i, first, last, ladder, skip, width)
+    found = walk(i, first, last, ladder, free.skip, last - first + 1)[0]
     if found == 0:
         return np.int64(NOBODY)
-    target, j = below(found, dice), next_free(first, skip)
-    while True:
-        if fits(i, j, ladder):
-            if target == 0:
+    return walk(i, first, last, ladder, free.skip, below(found, dice) + 1)[1]
+
+
+@step
+def try_some(i: Whole, first: Whole, last: Whole, ladder: Ladder, skip: Order, dice: Dice) -> Whole:
+    """Try a few ranks from first to last at random; -1 if none of those tried may be paired with rank i."""
+    if first <= last:
+        for _ in range(QUICK_TRIES):
+            j = first + below(last - first + 1, dice)
+            if skip[j] == j and fits(i, j, ladder):
                 return np.int64(j)
-            target -= 1
-        j = next_free(j + 1, skip)
+    return np.int64(NOBODY)
 
 
 @step
@@ -187,42 +255,30 @@ def first_above(i: Whole, ladder: Ladder) -> Whole:
 
 
 @step
-def note_pair(i: Whole, j: Whole, count: Whole, pairs: Ints, skip: Order) -> Whole:
+def note_pair(i: Whole, j: Whole, count: Whole, pairs: Ints, free: Free) -> Whole:
     """Write down a pair of ranks and take both."""
-    skip[i], skip[j] = i + 1, j + 1
+    take(i, free)
+    take(j, free)
     pairs[count, 0], pairs[count, 1] = i, j
     return count + 1
 
 
 @kernel
-def all_free(ranks: Whole) -> Order:
-    """Return the pointers when every rank is free; the last one is an end that always is."""
-    return np.arange(ranks + 1).astype(np.int32)
-
-
-@kernel
 def pair_in_window(ladder: Ladder, width: Ints, reach: Order, pairs: Ints, dice: Dice) -> Whole:
     """Pair ranks that are at most `width` apart, or as far as `reach` where it is not empty; return how many pairs."""
-    skip, count = all_free(len(ladder.order)), 0
+    free, count = all_free(ladder), 0
     for c in range(len(ladder.low)):
         top = ladder.high[c] - 1
         for i in range(ladder.low[c], ladder.high[c]):
-            if skip[i] != i or dice.cursor[1]:
+            if free.skip[i] != i or dice.cursor[1]:
                 continue
             last = min(np.int64(reach[i]) if len(reach) else i + width[c], top)
             first = first_above(i, ladder)
-            if first > last:
-                continue
-            partner = np.int64(NOBODY)
-            for _ in range(TRIES):
-                j = first + below(last - first + 1, dice)
-                if skip[j] == j and fits(i, j, ladder):
-                    partner = j
-                    break
+            partner = try_some(i, first, last, ladder, free.skip, dice)
             if partner < 0:
-                partner = pick(i, first, last, ladder, skip, dice)
+                partner = pick(i, first, last, ladder, free, dice)
             if partner >= 0:
-                count = note_pair(i, partner, count, pairs, skip)
+                count = note_pair(i, partner, count, pairs, free)
     return count
 
 
@@ -247,23 +303,22 @@ def halvings(dice: Dice) -> Whole:
     return count
 
 
-@kernel
-def pick_in_bucket(i: Whole, bucket: Whole, c: Whole, buckets: Whole, ladder: Ladder, skip: Order, dice: Dice) -> Whole:
-    """Choose a partner of rank i in a bucket of its class; -1 if there is none, or no such bucket."""
+@step
+def span(i: Whole, bucket: Whole, c: Whole, buckets: Whole, ladder: Ladder) -> tuple[Whole, Whole]:
+    """Return the first and the last rank of a bucket that may be partners of rank i; none in a bucket beyond the last."""
+    low, ranks = ladder.low[c], ladder.high[c] - ladder.low[c]
     if bucket >= buckets:
-        return np.int64(NOBODY)
-    low, ranks = ladder.low[c], ladder.high[c] - ladder.low[c]
+        return np.int64(0), np.int64(-1)
     first = max(first_above(i, ladder), low + bucket_start(bucket, ranks, buckets))
-    return pick(i, first, low + bucket_start(bucket + 1, ranks, buckets) - 1, ladder, skip, dice)
+    return first, low + bucket_start(bucket + 1, ranks, buckets) - 1
 
 
-@kernel
-def first_bucket(i: Whole, bucket: Whole, c: Whole, buckets: Whole, ladder: Ladder, skip: Order) -> Whole:
+@no_alloc
+def first_bucket(i: Whole, bucket: Whole, c: Whole, buckets: Whole, ladder: Ladder, free: Free) -> Whole:
     """Return the first bucket, from this one on, that holds a partner of rank i; the number of buckets if none does."""
-    low, ranks = ladder.low[c], ladder.high[c] - ladder.low[c]
     while bucket < buckets:
-        first = max(first_above(i, ladder), low + bucket_start(bucket, ranks, buckets))
-        if count_free(i, first, low + bucket_start(bucket + 1, ranks, buckets) - 1, ladder, skip, 1):
+        first, last = span(i, bucket, c, buckets, ladder)
+        if first <= last and walk(i, first, last, ladder, free.skip, 1)[0]:
             return bucket
         bucket += 1
     return buckets
@@ -272,27 +327,28 @@ def first_bucket(i: Whole, bucket: Whole, c: Whole, buckets: Whole, ladder: Ladd
 @kernel
 def pair_by_buckets(ladder: Ladder, buckets: Ints, pairs: Ints, dice: Dice) -> Whole:
     """Pair each rank in a bucket whose chance halves from one to the next; return how many pairs."""
-    skip, count = all_free(len(ladder.order)), 0
+    free, count = all_free(ladder), 0
     for c in range(len(ladder.low)):
         low, ranks = ladder.low[c], ladder.high[c] - ladder.low[c]
         for i in range(ladder.low[c], ladder.high[c]):
-            if skip[i] != i or dice.cursor[1]:
+            if free.skip[i] != i or dice.cursor[1]:
                 continue
-            nearest = next_free(first_above(i, ladder), skip)
+            nearest = next_free(first_above(i, ladder), free.skip)
             if nearest >= ladder.high[c]:
                 continue
             # Buckets below that of the nearest rank hold nobody: without them the chances are in the same proportions.
             base, partner = (nearest - low) * buckets[c] // ranks, np.int64(NOBODY)
-            for _ in range(TRIES):
-                partner = pick_in_bucket(i, base + halvings(dice), c, buckets[c], ladder, skip, dice)
-                if partner >= 0:
-                    break
+            tries = 0
+            while partner < 0 and base < buckets[c] and dice.cursor[1] == 0:
+                if tries == TRIES:
+                    base = first_bucket(i, base, c, buckets[c], ladder, free)
+                tries += 1
+                first, last = span(i, base + halvings(dice), c, buckets[c], ladder)
+                partner = try_some(i, first, last, ladder, free.skip, dice)
             if partner < 0:
-                base = first_bucket(i, base, c, buckets[c], ladder, skip)
-                while partner < 0 and base < buckets[c] and dice.cursor[1] == 0:
-                    partner = pick_in_bucket(i, base + halvings(dice), c, buckets[c], ladder, skip, dice)
+                partner = pick(i, first, last, ladder, free, dice)
             if partner >= 0:
-                count = note_pair(i, partner, count, pairs, skip)
+                count = note_pair(i, partner, count, pairs, free)
     return count
 
 
@@ -327,25 +383,25 @@ def nearly_normal(dice: Dice) -> float:
 @kernel
 def pair_by_shift(ladder: Ladder, window: Whole, pairs: Ints, dice: Dice) -> Whole:
     """Pair each rank with one at a normal distance, of mean and deviation half a window; return how many pairs."""
-    skip, count = all_free(len(ladder.order)), 0
+    free, count = all_free(ladder), 0
     for c in range(len(ladder.low)):
         ranks, top = np.float64(ladder.start[c + 1] - ladder.start[c]), ladder.high[c] - 1
         for i in range(ladder.low[c], ladder.high[c]):
-            if skip[i] != i or dice.cursor[1]:
+            if free.skip[i] != i or dice.cursor[1]:
                 continue
             first = first_above(i, ladder)
-            if first > top or next_free(first, skip) > top:
+            if first > top or next_free(first, free.skip) > top:
                 continue
             partner = np.int64(NOBODY)
             for _ in range(FAR_TRIES):
                 j = i + np.int64(np.ceil(ranks * window * (1.0 + nearly_normal(dice)) / 2.0))
-                if first <= j <= top and skip[j] == j and fits(i, j, ladder):
+                if first <= j <= top and free.skip[j] == j and fits(i, j, ladder):
                     partner = j
                     break
             if partner < 0:
-                partner = pick(i, first, top, ladder, skip, dice)
+                partner = pick(i, first, top, ladder, free, dice)
             if partner >= 0:
-                count = note_pair(i, partner, count, pairs, skip)
+                count = note_pair(i, partner, count, pairs, free)
     return count
 
 
@@ -379,3 +435,27 @@ def mean_square_distance(ranks: Whole, width: Whole) -> float:
             s0, s1, s2 = s0 + 1.0, s1 + width, s2 + np.float64(width) * width
         s0, s1, s2 = max(s0, 0.0), max(s1, 0.0), max(s2, 0.0)
     return 2 * square / ranks
+
+
+@kernel
+def compare_pairs(held: Floats, pairs: Ints) -> tuple[Whole, float, float]:
+    """Return how many pairs hold two values, the sum of their squared differences, and the spread of all values.
+
+    Both sums are in units of the largest value, so that none is too large; the spread is 0 where a value is infinite.
+    """
+    scale, total = 0.0, 0.0
+    for value in held:
+        scale = max(scale, abs(value))
+    unlike, squares, spread = 0, 0.0, 0.0
+    for k in range(len(pairs)):
+        unlike += held[pairs[k, 0]] != held[pairs[k, 1]]
+    if scale == 0.0 or np.isinf(scale):
+        return unlike, 0.0, 0.0
+    for value in held:
+        total += value / scale
+    mean = total / len(held)
+    for value in held:
+        spread += (value / scale - mean) ** 2
+    for k in range(len(pairs)):
+        squares += (held[pairs[k, 0]] / scale - held[pairs[k, 1]] / scale) ** 2
+    return unlike, squares, spread

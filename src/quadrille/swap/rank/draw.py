@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from quadrille import kernels
-from quadrille.data import Data, Ints, unequal
+from quadrille.data import Data, Ints
 from quadrille.errors import InputError, ParameterError, infeasible
 from quadrille.expressions import Rules
 from quadrille.plan import Details, Move, Plan
@@ -18,13 +17,10 @@ from quadrille.randomness import Stream
 from quadrille.recipe import random_order
 from quadrille.swap.groups import codes_of, group_ids
 from quadrille.swap.rank.expected import (
-    expected_correlation,
     possible_share,
     rule_of_thumb,
-    share_changed,
     smallest_window,
     window_for_correlation,
-    window_for_half,
     window_of_formula,
 )
 from quadrille.swap.rank.ranks import Pairing, Ranks, class_ids, numbers_or_positions, scale_of, value_correlation
@@ -134,8 +130,8 @@ class RankDraw:
         assert wanted is not None
         few = ranks.evenly(_CALIBRATED)
         values = numbers_or_positions(self._data[ranks.name])
-        rows = few.order.astype(np.int64)
-        if value_correlation(values, rows[:0], rows[:0], rows) is None:
+        held = values[few.order]
+        if value_correlation(held, np.empty((0, 2), dtype=np.int64))[1] is None:
             raise InputError(
                 f"Column {ranks.name!r} has a single value or infinite ones, so that no correlation can be reached. "
                 "Give a window, or leave the column out."
@@ -144,9 +140,8 @@ class RankDraw:
         def realised(window: float) -> float:
             found = 0.0
             for trial in range(2):
-                pairs = rows[replace(pairing, window=window).draw(few, stream.sub(f"{window!r} {trial}"))]
-                moved, source = pairs.ravel(), pairs[:, ::-1].ravel()
-                found += value_correlation(values, moved, source, rows) or 0.0
+                pairs = replace(pairing, window=window).draw(few, stream.sub(f"{window!r} {trial}"))
+                found += value_correlation(held, pairs)[1] or 0.0
             return found / 2
 
         return window_for_correlation(wanted, realised, least=1 / int(few.sizes.max()))
@@ -194,42 +189,36 @@ class Drawn:
         rows = self.ranks.order.astype(np.int64)
         if not len(self.tails[0]):
             return Move.exchange(columns, rows[self.pairs])
-        return Move(columns, self._given)
-
-    @cached_property
-    def _given(self) -> tuple[Ints, Ints]:
-        """The rows that receive values, and those that they receive them from."""
-        rows, pairs = self.ranks.order.astype(np.int64), self.pairs
-        to = np.concatenate((pairs[:, 0], pairs[:, 1], self.tails[0]))
-        of = np.concatenate((pairs[:, 1], pairs[:, 0], self.tails[1]))
-        return rows[to], rows[of]
+        to = np.concatenate((self.pairs[:, 0], self.pairs[:, 1], self.tails[0]))
+        of = np.concatenate((self.pairs[:, 1], self.pairs[:, 0], self.tails[1]))
+        return Move(columns, (rows[to], rows[of]))
 
     def facts(self, name: str) -> dict[str, object]:
-        """Return what is remembered of a variable: of one that moves along with another its values only."""
-        rows, source = self._given
-        values = numbers_or_positions(self.data[name]) if _has_order(self.data, name) else None
-        present = self.ranks.order
-        if values is not None and name != self.ranks.name:
-            present = np.flatnonzero(~np.isnan(values))
-        column = self.data[name].values
-        known: dict[str, object] = {
-            "variable": name,
-            "changed": int(unequal(column[rows], column[source]).sum()),
-            "correlation": None if values is None else value_correlation(values, rows, source, present),
-        }
-        return known | (self._rank_facts() if name == self.ranks.name else {"moves_with": self.ranks.name})
+        """Return what is remembered of a variable: of one that moves along with another its values only.
+
+        A record that has a rank and lacks the value of such a variable counts with the mean in the correlation.
+        """
+        column, own = self.data[name], name == self.ranks.name
+        variable = column.variable
+        if variable.coded and not (variable.kind == "ordinal" and variable.ordered):
+            held = column.values[self.ranks.order].astype(np.float64)
+            changed, correlation = value_correlation(held, self.pairs, self.tails)[0], None
+        else:
+            held = numbers_or_positions(column)[self.ranks.order]
+            if not own and np.isnan(held).any():
+                held = np.nan_to_num(held, nan=0.0 if np.isnan(held).all() else float(np.nanmean(held)))
+            changed, correlation = value_correlation(held, self.pairs, self.tails)
+        known: dict[str, object] = {"variable": name, "changed": changed, "correlation": correlation}
+        return known | (self._rank_facts() if own else {"moves_with": self.ranks.name})
 
     def _rank_facts(self) -> dict[str, object]:
         ranks, pairs, pairing = self.ranks, self.pairs, self.pairing
-        distance = (pairs[:, 1] - pairs[:, 0]).astype(np.float64)
-        far = (self.tails[1] - self.tails[0]).astype(np.float64)
+        distance, far = pairs[:, 1] - pairs[:, 0], self.tails[1] - self.tails[0]
         sizes = ranks.sizes.astype(np.float64)
         total = float((sizes * (sizes**2 - 1)).sum())
-        square = 2 * float((distance**2).sum()) + float((far**2).sum())
+        square = 2 * float(distance.astype(np.float64) @ distance) + float(far.astype(np.float64) @ far)
         windowed = pairing.kernel == "window" and pairing.ticks is None
-        widths = pairing.widths(ranks)
-        fair = windowed and not pairing.differ and not pairing.edits.stay.shape[1]
-        inner = ranks.high - ranks.low
+        widths, inner = pairing.widths(ranks), ranks.high - ranks.low
         known: dict[str, object] = {
             "ranked": len(ranks.order),
             "missing": ranks.missing,
@@ -240,30 +229,16 @@ class Drawn:
             "left_over": int(inner.sum()) - 2 * len(pairs),
             "without_window": int(inner[widths == 0].sum()) if windowed else 0,
             "in_tails": int(2 * ranks.tail.sum()),
-            "farthest": int(max(distance.max(initial=0), np.abs(far).max(initial=0))),
-            "rank_correlation_expected": expected_correlation(ranks.sizes, inner, widths, self._shuffled)
-            if fair
-            else None,
+            "farthest": max(int(distance.max(initial=0)), int(np.abs(far).max(initial=0))),
+            "rank_correlation_expected": pairing.expected(ranks, shuffled=bool(len(self.tails[0]))),
             "rank_correlation": 1 - 6 * square / total if total else None,
-            "distinct": len(ranks.runs),
         }
-        if windowed and len(ranks.sizes) == 1:
-            known["possible"] = possible_share(ranks.sizes, widths, ranks.runs)
-        if windowed and not pairing.differ:
-            known |= {
-                "pairs_that_change_expected": share_changed(ranks.runs, pairing.window),
-                "window_for_half": window_for_half(ranks.runs),
-            }
+        if windowed and ranks.ties is not None:
+            known["possible"] = possible_share(ranks.ends, int(widths[0]))
+            if not pairing.differ:
+                known["pairs_that_change_expected"] = ranks.ties.share_changed(pairing.window)
+                known["window_for_half"] = ranks.ties.window_for_half()
         return known
-
-    @property
-    def _shuffled(self) -> Ints:
-        return self.ranks.tail if len(self.tails[0]) else np.zeros_like(self.ranks.tail)
-
-
-def _has_order(data: Data, name: str) -> bool:
-    variable = data.codebook[name]
-    return not variable.coded or (variable.kind == "ordinal" and variable.ordered)
 
 
 def _refuse_unranked(data: Data, group: Sequence[str]) -> None:

@@ -6,10 +6,12 @@ The derivation is in `theory/ranks.md`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil, floor, log, log10, sqrt
 
 import numpy as np
+from numpy.typing import NDArray
 
 from quadrille import kernels
 from quadrille.data import Floats, Ints
@@ -52,40 +54,68 @@ def expected_correlation(sizes: Ints, ranks: Ints, widths: Ints, shuffled: Ints)
     return 1 - 6 * moved / total
 
 
-def share_changed(runs: Ints, window: float) -> float:
-    """Return the expected share of the pairs that hold two values, for runs of equal values (ranks.md, 5).
+@dataclass(frozen=True, eq=False)
+class Ties:
+    """The runs of equal values of one class of ranks: how many runs there are of each size, the last one left out.
 
-    A pair at distance x window holds two values where a boundary lies between, and x has the density ln 2 * 2^x.
+    A run ends at a boundary, and a pair holds two values where a boundary lies between its ranks.
     """
-    count = int(runs.sum())
-    if count < 2:
-        return 0.0
-    shares = np.sort(runs[:-1]) / count
-    sums = np.append(0.0, np.cumsum(shares))
-    x = (np.arange(256) + 0.5) / 256
-    below = np.searchsorted(shares, x * window)
-    apart = sums[below] + (len(shares) - below) * x * window
-    return float((log(2) * 2**x * np.minimum(apart, 1.0)).mean())
+
+    sizes: Ints
+    runs: Ints
+    ranks: int
+
+    @classmethod
+    def of(cls, ends: NDArray[np.int32]) -> Ties:
+        """Count the runs of ranks whose run ends at `ends`."""
+        ranks = len(ends)
+        first = np.flatnonzero(ends[1:] != ends[:-1]) + 1
+        runs = np.diff(np.concatenate(([0], first)))
+        of_size = np.bincount(runs, minlength=1)
+        sizes = np.flatnonzero(of_size)
+        return cls(sizes[sizes > 0], of_size[sizes[sizes > 0]], ranks)
+
+    def share_changed(self, window: float) -> float:
+        """Return the expected share of the pairs that hold two values (ranks.md, 5).
+
+        A pair is x windows apart with the density ln 2 * 2^x.
+        """
+        if not len(self.sizes):
+            return 0.0
+        shares = self.sizes / self.ranks
+        sums = np.append(0.0, np.cumsum(shares * self.runs))
+        larger = np.append(np.cumsum(self.runs[::-1])[::-1], 0)
+        x = (np.arange(256) + 0.5) / 256
+        below = np.searchsorted(shares, x * window)
+        apart = sums[below] + larger[below] * x * window
+        return float((log(2) * 2**x * np.minimum(apart, 1.0)).mean())
+
+    def window_for_half(self) -> float | None:
+        """Return the window at which half of the pairs would hold two values; None above a quarter of the ranks."""
+        if self.share_changed(LARGEST_FINE) < 0.5:
+            return None
+        return _bisect(lambda window: self.share_changed(window) < 0.5, 1 / self.ranks, LARGEST_FINE)
 
 
-def window_for_half(runs: Ints) -> float | None:
-    """Return the window at which half of the pairs would hold two values; None above a quarter of the ranks."""
-    if share_changed(runs, LARGEST_FINE) < 0.5:
-        return None
-    return _bisect(lambda window: share_changed(runs, window) < 0.5, 1e-6, LARGEST_FINE)
+_LOOKED_AT = 2_000
 
 
-def possible_share(ranks: Ints, widths: Ints, runs: Ints) -> float:
-    """Return the mean share of the file whose released value lies within the window of a person's value.
+def possible_share(ends: NDArray[np.int32], width: int) -> float:
+    """Return the mean share of the rows whose released value lies within the window of a person's value.
 
-    Equal values share all their ranks. Only for one class.
+    Equal values share all their ranks. Of a long file some ranks are looked at, at equal distances. Only for one class.
     """
-    ends = np.cumsum(runs)
-    first = ends - runs
-    count, width = int(ranks[0]), int(widths[0])
-    low = first[np.searchsorted(ends, np.maximum(first - width, 0), side="right")]
-    high = ends[np.searchsorted(first, np.minimum(ends - 1 + width, count - 1), side="right") - 1]
-    return float(((high - low) * (runs / count)).sum()) / count
+    ranks = len(ends)
+    first = np.append(0, np.flatnonzero(ends[1:] != ends[:-1]) + 1)
+    looked = np.arange(ranks) if ranks <= _LOOKED_AT else np.arange(_LOOKED_AT) * ranks // _LOOKED_AT
+
+    def run_at(rank: Ints) -> Ints:
+        return np.searchsorted(first, rank, side="right") - 1
+
+    own = first[run_at(looked)], ends[looked].astype(np.int64)
+    low = first[run_at(np.maximum(own[0] - width, 0))]
+    high = ends[np.minimum(own[1] - 1 + width, ranks - 1)]
+    return float((high - low).mean()) / ranks
 
 
 def window_of_formula(values: Floats, tail: float, r0: float | None, k0: float | None, name: str) -> float:
@@ -129,17 +159,3 @@ def smallest_window(ranks: int) -> str:
 def rule_of_thumb(records: int, shares: Floats) -> float:
     """Return the expected number of others who fit windows of several variables, were these independent."""
     return records * float(np.prod(shares))
-
-
-__all__ = [
-    "LARGEST_FINE",
-    "expected_correlation",
-    "mean_square",
-    "possible_share",
-    "rule_of_thumb",
-    "share_changed",
-    "smallest_window",
-    "window_for_correlation",
-    "window_for_half",
-    "window_of_formula",
-]

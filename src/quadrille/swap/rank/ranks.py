@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
 from math import floor
 from typing import Literal
 
@@ -18,6 +17,7 @@ from quadrille.errors import InputError
 from quadrille.randomness import Stream, Words, draw_until_enough
 from quadrille.swap.controlled.frame import numbers_of
 from quadrille.swap.groups import codes_of, group_ids
+from quadrille.swap.rank.expected import Ties, expected_correlation
 from quadrille.text import Shown
 
 Kernel = Literal["window", "buckets", "normal"]
@@ -26,6 +26,8 @@ Order = NDArray[np.int32]
 
 _WORDS_PER_RANK = {"window": 0.8, "buckets": 1.5, "normal": 6.0}
 """Random words for each rank, as a first guess."""
+_MORE_WORDS = 5
+"""So many times as many where equal values may not be paired."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,6 +44,8 @@ class Ranks(Shown):
     ends: Order = field(repr=False)
     tail: Ints = field(repr=False)
     missing: int = 0
+    tied: bool = False
+    ties: Ties | None = None
 
     @classmethod
     def of(cls, data: Data, name: str, classes: tuple[Ints, int], tail: float) -> Ranks:
@@ -56,8 +60,9 @@ class Ranks(Shown):
             start, places = np.zeros(count + 1, dtype=np.int64), np.empty(len(rows), dtype=np.int32)
             kernels.sort_into_groups(of[rows], count, start, places)
             keys, rows = keys[places], rows[places]
-        sizes = np.diff(start)
-        return cls(name, rows, start, kernels.runs_end(keys, start), ranks_of_share(tail, sizes), missing)
+        ends, sizes = kernels.runs_end(keys, start), np.diff(start)
+        tied, ties = bool((ends[:-1] == ends[1:]).any()), Ties.of(ends) if count == 1 else None
+        return cls(name, rows, start, ends, ranks_of_share(tail, sizes), missing, tied, ties)
 
     @property
     def sizes(self) -> Ints:
@@ -74,12 +79,6 @@ class Ranks(Shown):
         """The first rank of each class in its upper tail."""
         return self.start[1:] - self.tail
 
-    @cached_property
-    def runs(self) -> Ints:
-        """The number of records of each run of equal values."""
-        first = np.flatnonzero(np.append(True, self.ends[1:] != self.ends[:-1]))
-        return np.diff(np.append(first, len(self.ends)))
-
     def evenly(self, most: int) -> Ranks:
         """Return ranks at equal distances, at most so many."""
         if len(self.order) <= most:
@@ -94,7 +93,7 @@ class Ranks(Shown):
 
     def shuffled(self, stream: Stream) -> Ranks:
         """Return the ranks with equal values in random order."""
-        if len(self.runs) == len(self.order):
+        if not self.tied:
             return self
 
         def attempt(words: Words) -> Order | None:
@@ -102,8 +101,7 @@ class Ranks(Shown):
             kernels.shuffle_ties(order, self.ends, dice)
             return None if dice.cursor[1] else order
 
-        tied = int(self.runs[self.runs > 1].sum())
-        return replace(self, order=draw_until_enough(attempt, stream, guess=tied + 64))
+        return replace(self, order=draw_until_enough(attempt, stream, guess=len(self.order) + 64))
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,6 +119,13 @@ class Pairing:
     def widths(self, ranks: Ranks) -> Ints:
         """Return the window of each class in ranks."""
         return ranks_of_share(self.window, ranks.sizes)
+
+    def expected(self, ranks: Ranks, *, shuffled: bool) -> float | None:
+        """Return the expected correlation of ranks; None where the kernel or what partners may hold has no theory."""
+        if self.kernel != "window" or self.ticks is not None or self.differ or self.edits.stay.shape[1]:
+            return None
+        tails = ranks.tail if shuffled else np.zeros_like(ranks.tail)
+        return expected_correlation(ranks.sizes, ranks.high - ranks.low, self.widths(ranks), tails)
 
     def ladder(self, ranks: Ranks) -> kernels.Ladder:
         """Return what the kernels work on."""
@@ -145,7 +150,8 @@ class Pairing:
                 drawn = kernels.pair_by_shift(ladder, self.window, pairs, dice)
             return None if dice.cursor[1] else int(drawn)
 
-        guess = int(_WORDS_PER_RANK[self.kernel] * len(ranks.order)) + 256
+        more = _MORE_WORDS if self.differ and ranks.tied else 1
+        guess = int(_WORDS_PER_RANK[self.kernel] * more * len(ranks.order)) + 256
         return pairs[: draw_until_enough(attempt, stream, guess=guess)]
 
     def _reach(self, ranks: Ranks) -> Order:
@@ -200,14 +206,15 @@ def class_ids(data: Data, names: Sequence[str]) -> tuple[Ints, int]:
     return group_ids([codes_of(data, name) for name in names], data.n)
 
 
-def value_correlation(values: Floats, rows: Ints, source: Ints, present: Ints) -> float | None:
-    """Return the correlation of values before and after they moved from `source` to `rows`; None where there is none.
+def value_correlation(held: Floats, pairs: Ints, steps: tuple[Ints, Ints] | None = None) -> tuple[int, float | None]:
+    """Return how many records change, and the correlation of values before and after; None where there is none.
 
-    The values stay the same as a whole, so r = 1 - sum (x'_i - x_i)^2 / (2 sum (x_i - mean)^2).
+    `held` are the values by rank; each pair of ranks is exchanged, and the ranks steps[0] receive from steps[1]. The
+    values stay the same as a whole, so r = 1 - sum (x'_i - x_i)^2 / (2 sum (x_i - mean)^2).
     """
-    known = values[present]
-    scale = float(np.abs(known).max(initial=0.0))
-    if not np.isfinite(scale) or not len(known) or bool((known == known[0]).all()):
-        return None
-    spread = float(((known / scale - (known / scale).mean()) ** 2).sum())
-    return 1 - float(np.nansum((values[rows] / scale - values[source] / scale) ** 2)) / (2 * spread)
+    unlike, squares, spread = kernels.compare_pairs(held, pairs)
+    changed, squares = 2 * int(unlike), 2 * float(squares)
+    if steps is not None and len(steps[0]):
+        more, further, _ = kernels.compare_pairs(held, np.column_stack(steps))
+        changed, squares = changed + int(more), squares + float(further)
+    return changed, 1 - squares / (2 * float(spread)) if spread > 0 else None
