@@ -88,7 +88,10 @@ def towns(draw: st.DrawFn) -> Town:
     return town(random, draw(st.integers(5, 60)), missing=draw(st.booleans()))
 
 
-PROFILES = ([["size"]], [["size", "hhkind"], ["size"]], [["hhkind"], []], [["size", "top"], ["size"]], [[]])
+PROFILES: tuple[list[list[str]], ...] = (
+    *([["size"]], [["size", "hhkind"], ["size"]], [["hhkind"], []]),
+    *([["size", "top"], ["size"]], [[]]),
+)
 
 
 @st.composite

@@ -380,9 +380,7 @@ class WordOrCount(Word):
     def check(self, owner: str, parameter: str, value: object) -> object:
         if isinstance(value, str) and value in self.words:
             return value
-        if isinstance(value, str) or isinstance(value, bool) or not isinstance(value, SupportsIndex):
-            raise bad_parameter(owner, parameter, self._must, value)
-        if operator.index(value) < self.least:
+        if isinstance(value, bool) or not isinstance(value, SupportsIndex) or operator.index(value) < self.least:
             raise bad_parameter(owner, parameter, self._must, value)
         return operator.index(value)
 

@@ -1,7 +1,7 @@
 """The figures of targeted swapping on invented censuses: means over seeds against those of an independent program.
 
-The reference means and standard deviations come from a prototype whose law was checked by enumeration, over 60 seeds (30
-or 10 where a case says so). A mean of the seeds here must lie within four standard errors of the difference.
+The reference means and standard deviations come from a prototype whose law was checked by enumeration, over 60 seeds
+(30 or 10 where a case says so). A mean of the seeds here must lie within four standard errors of the difference.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def census(households: int) -> Data:
 
 
 def recipe(case: str, **parameters: Any) -> qd.TargetedSwap:
-    size, levels, risk, similar = CASES[case]
+    _, levels, risk, similar = CASES[case]
     return qd.TargetedSwap(risk, similar=similar, levels=LEVELS[:levels], rate=0.05, k=3, seed=0, **parameters)
 
 
@@ -249,8 +249,8 @@ def test_all_who_are_at_risk_move_across_their_level(design: Mapping[str, Any]) 
 
 @pytest.mark.nightly
 def test_rates_of_areas_and_distances_in_large_files() -> None:
-    least = {"compatible": (COMPATIBLE, 1.5, 13.9), "default": ({}, 3.8, 9.5)}
-    for parameters, low, high in least.values():
+    designs: list[tuple[Mapping[str, Any], float, float]] = [(COMPATIBLE, 1.5, 13.9), ({}, 3.8, 9.5)]
+    for parameters, low, high in designs:
         facts = drawn("C", 30, parameters)
         assert np.mean([share("least")(each) for each in facts]) == pytest.approx(low, abs=0.35)
         assert np.mean([share("most")(each) for each in facts]) == pytest.approx(high, abs=1.0)
@@ -270,7 +270,7 @@ CHANGES = {"any": (13.7, 47.0), "parent": (0.78, 1.0), 10: (3.8, 6.4)}
 @pytest.mark.parametrize("near", CHANGES)
 def test_swaps_do_not_travel_further_than_they_must(near: str | int) -> None:
     data, made = census(100_000), recipe("H", near=near)
-    changes = []
+    changes: list[list[float]] = []
     for seed in range(10):
         plan = made.prepared(data).draw(made.stream_of(seed))
         after = plan.apply(data)

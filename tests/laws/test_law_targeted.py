@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,7 @@ class Oracle:
         self.town, self.design = town, design
         self.levels = [LEVELS.index(name) for name in design["levels"]]
         self.areas = town.areas[self.levels]
-        self.may = town.known & ~(town.never if design["never"] else False)
+        self.may = town.known & ~town.never if design["never"] else town.known
 
     @cached_property
     def m(self) -> np.ndarray:
@@ -247,6 +247,7 @@ def test_the_report_counts_what_happened(town: Town, design: dict[str, Any]) -> 
     _, drawn = made(town, design)
     assume(len(drawn.pairs))
     plan = recipe_of(design).plan(town.data)
+    assert plan.details
     facts: Any = plan.details.facts
     oracle = Oracle(town, design)
     level, known = oracle.level, town.known
@@ -279,7 +280,7 @@ def test_scores_of_zero_give_no_donor_and_a_score_above_the_threshold_is_at_risk
     score = np.where(random.random(town.data.n) < 0.4, 0.0, random.integers(0, 5, town.data.n))
     columns = [town.data[name] for name in town.data.columns]
     data = Data([replace(each, values=score) if each.variable.name == "age" else each for each in columns])
-    scored = {**{k: v for k, v in design.items() if k != "k"}, "levels": ["low"], "scores": ["age"], "threshold": 2.0}
+    scored: dict[str, Any] = {**design, "levels": ["low"], "scores": ["age"], "threshold": 2.0}
     recipe = qd.TargetedSwap(**scored)
     try:
         plan = qd.testing.check_recipe(recipe, data)

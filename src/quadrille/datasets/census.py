@@ -1,4 +1,4 @@
-"""Invented censuses of households in four levels of geography: one of independent columns, and one of a small country."""
+"""Invented censuses of households in four levels of geography: of independent columns, and of a small country."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ class SumTrees(NamedTuple):
 
 
 class Swapped(NamedTuple):
-    """The pairs made so far, with phase, level and profile of each, how many they are, who is used, and who found nobody."""
+    """The pairs made so far with their phases, levels and profiles, how many, who is used, and who found nobody."""
 
     used: NDArray[np.uint8]
     failed: NDArray[np.uint8]

@@ -22,7 +22,7 @@ from quadrille.params import (
     Word,
     WordOrCount,
 )
-from quadrille.plan import Details, Move, Plan
+from quadrille.plan import Move, Plan
 from quadrille.randomness import Seed, Stream
 from quadrille.recipe import Movement, Prepared, Recipe
 from quadrille.swap.targeted.draw import Draw
@@ -105,8 +105,8 @@ class TargetedSwap(Recipe):
         Literal["any", "parent", "loss"] | int,
         WordOrCount(
             words=("any", "parent", "loss"),
-            help="any, parent, a number or loss. Partners from anywhere outside; crossing as few levels as possible; among "
-            "so many nearest on either side along the map; or, of some drawn in proportion to risk, the one that "
+            help="any, parent, a number or loss. Partners from anywhere outside; crossing as few levels as possible; "
+            "among so many nearest on either side along the map; or, of some drawn in proportion to risk, the one that "
             "changes the tables of 'loss' least",
         ),
     ] = "any"

@@ -24,8 +24,8 @@ _NEAR = {"any": kernels.ANY, "parent": kernels.PARENT, "loss": kernels.LEAST_LOS
 class Drawn:
     """The pairs, target first, with phase, level and profile of each; quotas, and what could not be done.
 
-    `failed` are those at risk that found nobody at some level, `aside` targets of the second phase that did not, `exhausted` what was still wanted of an area where no
-    target was left, `quota` what each area was to get.
+    `failed` are those at risk that found nobody at some level, `aside` targets of the second phase that did not.
+    `quota` is what each area was to get, `exhausted` what was still wanted of it when no target was left.
     """
 
     pairs: Pairs
@@ -60,7 +60,8 @@ class Draw:
         recipe = problem.recipe
         self._near = _NEAR[recipe.near] if isinstance(recipe.near, str) else kernels.NEAREST
         self._most = recipe.candidates if isinstance(recipe.near, str) else recipe.near
-        self._limit = problem.quota.pairs if recipe.mode == "cap" else problem.units.count // 2
+        # One more than there can be stops nothing: whoever has no partner is tried, and known to have none.
+        self._limit = problem.quota.pairs if recipe.mode == "cap" else problem.units.count // 2 + 1
         at_risk = int(((problem.level >= 0) & problem.takes_part).sum())
         pairs = min(self._limit, at_risk + problem.quota.pairs)
         times = recipe.candidates if recipe.near == "loss" else 1
@@ -138,7 +139,7 @@ class Draw:
     def _swap_those_at_risk(
         self, swapped: kernels.Swapped, trees: kernels.SumTrees, tables: kernels.LossTables, dice: _Dice
     ) -> None:
-        """Phase 1: level by level, those at risk there, and with `retry` those left at coarser ones, in random order."""
+        """Phase 1: those at risk, level by level, in random order; with `retry` those left at coarser levels, too."""
         problem, recipe = self._problem, self._problem.recipe
         for h in range(len(problem.areas.levels)):
             here = problem.level == h

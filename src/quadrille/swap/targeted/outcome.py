@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from quadrille.data import Flags, Floats, Ints, Rows
 from quadrille.plan import DeferredFacts, Details
@@ -20,6 +22,7 @@ NO_PARTNER, CAP, NEVER, NO_AREA = (
     "named by 'never'",
     "an area is missing",
 )
+Whole = TypeVar("Whole", np.int32, np.int64)
 _MUCH = 2
 """Taking part more often than the rate times this is worth a warning."""
 
@@ -51,7 +54,7 @@ def facts(problem: Problem, drawn: Drawn) -> dict[str, object]:
     return made | {"cautions": _cautions(problem, drawn)}
 
 
-def _after(values: Ints, drawn: Drawn) -> Ints:
+def _after(values: NDArray[Whole], drawn: Drawn) -> NDArray[Whole]:
     """Return what each unit has after the exchange."""
     made = values.copy()
     made[drawn.pairs] = values[drawn.pairs[:, ::-1]]
@@ -177,8 +180,8 @@ def _cautions(problem: Problem, drawn: Drawn) -> list[str]:
         worst = int(by_level.argmax())
         cautions.append(
             f"{int(by_level[worst]):,} of {n:,} households are at risk at level {levels[worst]}; "
-            f"{taking / n:.3g} of all take part, and {2 * problem.quota.pairs / n:.3g} were asked for. Coarsen the risk "
-            "variables, raise the level, or use mode='cap'."
+            f"{100 * taking / n:.3g} % take part, and {200 * problem.quota.pairs / n:.3g} % were asked for. Coarsen "
+            "the risk variables, raise the level, or use mode='cap'."
         )
     if recipe.donors == "at-risk-first":
         cautions.append(

@@ -23,7 +23,7 @@ _MOST_CELLS = 2
 
 
 def units_of(data: Data, unit: str | None, owner: str) -> tuple[Units, str | None]:
-    """Return the units, and the column of their numbers: the one named, or with the role unit; else every record is one.
+    """Return the units, and the column of their numbers: that named, or with the role unit; else every record is one.
 
     A record without a number of its unit is refused: nobody knows with whom it would move.
     """
