@@ -13,8 +13,8 @@ from tests.effort import examples
 
 import quadrille as qd
 from quadrille.present.blocks import Table
-from quadrille.present.profile import risk_blocks
-from quadrille.present.render import as_markdown
+from quadrille.present.profile import profile, risk_blocks
+from quadrille.present.render import as_html, as_markdown
 from quadrille.score.at_risk import RiskByLevel, risk_by_level
 
 LEVELS = ("north", "place")
@@ -126,7 +126,7 @@ def test_a_file_without_geography_or_of_one_area_is_refused_with_what_to_do() ->
 def test_terminal_notebook_and_json_show_the_same_table() -> None:
     found = qd.inspect(qd.datasets.census(500), risk=["gender", "ageGroup"])
     assert isinstance(found.risk, RiskByLevel)
-    html = found._repr_html_()
+    html = as_html(profile(found, "file"))
     plain: Any = json.loads(json.dumps(found.as_dict(), default=str))["risk"]
     for at, row in zip(found.risk.levels, plain["levels"], strict=True):
         assert (row["level"], row["units"], row["moved"]) == (at.level, at.units, at.moved)

@@ -269,7 +269,9 @@ def contradicted(data: Data, plan: Plan) -> Contradicted:
     crossed = [
         each
         for each in dependencies(data, plan.columns)
-        if public.issuperset(each.columns) and len({move_of.get(name) for name in each.columns}) > 1
+        if public.issuperset(each.columns)
+        and len({move_of.get(name) for name in each.columns}) > 1
+        and not _moves_whole(data, plan, each)
     ]
     coded = Coded(data, [name for name in data.columns if any(name in each.columns for each in crossed)])
     rows = plan.rows
@@ -286,6 +288,15 @@ def contradicted(data: Data, plan: Plan) -> Contradicted:
             found.append((each, int(new.sum())))
             any_of_them |= new
     return Contradicted(int(any_of_them.sum()), tuple(found), tuple(filled))
+
+
+def _moves_whole(data: Data, plan: Plan, dependency: Dependency) -> bool:
+    """Whether all that moves does so with whole units, and one of the columns numbers these: they get fresh numbers."""
+    units = [move.units for move in plan.moves if set(move.columns) & set(dependency.columns)]
+    stay = [name for name in dependency.given if name not in plan.columns]
+    return None not in units and any(
+        all(each is not None and np.array_equal(each.of, data.units(name).of) for each in units) for name in stay
+    )
 
 
 def _sources(plan: Plan, rows: Rows) -> dict[str, Rows]:

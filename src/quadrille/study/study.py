@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 Floats = NDArray[np.float64]
-ALL_KEYS, OF_TABLES = "all key variables", "the variables of its tables"
+ALL_KEYS, OF_TABLES, PLACE = "all key variables", "the variables of its tables", "the levels of geography"
 """What a method moves that knows it by itself."""
 _STATUSES = (None, *range(len(STATUS)))
 _NEAR = 10
@@ -636,7 +636,9 @@ def written(value: object) -> str:
     """Write a value of a parameter in words: lists with plus signs, what is linked by its parent."""
     if isinstance(value, list):
         listed = cast("list[object]", value)
-        return " + ".join("*".join(cast("list[str]", each)) if isinstance(each, list) else str(each) for each in listed)
+        return " + ".join(
+            "*".join(cast("list[str]", each)) or "anybody" if isinstance(each, list) else str(each) for each in listed
+        )
     if isinstance(value, dict):
         links = cast("dict[str, object]", value)
         return "; ".join(f"{parent}: {written(each)}" for parent, each in links.items())
@@ -667,5 +669,8 @@ def _moved(method: str, parameters: Mapping[str, Any]) -> str:
     """Name what a method moves that has no list of swap variables: its own columns, or those it knows by itself."""
     if "tables" in parameters:
         return OF_TABLES
-    params = find_method(method).params().values()
-    return written([name for p in params if p.moves for name in p.columns(parameters.get(p.written, ()))]) or ALL_KEYS
+    params = find_method(method).params()
+    own = [name for p in params.values() if p.moves for name in p.columns(parameters.get(p.written, ()))]
+    if "carry" in params:  # what is carried travels with the levels of geography
+        own = [PLACE, *own]
+    return written(own) or ALL_KEYS
