@@ -57,12 +57,14 @@ BOOK = qd.Codebook(
     )
 )
 
+BY_RISK = ["--risk", "Age,Edu", "--similar", "Age", "--similar", ""]
 STEERED = ["--must", "Forced", "--never", "Spared"]
 METHODS: dict[str, list[str]] = {
     "random": ["--swap", "Region,Edu", "--rate", str(RATE), "--differ", "any"],
     "controlled": ["--method", "controlled", "--swap", "Edu", "--targets", str(TARGETS), *STEERED],
     "permutation": ["--method", "permutation", "--swap", "Age", "--rate", str(RATE)],
     "designed": f"--method designed --effort {EFFORT} --n 4 --share {SHARE} --price {PRICE} --never Spared".split(),
+    "targeted": [*f"--method targeted --rate {RATE} --k 3 --geography Region --never Spared".split(), *BY_RISK],
 }
 """The words of the command line for a recipe of every method; every number in them is a secret."""
 

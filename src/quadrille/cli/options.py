@@ -89,7 +89,7 @@ Method = Annotated[
     str | None,
     value(
         "WORD",
-        "designed, random, controlled, permutation or MODULE:CLASS; each has its --help. [default: designed]",
+        "designed, targeted, random, controlled, permutation or MODULE:CLASS; each has its --help. [default: designed]",
     ),
 ]
 RecipeFile = Annotated[Path | None, value("FILE", "A recipe, JSON, as --save-recipe keeps it.", "--recipe")]

@@ -14,12 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quadrille.codebook import Kind, Role, Variable
-from quadrille.data import Codes, Column, Data, Floats, Ints, code_dtype
-from quadrille.datasets.census import census
+from quadrille.data import Column, Data, Floats, Ints, code_dtype
+from quadrille.datasets.census import census, island
+from quadrille.datasets.drawing import apportion, coded, draw, numbered, uniform
 from quadrille.errors import bad_parameter
 from quadrille.randomness import Stream
 
-__all__ = ["adult", "census", "cps8d", "households", "state"]
+__all__ = ["adult", "census", "cps8d", "households", "island", "state"]
 
 
 _UNKNOWN = "?"
@@ -323,26 +324,26 @@ def households() -> Data:
     names = _Names(region, urban, cluster)
     return Data(
         [
-            _numbers("hh_id", 100_001 + of, role="unit"),
-            _codes("person", place, tuple(range(1, len(SIZES) + 1)), "ordinal", role="id"),
-            _codes("region", region[of], REGIONS, role="geography"),
-            _codes("urban", urban[of], AREAS, "ordinal"),
-            _codes("stratum", names.stratum[of], names.strata, role="stratum"),
-            _codes("cluster", names.cluster[of], names.clusters, role="cluster"),
-            _codes("hh_size", (size - 1)[of], tuple(range(1, len(SIZES) + 1)), "ordinal"),
-            _codes("hh_type", kind[of], _TYPES),
-            _codes("tenure", tenure[of], _TENURE),
-            _numbers("age", age),
-            _codes("sex", sex, ("female", "male")),
-            _codes("citizen", citizen, _CITIZEN),
-            _codes("education", education, _SCHOOLING, "ordinal"),
-            _codes("status", status, _STATUS),
-            _numbers("hours", hours, role="outcome"),
-            _numbers("income", income, role="outcome"),
-            _numbers("hh_income", hh_income[of], role="outcome"),
-            _numbers("eq_income", equivalised[of], role="outcome"),
-            _codes("poor", _poor(equivalised[of]), ("no", "yes")),
-            _numbers("weight", _weights(stream, names, size)[of], role="weight", dtype="Float64"),
+            numbered("hh_id", 100_001 + of, role="unit"),
+            coded("person", place, tuple(range(1, len(SIZES) + 1)), "ordinal", role="id"),
+            coded("region", region[of], REGIONS, role="geography"),
+            coded("urban", urban[of], AREAS, "ordinal"),
+            coded("stratum", names.stratum[of], names.strata, role="stratum"),
+            coded("cluster", names.cluster[of], names.clusters, role="cluster"),
+            coded("hh_size", (size - 1)[of], tuple(range(1, len(SIZES) + 1)), "ordinal"),
+            coded("hh_type", kind[of], _TYPES),
+            coded("tenure", tenure[of], _TENURE),
+            numbered("age", age),
+            coded("sex", sex, ("female", "male")),
+            coded("citizen", citizen, _CITIZEN),
+            coded("education", education, _SCHOOLING, "ordinal"),
+            coded("status", status, _STATUS),
+            numbered("hours", hours, role="outcome"),
+            numbered("income", income, role="outcome"),
+            numbered("hh_income", hh_income[of], role="outcome"),
+            numbered("eq_income", equivalised[of], role="outcome"),
+            coded("poor", _poor(equivalised[of]), ("no", "yes")),
+            numbered("weight", _weights(stream, names, size)[of], role="weight", dtype="Float64"),
         ]
     )
 
@@ -355,15 +356,6 @@ class _Names:
         self.cluster = self.stratum * CLUSTERS + cluster
         self.strata = tuple(f"{region}-{place}" for region in REGIONS for place in range(1, len(AREAS) + 1))
         self.clusters = tuple(f"{name}-{number:02}" for name in self.strata for number in range(1, CLUSTERS + 1))
-
-
-def _codes(name: str, codes: Ints, values: tuple[str | int, ...], kind: Kind = "nominal", role: Role | None = None):
-    dtype = "String" if isinstance(values[0], str) else "Int64"
-    return Column(Variable(name, kind, tuple(values), role=role), codes.astype(code_dtype(len(values))), dtype)
-
-
-def _numbers(name: str, values: Codes, role: Role | None = None, dtype: str = "Int64") -> Column:
-    return Column(Variable(name, "numeric", role=role), values.astype(np.float64), dtype)
 
 
 def _places(stream: Stream) -> tuple[Ints, Ints, Ints]:
@@ -495,27 +487,3 @@ def _poor(equivalised: Ints) -> Ints:
     """Return who lives on less than 60 % of the median."""
     middle = np.sort(equivalised)[len(equivalised) // 2]
     return (5 * equivalised < 3 * middle).astype(np.int64)
-
-
-def uniform(stream: Stream, name: str, *shape: int) -> Floats:
-    """Return uniform numbers in [0, 1) of 32 bits."""
-    return stream.sub(name).words(int(np.prod(shape))).reshape(shape) / 2.0**32
-
-
-def apportion(share: Floats, total: int) -> Ints:
-    """Split a total in these proportions, by largest remainder."""
-    exact = share * (total / np.cumsum(share)[-1])
-    whole = np.floor(exact).astype(np.int64)
-    order = np.argsort(whole - exact, kind="stable")
-    whole[order[: total - int(whole.sum())]] += 1
-    return whole
-
-
-def draw(stream: Stream, name: str, weights: Floats, of: Ints) -> Ints:
-    """Draw a category for every record from the weights of its group; compared as whole numbers."""
-    top = np.floor(weights * (2.0**20 / weights.max(axis=1, keepdims=True))).astype(np.int64).cumsum(axis=1)
-    drawn = (stream.sub("draw " + name).words(len(of)).astype(np.int64) * top[of, -1]) >> 32
-    code = np.zeros(len(of), dtype=np.int64)
-    for category in range(top.shape[1] - 1):
-        code += drawn >= top[of, category]
-    return code

@@ -14,6 +14,7 @@ from quadrille.present.blocks import Alert, Block, Facts, Items, Pairs, Table, T
 from quadrille.present.moved import OF_CYCLES, OF_RANKS, cycle_facts, rank_blocks
 from quadrille.present.numbers import count, counted, score, share, statistic
 from quadrille.present.scores import published_tables, scores, verdict
+from quadrille.present.targeted import OF_TARGETED, targeted
 from quadrille.present.words import left_out
 from quadrille.recipe import Recipe
 
@@ -28,7 +29,7 @@ _OF_CELLS = (
     *("small_cells", *_OUTCOMES, "displaced", "new_cells", "exposed_before", "exposed_after", "by_size", "just_large"),
     *("design_loss", "weighted_change", *_OF_TABLES),
 )
-WORDED = frozenset((*_OF_TARGETS, *_OF_RULES, *_OF_CELLS, *OF_RANKS, *OF_CYCLES))
+WORDED = frozenset((*_OF_TARGETS, *_OF_RULES, *_OF_CELLS, *OF_RANKS, *OF_CYCLES)) | OF_TARGETED
 """The details of a plan that have words of their own here; a method may remember others."""
 
 
@@ -39,7 +40,7 @@ def account(report: PlanReport, tables: Sequence[object] = ()) -> list[Block]:
     blocks: list[Block] = [Title("What is swapped"), facts(known)]
     if report.variables:
         blocks.append(variable_table(report))
-    return [*blocks, *rank_blocks(details), *diagnosis(report, tables)]
+    return [*blocks, *rank_blocks(details), *targeted(details), *diagnosis(report, tables)]
 
 
 def plan_facts(plan: Plan) -> Pairs:

@@ -510,6 +510,8 @@ def release_warnings(
             )
         )
     found += _of_small_cells(data, plan)
+    cautions = cast("Sequence[str]", plan.details.facts.get("cautions", ()) if plan.details else ())
+    found += map(ReleaseWarning, cautions)
     size = recipe.parameters().get("size")
     if size in public.columns and size != public.weight:
         found.append(

@@ -35,6 +35,7 @@ from quadrille.present.blocks import Block, Table, Text, Title, facts, table
 from quadrille.present.moved import cycle_facts, rank_blocks
 from quadrille.present.numbers import count, counted, finite, fixed, ratio, share
 from quadrille.present.scores import definitions, score_table
+from quadrille.present.targeted import targeted
 from quadrille.recipe import Recipe
 from quadrille.report.build import render_page
 from quadrille.report.input import Row
@@ -167,7 +168,8 @@ def drawn(material: Material) -> Row:
         for name, rows in details.rows.items()
         if len(rows)
     ]
-    blocks = [*([facts(known)] if known else []), *tables, *diagnosis(material.account)]
+    outcome = [*targeted(details.facts), *diagnosis(material.account)]
+    blocks = [*([facts(known)] if known else []), *tables, *outcome]
     return {"blocks": blocks, "lists": lists, "id": _id_column(material.data)}
 
 

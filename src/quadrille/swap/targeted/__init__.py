@@ -110,7 +110,7 @@ class TargetedSwap(Recipe):
             "changes the tables of 'loss' least",
         ),
     ] = "any"
-    retry: Annotated[bool, Flag("those without a partner are tried again at finer levels")] = True
+    retry: Annotated[bool, Flag("try those without a partner again at finer levels")] = True
     scores: Annotated[
         Sequence[str],
         Columns("numeric columns with the risk at each level, the coarsest first, instead of 'risk'", steers=True),

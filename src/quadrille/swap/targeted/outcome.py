@@ -155,7 +155,7 @@ def _by_area(problem: Problem, drawn: Drawn) -> list[dict[str, object]]:
     held = units > 0
     part = np.bincount(areas.path[drawn.used], minlength=areas.count)
     quota = 2 * drawn.quota if problem.recipe.quota == "initiated" else drawn.quota
-    rows = (("units", units), ("quota", quota), ("taking part", part), ("share", part / np.maximum(units, 1)))
+    rows = (("households", units), ("quota", quota), ("taking part", part), ("share", part / np.maximum(units, 1)))
     return [{"of": name, **_spread(values[held])} for name, values in rows]
 
 
@@ -172,8 +172,8 @@ def _cautions(problem: Problem, drawn: Drawn) -> list[str]:
     levels, at_risk = problem.areas.levels, int((problem.level != NOT_AT_RISK).sum())
     cautions: list[str] = []
     if not at_risk:
-        what = "'k', add risk variables" if recipe.risk else "the scores"
-        cautions.append(f"Nobody is at risk: all pairs are drawn for the rate alone. Look at {what} or a finer level.")
+        what = "Raise 'k', or name more risk variables or finer levels" if recipe.risk else "Look at the scores"
+        cautions.append(f"Nobody is at risk: all pairs are drawn for the rate alone. {what}.")
     taking = int(drawn.used.sum())
     if recipe.mode == "floor" and at_risk and taking > _MUCH * 2 * problem.quota.pairs:
         by_level = np.bincount(problem.level[problem.level != NOT_AT_RISK], minlength=len(levels))
