@@ -203,20 +203,35 @@ def methods_note(
     shuffled: bool,
     published: Published | None = None,
     kept: Sequence[str] = (),
+    exact: bool = True,
     name: str = NOTE,
 ) -> str:
     """Return the note that goes out with the file, in a file of that name.
 
-    It is made from the public file alone, and from the factor f and the kept tables where these are to be published.
+    It is made from the public file alone, and from the factor f and the kept tables where these are to be published;
+    `exact` says that each category has as many records as before, which units of unequal size do not leave so.
     It does not know the recipe, the plan or the original, so it cannot give them away.
     """
-    weight = f"\n{_WEIGHTED.format(weight=shown(public.weight))}" if public.weight is not None else ""
+    weighted = _WEIGHTED if exact else _WEIGHTED_UNITS
+    weight = f"\n{weighted.format(weight=shown(public.weight))}" if public.weight is not None else ""
     order = "The order of the records carries no information. " if shuffled else ""
     secret = _ALL_SECRET if published is None else _REST_SECRET
     variables = " or which variables" if published is None else ""
     columns = _design_columns(public)
     note = _METHODS.format(
-        weight=weight, order=order, columns=columns, secret=secret, variables=variables, version=__version__
+        exact=_EXACT if exact else _EXACT_UNITS,
+        weight=weight,
+        order=order,
+        columns=columns,
+        secret=secret,
+        variables=variables,
+        version=__version__,
+        weight=weight,
+        order=order,
+        columns=columns,
+        secret=secret,
+        variables=variables,
+        version=__version__,
     )
     if kept:
         listed = "\n".join(f"- {line}." for line in EXACT)
@@ -252,10 +267,7 @@ invent, round or remove any value.
 ## What is exactly as in the original
 
 - The number of records.
-- The distribution of every single variable over the records: each category has as many records as
-  before; a numeric variable has the same values, so that its mean, quantiles and variance are
-  unchanged.
-{weight}
+{exact}{weight}
 ## What users should know
 
 - Tables, correlations and models of several variables can differ from the original. An association
@@ -284,11 +296,25 @@ Statistical Planning and Inference. Gomatam and Karr, Distortion measures for ca
 swapping, National Institute of Statistical Sciences.
 """
 
+_EXACT = """\
+- The distribution of every single variable over the records: each category has as many records as
+  before; a numeric variable has the same values, so that its mean, quantiles and variance are
+  unchanged.
+"""
+_EXACT_UNITS = """\
+- The number of households or other units, and the distribution over them of every single variable
+  that all members of a unit share, areas among them. The number of records in an area can differ.
+- The distribution over the records of every single variable that members do not share: each
+  category has as many records as before.
+"""
 _ALL_SECRET = "How much was swapped, which variables took part and how the records were chosen"
 _REST_SECRET = "Which records took part and how they were chosen"
 _WEIGHTED = """\
 The weight is `{weight}`. Numbers of records are exact for each variable, whereas weighted totals by
 category can differ a little from the original.
+"""
+_WEIGHTED_UNITS = """\
+The weight is `{weight}`. Weighted totals by category can differ a little from the original.
 """
 _COLUMNS = {
     "stratum": ("{} is the stratum of the sample.", "{} are the strata of the sample."),

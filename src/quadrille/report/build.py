@@ -52,6 +52,7 @@ _SECTIONS: dict[str, tuple[str, Callable[[ReportInput], Row]]] = {
     "rivals": ("The chosen candidate and its rivals", sections.rivals),
     "tables": ("Its tables before and after", tables.tables),
     "designed": ("Designed swap", sections.designed),
+    "flows": ("Who moved between areas", sections.flows),
     "intruder": ("The intruder's view", tables.intruder),
     "seeds": ("How much the seed matters", sections.seeds),
     "measures": ("The measures", sections.measures),
@@ -126,7 +127,8 @@ def _keep_apart(out: Path, study: Study) -> None:
 
 def render(scope: ReportInput, written: datetime) -> str:
     """Return the page."""
-    left_out = () if sections.has_designed(scope) else ("designed",)
+    wanted = {"designed": sections.has_designed(scope), "flows": sections.has_flows(scope)}
+    left_out = [name for name, needed in wanted.items() if not needed]
     filled: dict[str, Row] = {
         name: {"title": title, **fill(scope)} for name, (title, fill) in _SECTIONS.items() if name not in left_out
     }
