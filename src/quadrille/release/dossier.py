@@ -226,12 +226,6 @@ def methods_note(
         secret=secret,
         variables=variables,
         version=__version__,
-        weight=weight,
-        order=order,
-        columns=columns,
-        secret=secret,
-        variables=variables,
-        version=__version__,
     )
     if kept:
         listed = "\n".join(f"- {line}." for line in EXACT)
