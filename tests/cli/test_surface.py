@@ -34,7 +34,7 @@ CALLS = [*COMMANDS, *(f"{name} --method {method.word()}" for name in sorted(DESI
 
 SAME_MEANING = {
     "--out": "where the result goes: a file, a folder or a study, as the command makes it",
-    "--risk": "what is looked at for risk: a measure of a study, or the columns on which somebody is rare",
+    "--risk": "the risk: a measure of it, or the columns by whose combinations a method knows who is at risk",
 }
 """Options whose metavar differs from command to command, and why they mean the same."""
 RARE = {
@@ -131,8 +131,7 @@ def test_no_option_of_a_method_is_one_of_a_command_as_well() -> None:
 
 def test_options_of_a_design_exist_on_swap_and_release_only() -> None:
     assert {"swap", "release"} == DESIGNED
-    shared = {"--seed", "--kind", "--sampler"}  # of error, correct and reproduce, with the same meaning
-    shared |= {"--risk", "--k"}  # of inspect, with the same meaning, and see SAME_MEANING
+    shared = {"--seed", "--kind", "--sampler", "--risk", "--k"}  # of error, inspect, frontier, ..., meaning the same
     of_methods = {word for method in METHODS for option in method_options(method) for word in option.opts}
     for name in set(COMMANDS) - DESIGNED:
         assert not of_methods & {word for option in options(COMMANDS[name]) for word in option.opts} - shared, name

@@ -49,7 +49,7 @@ BOOK = qd.Codebook(
     (
         qd.Variable("Serial", role="id"),
         qd.Variable("Phone", "numeric", role="id"),
-        qd.Variable("Region", "nominal", ("north", "south", "east"), ("North", "South", "East")),
+        qd.Variable("Region", "nominal", ("north", "south", "east"), ("North", "South", "East"), role="geography"),
         qd.Variable("Age", "ordinal", (1, 2, 3, 4), ("young", "fair", "old", "very old"), missing=(9,)),
         qd.Variable("Edu", "ordinal", (1, 2, 3, 4, 5)),
         qd.Variable("Income", "numeric", role="outcome"),
@@ -64,7 +64,7 @@ METHODS: dict[str, list[str]] = {
     "controlled": ["--method", "controlled", "--swap", "Edu", "--targets", str(TARGETS), *STEERED],
     "permutation": ["--method", "permutation", "--swap", "Age", "--rate", str(RATE)],
     "designed": f"--method designed --effort {EFFORT} --n 4 --share {SHARE} --price {PRICE} --never Spared".split(),
-    "targeted": [*f"--method targeted --rate {RATE} --k 3 --geography Region --never Spared".split(), *BY_RISK],
+    "targeted": [*f"--method targeted --rate {RATE} --k 3 --never Spared".split(), *BY_RISK],
 }
 """The words of the command line for a recipe of every method; every number in them is a secret."""
 

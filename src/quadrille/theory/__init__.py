@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 from quadrille.swap.permutation import PermutationSwap
+from quadrille.theory.area_rates import ons_rates
 from quadrille.theory.bound import Bound, Certificate, Point, bound_for, least_loss
 from quadrille.theory.correction import Corrected, correct, correct_published
 from quadrille.theory.equivalent import RateFor, equivalent_records, equivalent_table, rate_for, rounding_error
@@ -45,6 +46,7 @@ __all__ = [
     "expected_table",
     "large_n_error",
     "least_loss",
+    "ons_rates",
     "pairs_between",
     "predict",
     "predictions",

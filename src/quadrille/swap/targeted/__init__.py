@@ -43,11 +43,13 @@ class TargetedSwap(Recipe):
     Example
     -------
     >>> import quadrille as qd
-    >>> data = qd.datasets.census(2_000)
-    >>> recipe = qd.TargetedSwap(["gender", "ageGroup"], k=3, rate=0.05, similar=[["hsize"]], seed=7)
+    >>> data = qd.datasets.island()
+    >>> recipe = qd.TargetedSwap(["birth", "age"], similar=[["hh_size", "tenure"], ["hh_size"]], rate=0.05, seed=7)
     >>> plan = recipe.plan(data)
-    >>> plan.columns, plan.pairs is None, len(plan.unit_pairs)
-    (('nuts1', 'nuts2', 'nuts3'), True, 593)
+    >>> plan.columns, len(plan.unit_pairs)
+    (('region', 'district', 'parish', 'ward'), 469)
+    >>> plan.details.facts["treated"]
+    {'at_risk': 646, 'across': 646, 'not_across': 0, 'left': 0, 'reasons': {}, 'bystanders': 292}
 
     Reference: Eurostat, Guidelines for Statistical Disclosure Control Methods Applied on Geo-Referenced Data and
     Harmonised Protection of Census Data; ONS, Statistical Disclosure Control for the 2011 UK Census.
@@ -61,15 +63,15 @@ class TargetedSwap(Recipe):
     similar: Annotated[
         Sequence[Sequence[str]],
         Profiles(
-            "profiles on which partners agree, in order of preference: each a list of columns of whole households, "
-            "[] for anybody. With the size in every profile the persons of each area stay as many as they are"
+            "profiles on which partners agree, in order of preference: lists of columns of whole households. An empty "
+            "one fits everybody. With the size in every profile the persons of each area stay as many as they are"
         ),
     ]
     k: Annotated[int, Count("at risk is a combination with a count below k; nobody with k = 1")] = 3
     rate: Annotated[
         float | str,
         Share(
-            "share of the households that take part, both partners counted, or a column with the rate of each area",
+            "share of the households that take part, both partners counted, or a column of area rates",
             within="[0, 1]",
             unit="share of the households",
             or_column=True,
@@ -84,7 +86,11 @@ class TargetedSwap(Recipe):
     ] = ()
     unit: Annotated[
         str | None,
-        ColumnName("the number of the household", otherwise="the column with the role unit; without one every record"),
+        ColumnName(
+            "the number of the household",
+            otherwise="the column with the role unit; without one every record",
+            option="household",
+        ),
     ] = None
     carry: Annotated[
         Sequence[str], Columns("further columns of whole households that travel with the geography", moves=True)
@@ -118,8 +124,12 @@ class TargetedSwap(Recipe):
     threshold: Annotated[float | None, Number("at risk is a score above it", otherwise="0")] = None
     loss: Annotated[
         str | Mapping[str, float] | None,
-        Losses('measures that near="loss" keeps low, each with its margin, and how much each counts', otherwise="none"),
-    ] = None
+        Losses(
+            'measures that near="loss" keeps low, each with its margin, and how much each counts',
+            otherwise="none",
+            option="keep-low",
+        ),
+    ] = field(default=None, hash=False)
     candidates: Annotated[int, Count('partners drawn, of which near="loss" takes one', unit="candidates")] = 10
     never: Annotated[str | None, ColumnName("true or false: households of such members take no part", steers=True)] = (
         None
@@ -144,18 +154,14 @@ class TargetedSwap(Recipe):
             raise ParameterError(
                 f"The 'loss' parameter of {OWNER} names the tables that near=\"loss\" keeps low. Give both, or neither."
             )
-        parts = (("carry", "risk"), ("carry", "scores"), ("levels", "carry"), ("levels", "risk"))
-        for one, other in parts:
-            both = [name for name in getattr(self, one) if name in getattr(self, other)]
+        parts = (("risk", self.risk), ("scores", self.scores), ("levels", self.levels), ("rate", (self.rate,)))
+        for other, listed in parts:
+            both = [name for name in self.carry if name in listed]
             if both:
                 raise OverlapError(
-                    f"Column {both[0]!r} is in both '{one}' and '{other}' of {OWNER}. What moves with the household "
-                    "cannot say who is at risk in an area, and all levels of geography travel already."
+                    f"Column {both[0]!r} is in both 'carry' and '{other}' of {OWNER}. What moves with the household "
+                    "cannot say who is at risk or how much of an area is swapped, and all levels of geography travel."
                 )
-        if self.rate in self.carry:
-            raise OverlapError(
-                f"Column {self.rate!r} is in both 'rate' and 'carry' of {OWNER}: it belongs to the area."
-            )
 
     def prepare(self, data: Data) -> Prepared:
         """Find the areas, the households and who is at risk, and sort all by profile along the map."""
@@ -188,9 +194,10 @@ class TargetedSwap(Recipe):
         """Return all levels of geography and what is carried along; partners agree on what all profiles have.
 
         >>> import quadrille as qd
-        >>> data = qd.datasets.census(500)
-        >>> qd.TargetedSwap(["gender"], similar=[["hsize", "htype"], ["hsize"]]).movement(data)
-        Movement(together=(('nuts1', 'nuts2', 'nuts3'),), same=('hsize',), closed=(), unit='hid')
+        >>> recipe = qd.TargetedSwap(["birth"], similar=[["hh_size", "hh_type"], ["hh_size"]])
+        >>> found = recipe.movement(qd.datasets.island())
+        >>> found.together, found.same, found.unit
+        ((('region', 'district', 'parish', 'ward'),), ('hh_size',), 'household')
         """
         same = [name for name in self.similar[0] if all(name in profile for profile in self.similar)]
         return Movement((moved_columns(self, data),), tuple(same), unit=units_of(data, self.unit, OWNER)[1])

@@ -115,21 +115,13 @@ def problem_of(recipe: TargetedSwap, data: Data) -> Problem:
     levels = levels_of(data, recipe.levels, OWNER)
     columns = moved_columns(recipe, data)
     profiles = _profiles(recipe, data, levels)
-    _refuse_carried(recipe, data, unit)
+    _refuse_carried(recipe, data, unit, columns)
     refuse_within(data, units, [*columns, *(name for profile in profiles for name in profile)], OWNER)
     areas = areas_of(data, levels, units, OWNER)
     never = np.zeros(units.count, dtype=np.bool_)
     never[units.of[flags_of(data, recipe.never, "never", OWNER)]] = True
     takes_part = areas.known & ~never
-    combinations = m = score = None
-    if recipe.scores:
-        score = _scores(recipe, data, levels, units)
-        at_risk = score > (recipe.threshold or 0.0)
-    else:
-        combinations = Combinations.find(data, recipe.risk, OWNER)
-        m = combinations.least(areas, units)
-        at_risk = m < recipe.k
-    level = level_at_risk(at_risk)
+    combinations, m, score, level = _risk(recipe, data, areas, units)
     along = _along_the_map(areas, takes_part)
     classes = [group_ids([_first(data, name, units) for name in profile], units.count) for profile in profiles]
     rules = Rules.of(data, recipe.rules, OWNER)
@@ -158,6 +150,25 @@ def problem_of(recipe: TargetedSwap, data: Data) -> Problem:
     )
 
 
+def _risk(
+    recipe: TargetedSwap, data: Data, areas: Areas, units: Units
+) -> tuple[Combinations | None, Counts | None, Floats | None, NDArray[np.int8]]:
+    """Return the combinations and their least counts, or the scores, and the level at which each unit is at risk."""
+    if recipe.scores:
+        score = _scores(recipe, data, areas.levels, units)
+        return None, None, score, level_at_risk(score > (recipe.threshold or 0.0))
+    combinations = Combinations.find(data, recipe.risk, OWNER)
+    m = combinations.least(areas, units)
+    return combinations, m, None, level_at_risk(m < recipe.k)
+
+
+def risk_of(recipe: TargetedSwap, data: Data) -> tuple[Units, Areas, NDArray[np.int8]]:
+    """Return units, areas and the coarsest level at which each unit is at risk, before any draw."""
+    units, _ = units_of(data, recipe.unit, OWNER)
+    areas = areas_of(data, levels_of(data, recipe.levels, OWNER), units, OWNER)
+    return units, areas, _risk(recipe, data, areas, units)[-1]
+
+
 def moved_columns(recipe: TargetedSwap, data: Data) -> tuple[str, ...]:
     """Return all columns that move: every level of geography, and what is carried along."""
     levels = levels_of(data, (), OWNER)
@@ -178,8 +189,15 @@ def _profiles(recipe: TargetedSwap, data: Data, levels: Sequence[str]) -> tuple[
     return tuple(map(tuple, recipe.similar))
 
 
-def _refuse_carried(recipe: TargetedSwap, data: Data, unit: str | None) -> None:
+def _refuse_carried(recipe: TargetedSwap, data: Data, unit: str | None, columns: Sequence[str]) -> None:
+    """Refuse to move what must stay: identifiers, weights, the number of the unit, and what tells who is at risk."""
     refuse_fixed(data, recipe.carry)
+    for name in (*recipe.risk, *recipe.scores):
+        if name in columns:
+            raise OverlapError(
+                f"Column {name!r} is in 'risk' or 'scores' of {OWNER} and moves with the household. What moves cannot "
+                "say who is at risk in an area, and all levels of geography travel."
+            )
     for name in recipe.carry:
         if name == unit or data.codebook[name].role == "unit":
             raise InputError(f"Column {name!r} numbers the units, which move: it cannot be in 'carry' of {OWNER}.")
