@@ -446,7 +446,7 @@ def account(plan: Plan, data: Data) -> PlanReport:
         false_swaps=sum(_false(move, data) for move in plan.moves),
         compensating=_compensating(old, new),
         variables=tuple(_moved(move, name, plan, data) for move in plan.moves for name in move.columns),
-        details={} if plan.details is None else plan.details.facts,
+        details={} if plan.details is None else dict(plan.details.facts),
         warnings=tuple(warnings_of(data, plan)),
         units=_units_moved(plan, data),
     )

@@ -73,7 +73,13 @@ class Move(Shown):
 
     @property
     def row_pairs(self) -> Pairs | None:
-        """The pairs, where they are pairs of rows: None for pairs of units, and where there are none."""
+        """The pairs, where they are pairs of rows: None for pairs of units, and where there are none.
+
+        >>> import numpy as np
+        >>> import quadrille as qd
+        >>> qd.Move.exchange(["Edu"], np.array([[0, 5], [3, 1]])).row_pairs.tolist()
+        [[0, 5], [3, 1]]
+        """
         return self.pairs if self.units is None else None
 
     @cached_property

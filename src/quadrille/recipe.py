@@ -94,6 +94,8 @@ class Recipe(Shown, ABC):
     stream_version: ClassVar[int] = 0
     """The version whose streams it goes on with, so that plans stay as they were but for what the new version changes;
     0 is its own. A study goes on with that version where it began with it."""
+    near: ClassVar[bool] = False
+    """Whether partners are alike in what they exchange, so that what it contradicts takes a trial draw to see."""
     method_name: ClassVar[str] = ""
     """The name under which recipes are written."""
     methods: ClassVar[dict[str, type[Recipe]]] = {}

@@ -13,7 +13,7 @@ import polars as pl
 import quadrille as qd
 
 N = 613
-RATE, TARGETS, SHARE, PRICE, EFFORT = 0.1173, 0.0877, 0.917, 3.0239, 0.0143
+RATE, TARGETS, SHARE, PRICE, EFFORT, WINDOW = 0.1173, 0.0877, 0.917, 3.0239, 0.0143, 0.0793
 IDS = ("Serial", "Phone")
 STEERING = ("Forced", "Spared")
 POLICY = """
@@ -64,7 +64,9 @@ METHODS: dict[str, list[str]] = {
     "controlled": ["--method", "controlled", "--swap", "Edu", "--targets", str(TARGETS), *STEERED],
     "permutation": ["--method", "permutation", "--swap", "Age", "--rate", str(RATE)],
     "designed": f"--method designed --effort {EFFORT} --n 4 --share {SHARE} --price {PRICE} --never Spared".split(),
-    "targeted": [*f"--method targeted --rate {RATE} --k 3 --never Spared".split(), *BY_RISK],
+    "cycle": "--method cycle --flag Forced --same Age --n 4 --geography Region".split(),
+    "rank": ["--method", "rank", "--swap", "Income,Age", "--window", str(WINDOW)],
+    "targeted": [*f"--method targeted --rate {RATE} --k 3 --geography Region --never Spared".split(), *BY_RISK],
 }
 """The words of the command line for a recipe of every method; every number in them is a secret."""
 

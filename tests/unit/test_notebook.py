@@ -137,6 +137,7 @@ def about_data(data: qd.Data) -> list[object]:
     targeted = qd.ControlledSwap(["Edu"], targets=0.08, seed=SEEDS[0])
     recipes = (recipe, permutation, targeted, qd.DesignedSwap(seed=SEEDS[1]), OwnSwap(("Edu",), seed=SEEDS[0]))
     measures = ["hellinger", "hellinger(Edu, where=Region=north)", "ased_reg(Income ~ C(Age))"]
+    units = qd.Plan.of_unit_pairs(data, ["Edu"], "Phone", np.array([[0, 5]]))
     broken = pl.DataFrame({"a": [f"a{i % 9}" for i in range(900)], "b": [f"b{i % 9 // 3}" for i in range(900)]})
     return [
         *(data, data["Edu"], data.ticks, data.units("Phone"), data.codebook, Stored("SPSS"), *recipes),
@@ -144,6 +145,7 @@ def about_data(data: qd.Data) -> list[object]:
         *(recipe.stream(), recipe.prepare(data), recipe.movement(data), permutation.classes(data)),
         *(plan, *plan.moves, plan.report(data), qd.before_after(data, plan), qd.inspect(state), qd.inspect(data)),
         *(qd.dependencies(state), qd.contradictions(qd.from_frame(broken), qd.RandomSwap(["b"], rate=0.1))),
+        *(units, units.report(data)),
         *(qd.score(data, plan, measures), qd.score(data, plan, measures[:1], by=["Region"])),
         *(changes := qd.table_changes(data, plan, ["Edu*Region"]), changes.limits, *changes.tables),
         Published(percent=Limit(most=10)),

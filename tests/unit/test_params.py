@@ -24,6 +24,8 @@ LEAST: dict[str, dict[str, Any]] = {
     "PermutationSwap": {"swap": ["A"], "rate": 0.5},
     "ControlledSwap": {"swap": ["A"], "targets": 0.1},
     "DesignedSwap": {},
+    "RankSwap": {"swap": ["A"], "window": 0.5},
+    "CycleSwap": {"flag": "A"},
     "TargetedSwap": {"risk": ["A"], "similar": [["A"]]},
 }
 """The parameters that a recipe cannot do without."""

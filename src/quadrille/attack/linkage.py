@@ -16,6 +16,7 @@ from quadrille.errors import InputError, bad_parameter
 from quadrille.present import numbers
 from quadrille.present.numbers import count, counted, share
 from quadrille.swap.groups import group_ids
+from quadrille.swap.rank import RankSwap
 
 NAME, TITLE = "linkage", "Finding a person's row by the keys"
 _ADVICE = (
@@ -350,19 +351,28 @@ _RANK_ADVICE = (
 
 
 def rank(given: AttackInput) -> Section:
-    """Report on the numbers that were swapped; the intruder knows how far the ranks of each moved at most."""
-    numeric = [name for name in given.moved or () if not given.data[name].variable.coded]
+    """Report on what was swapped by ranks, or on numbers; the intruder knows how far the ranks of each moved at most."""
+    swap = given.recipe if isinstance(given.recipe, RankSwap) else None
+    moved = given.moved or ()
+    looked = [name for name in moved if not given.data[name].variable.coded]
+    if swap is not None:  # what moves along with another has ranks of no bound
+        looked = [group[0] for group in swap.groups if group[0] in moved]
     reason = ""
     if given.moved is None:
         reason = NOT_ALIGNED
-    elif not numeric:
+    elif not looked:
         reason = "is an attack on swapped numbers, and no numeric column was swapped"
     elif given.knows != "design":
         reason = NEEDS_DESIGN
     if reason:
         return Section(RANK, RANK_TITLE, "Which rows the ranks leave possible is not looked at.", reason=reason)
-    moved = [least_window(_values(given.data, name), _values(given.released, name)) for name in numeric]
-    return rank_section(given.data, given.released, numeric, moved)
+    known = {} if swap is None else swap.radius(given.data)
+    windows = [
+        known[name] if name in known else least_window(_values(given.data, name), _values(given.released, name))
+        for name in looked
+    ]
+    bounded = swap is None or swap.kernel == "window" or not known
+    return rank_section(given.data, given.released, looked, windows, bounded=bounded)
 
 
 def least_window(original: Floats, released: Floats) -> float:
@@ -386,8 +396,13 @@ def least_window(original: Floats, released: Floats) -> float:
     return max(int(moved.max(initial=0)), 1) / len(values)
 
 
-def rank_section(data: Data, released: Data, columns: Sequence[str], window: float | Sequence[float]) -> Section:
-    """Report what windows of ranks leave of a person's anonymity; the rows of the two files are aligned."""
+def rank_section(
+    data: Data, released: Data, columns: Sequence[str], window: float | Sequence[float], *, bounded: bool = True
+) -> Section:
+    """Report what windows of ranks leave of a person's anonymity; the rows of the two files are aligned.
+
+    `bounded` says that no rank moved farther than its window; else the window is where most of them stay.
+    """
     for file in (data, released):
         require_columns(file, columns, "the attack on rank windows")
     found = rank_intersection(
@@ -415,7 +430,7 @@ def rank_section(data: Data, released: Data, columns: Sequence[str], window: flo
             RANK, "right link, nearest ranks", float(found.nearest.mean()), float(exact.mean()), chance, count, note
         ),
     )
-    return Section(RANK, RANK_TITLE, _story(found, len(columns)), findings, _RANK_ADVICE)
+    return Section(RANK, RANK_TITLE, _story(found, len(columns), bounded=bounded), findings, _RANK_ADVICE)
 
 
 def _values(data: Data, name: str) -> Floats:
@@ -426,11 +441,14 @@ def _values(data: Data, name: str) -> Floats:
     return np.where(column.values < column.valid, column.values, np.nan).astype(np.float64)
 
 
-def _story(found: RankIntersection, variables: int) -> str:
+def _story(found: RankIntersection, variables: int, *, bounded: bool) -> str:
     middle = int(np.sort(found.size)[len(found.size) // 2])
     rows = "one row" if middle == 1 else f"{numbers.count(middle)} rows"
+    true = "1 true value" if variables == 1 else f"{variables} true values"
+    far = "how far ranks moved at most" if bounded else "how far most ranks moved"
+    fits = "can be hers" if bounded else "fit, hers or not"
     return (
-        f"Somebody knows {variables} true values of a person, and how far ranks moved at most. For the person in the "
-        f"middle {rows} of {numbers.count(found.records)} can be hers; for {numbers.share(found.single)} of all "
+        f"Somebody knows {true} of a person, and {far}. For the person in the "
+        f"middle {rows} of {numbers.count(found.records)} {fits}; for {numbers.share(found.single)} of all "
         "persons there is a single one."
     )

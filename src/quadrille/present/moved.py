@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from quadrille.present.blocks import Block, Pairs, Table, Text, table
-from quadrille.present.numbers import count, counted, fixed, share
+from quadrille.present.blocks import Block, Pairs, Table, Text, Title, table
+from quadrille.present.numbers import NONE, count, counted, fixed, share
 
 OF_RANKS = ("kernel", "ranks")
 OF_CYCLES = ("flagged", "set_aside", "borrowed", "cycles")
@@ -39,13 +39,14 @@ def _rank_table(rows: Sequence[Mapping[str, Any]]) -> Table:
     return table(head, lines, caption=caption, numbers=range(2, len(head)))
 
 
-def _reach(row: Mapping[str, Any]) -> str:
+def _reach(row: Mapping[str, Any], unknown: str = "no bound") -> str:
     """Say how far the ranks of a variable may move."""
-    if "moves_with" in row:
+    if row.get("moves_with"):
         return f"with {row['moves_with']}"
-    if row["width"] is not None:
-        return f"{share(row['window'])}: {counted(row['width'], 'rank')}"
-    return "no bound" if row["window"] is None else share(row["window"])
+    window = row.get("window")
+    if row.get("width") is not None:
+        return f"{share(float(f'{window:.4g}'))}: {counted(row['width'], 'rank')}"
+    return unknown if window is None else share(window)
 
 
 def _remark(row: Mapping[str, Any]) -> str:
@@ -57,19 +58,51 @@ def _remark(row: Mapping[str, Any]) -> str:
         said.append(f"{counted(row['without_window'], 'record is', 'records are')} in classes too small for the window.")
     if row.get("in_tails"):
         said.append(f"{counted(row['in_tails'], 'record is', 'records are')} in the tails.")
-    expected = row.get("pairs_that_change_expected")
-    if expected is not None and expected < _FEW_CHANGE and row["changed"]:
-        half = row["window_for_half"]
-        wider = (
-            "in no window up to a quarter of the ranks would half of them"
-            if half is None
-            else f"at a window of {share(float(f'{half:.2g}'))} half of them would"
-        )
-        said.append(
-            f"Many values are equal: about {share(float(f'{expected:.3g}'))} of the pairs change anything; {wider}. "
-            'With differ="any" all do.'
-        )
+    if row["changed"] and (ties := _ties({"changing": row.get("pairs_that_change_expected"), **row}, name=False)):
+        said.append(ties)
     return f"{row['variable']}: {' '.join(said)}" if said else ""
+
+
+def _ties(row: Mapping[str, Any], *, name: bool = True) -> str:
+    """Say how many pairs change anything, where these are few because values are equal."""
+    changing = row.get("changing")
+    if changing is None or changing >= _FEW_CHANGE:
+        return ""
+    half = row["window_for_half"]
+    wider = (
+        "no window up to a quarter of the ranks would change half of them"
+        if half is None
+        else f"at a window of {share(float(f'{half:.2g}'))} half of them would"
+    )
+    said = f"many values are equal: about {share(float(f'{changing:.3g}'))} of the pairs change anything; {wider}."
+    more = ' With differ="any" all do.'
+    return f"{row['variable']}: {said}{more}" if name else said.capitalize() + more
+
+
+def expected_ranks(rows: Sequence[Mapping[str, Any]]) -> list[Block]:
+    """Return what is known of ranks and correlations before any draw, as `theory.expected_ranks` has it."""
+    head = ("variable", "window", "ranks", "missing", "correlation", "f", "pairs changing")
+    lines = [
+        (
+            str(row["variable"]),
+            f"with {row['moves_with']}" if row["moves_with"] else _reach(row, unknown="found by trial"),
+            count(row["ranked"]),
+            count(row["missing"]),
+            fixed(row["correlation"], 6),
+            fixed(row["f"], 6),
+            NONE if row["changing"] is None else share(float(f"{row['changing']:.3g}")),
+        )
+        for row in rows
+    ]
+    caption = "Ranks before and after, as expected"
+    shown = table(head, lines, caption=caption, numbers=range(2, len(head)))
+    return [Title("What is expected"), shown, Text(_EXPECTED), *(Text(text) for row in rows if (text := _ties(row)))]
+
+
+_EXPECTED = (
+    "The correlation of a swapped variable with one that stays falls by the factor f = 1 - correlation, where its "
+    "regression on the ranks is linear. Without a number there is no closed form."
+)
 
 
 def cycle_facts(details: Mapping[str, object]) -> Pairs:

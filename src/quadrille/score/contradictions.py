@@ -1,7 +1,8 @@
 """What a swap would contradict: columns that stay and say what the columns that move have been.
 
 Each dependency between columns that move and columns that do not is put to the test: records receive the values of
-others at random, as the recipe lets them, and those that contradict the dependency are counted. No plan is drawn.
+others at random, as the recipe lets them, and those that contradict the dependency are counted. The plan of the recipe
+is not drawn; where partners are near one another, one of another seed is.
 """
 
 from __future__ import annotations
@@ -167,6 +168,7 @@ class _Trial:
         ]
         self._rules = Rules.of(data, texts, recipe.method_name)
         self._donors = self._next_of_class()
+        self._near = _sources(recipe.changed(seed=0).plan(data), np.arange(data.n)) if recipe.near else {}
 
     def _next_of_class(self) -> Rows:
         """Return for each row the next one of its class, for the last the first: partners agree on these columns."""
@@ -183,19 +185,20 @@ class _Trial:
 
     def share(self, dependency: Dependency, group: tuple[str, ...]) -> float:
         """Return the share of the records that change and break a dependency which they kept before."""
+        donors = self._near[group[0]][self._rows] if group[0] in self._near else self._donors
         stay = dict.fromkeys(dependency.columns, self._rows)
-        moved = stay | {name: self._donors for name in dependency.columns if name in group}
+        moved = stay | {name: donors for name in dependency.columns if name in group}
         changed = np.zeros(len(self._rows), dtype=np.bool_)
         for name in group:
             values = self._data[name].values
-            changed |= unequal(values[self._rows], values[self._donors])
-        changed &= ~self._forbidden(group)
+            changed |= unequal(values[self._rows], values[donors])
+        changed &= ~self._forbidden(group, donors)
         if not changed.any():
             return 0.0
         new = broken(self._coded, dependency, moved) & ~broken(self._coded, dependency, stay)
         return float(new[changed].mean())
 
-    def _forbidden(self, group: tuple[str, ...]) -> Flags:
+    def _forbidden(self, group: tuple[str, ...], donors: Rows) -> Flags:
         """Tell which records would break a rule anew with the values of their donors."""
         found = np.zeros(len(self._rows), dtype=np.bool_)
         for conditions in self._rules.about(group).conditions:
@@ -203,7 +206,7 @@ class _Trial:
             for condition in conditions:
                 met = Where((condition,)).met(self._data)
                 before &= met[self._rows]
-                after &= met[self._donors if condition.variable in group else self._rows]
+                after &= met[donors if condition.variable in group else self._rows]
             found |= after & ~before
         return found
 

@@ -13,6 +13,7 @@ from quadrille.theory.equivalent import RateFor, equivalent_records, equivalent_
 from quadrille.theory.expected import pairs_between
 from quadrille.theory.moments import Error, large_n_error, swap_error
 from quadrille.theory.prediction import Predicted, Prediction, predict, predictions
+from quadrille.theory.ranks import expected_ranks, rank_correlation
 from quadrille.theory.tables import (
     CellErrors,
     ExpectedChiSquare,
@@ -43,6 +44,7 @@ __all__ = [
     "equivalent_records",
     "equivalent_table",
     "expected_chi_square",
+    "expected_ranks",
     "expected_table",
     "large_n_error",
     "least_loss",
@@ -50,6 +52,7 @@ __all__ = [
     "pairs_between",
     "predict",
     "predictions",
+    "rank_correlation",
     "rate_for",
     "realised",
     "rounding_error",

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
     from quadrille.chart.theme import Figure
     from quadrille.release.dossier import Published
+    from quadrille.data import Data
     from quadrille.swap.permutation import PermutationSwap
+    from quadrille.swap.rank import RankSwap
     from quadrille.theory.tables import CellErrors
 
 MOST_ROWS = 60
@@ -36,7 +38,7 @@ def error(
     file: Annotated[
         str, typer.Argument(metavar="FILE", help="A microdata file or dataset:NAME; with --swapped a table of counts.")
     ],
-    recipe: Annotated[Path, opt.value("FILE", "A recipe of permutation swapping, JSON: see swap.", "--recipe")],
+    recipe: Annotated[Path, opt.value("FILE", "A recipe of permutation or rank swapping, JSON: see swap.", "--recipe")],
     margin: Annotated[str | None, opt.value("A*B", "The table of a file to look at.")] = None,
     swapped: opt.Swapped = None,
     chart: opt.Chart = None,
@@ -55,7 +57,7 @@ def error(
     overwrite: opt.Overwrite = False,
     as_json: opt.Json = False,
 ) -> None:
-    """Predict the error of each cell of a table, before any swap."""
+    """Predict the error of each cell of a table, before any swap; of a rank swap, how far ranks and correlations change."""
     check_new(chart, realised, overwrite=overwrite, source=file)
     _check_suffixes(chart, realised)
     _check_numbers(base, sampling)
@@ -72,6 +74,11 @@ def error(
         raise bad_parameter("the command", "--swapped", "one of 'row', 'column'", swapped)
     if swapped is None and no_totals:
         raise ParameterError("--no-totals is for a table of counts, with --swapped.")
+    if (ranked := _rank_swap(recipe)) is not None:
+        given = {"--margin": margin, "--swapped": swapped, "--chart": chart, "--realised": realised}
+        _refuse_stray([name for name, each in given.items() if each is not None])
+        _error_of_ranks(file, load(file, codebook, weight, layout=layout), ranked, as_json=as_json)
+        return
     if swapped is None and margin is None:
         raise ParameterError("Name the table with --margin, as in Age*MS.")
     import quadrille as qd
@@ -96,6 +103,34 @@ def error(
         show.note(f"\nDrew {path}.")
 
 
+def _rank_swap(path: Path) -> RankSwap | None:
+    from quadrille.swap.rank import RankSwap
+
+    recipe = read_recipe(path)
+    return recipe if isinstance(recipe, RankSwap) else None
+
+
+def _refuse_stray(given: Sequence[str]) -> None:
+    if given:
+        raise ParameterError(
+            f"{given[0]} is about a table, and a rank swap has no closed form for tables. Leave it out: ranks and "
+            "correlations are predicted."
+        )
+
+
+def _error_of_ranks(file: str, data: Data, recipe: RankSwap, *, as_json: bool) -> None:
+    """Show what a rank swap is expected to do to ranks and correlations."""
+    import quadrille as qd
+    from quadrille.present.moved import expected_ranks
+
+    with show.working("Sorting the values"):
+        rows = qd.theory.expected_ranks(data, recipe).to_dicts()
+    if as_json:
+        show.emit({"file": file, "ranks": rows})
+    else:
+        show.render(expected_ranks(rows))
+
+
 def read_table(file: str) -> pl.DataFrame:
     """Read a table of counts, labels in the first column; it may have any number of columns."""
     import quadrille as qd
@@ -109,7 +144,7 @@ def _permutation(path: Path, *, of_table: bool) -> PermutationSwap:
     recipe = read_recipe(path)
     if not isinstance(recipe, PermutationSwap):
         raise ParameterError(
-            f"The error is known in closed form for permutation swapping, and the recipe {str(path)!r} is of "
+            f"The error is known in closed form for permutation and rank swapping, and the recipe {str(path)!r} is of "
             f"{recipe.method_name}. Keep one with: quadrille swap FILE --method permutation --save-recipe FILE."
         )
     if of_table and isinstance(recipe.rate, str):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from quadrille.data import Data
 from quadrille.errors import OverlapError, ParameterError, bad_parameter
@@ -52,6 +52,8 @@ class RankSwap(Recipe):
     Reference: Moore, Controlled Data-Swapping Techniques for Masking Public Use Microdata Sets, US Bureau of the Census,
     1996.
     """
+
+    near: ClassVar[bool] = True
 
     swap: Annotated[
         Sequence[str], Columns("numeric or ordinal variables to exchange, each by its own ranks", least=1, moves=True)

@@ -17,7 +17,6 @@ from quadrille.randomness import Stream
 from quadrille.recipe import random_order
 from quadrille.swap.groups import codes_of, group_ids
 from quadrille.swap.rank.expected import (
-    possible_share,
     rule_of_thumb,
     smallest_window,
     window_for_correlation,
@@ -56,6 +55,7 @@ class RankDraw:
         for ranks in self._ranks.values():
             _refuse_few(ranks)
         self._fixed = self._windows()
+        self._known: dict[str, dict[str, object]] = {}
 
     def windows(self) -> dict[str, float]:
         """Return the window of each variable that has ranks, where it does not depend on the seed."""
@@ -73,6 +73,31 @@ class RankDraw:
             )
             for name, ranks in self._ranks.items()
         }
+
+    def expected(self) -> list[dict[str, object]]:
+        """Return what is known of the ranks of each variable before any draw."""
+        rows: list[dict[str, object]] = []
+        for group in self._recipe.groups:
+            ranks, pairing = self._ranks[group[0]], self._pairing(group, self._data)
+            if self._recipe.correlation is None:
+                rows.append({"variable": group[0], **self._facts(ranks, pairing)})
+            else:
+                rows.append({"variable": group[0], **ranks.facts()})
+            rows += [{"variable": name, "moves_with": group[0]} for name in group[1:]]
+        return rows
+
+    def _facts(self, ranks: Ranks, pairing: Pairing) -> dict[str, object]:
+        """Return what follows from the window, whatever is drawn; worked out once, unless the window depends on that."""
+        recipe = self._recipe
+        if ranks.name in self._known:
+            return self._known[ranks.name]
+        if recipe.kernel == "window" and not recipe.weighted:
+            _refuse_no_window(ranks, pairing, recipe)
+        expected = pairing.expected(ranks, shuffled=recipe.tails == "shuffle")
+        known = pairing.facts(ranks) | {"rank_correlation_expected": expected}
+        if recipe.correlation is None:
+            self._known[ranks.name] = known
+        return known
 
     def draw(self, stream: Stream) -> Plan:
         """Draw the plan of a stream."""
@@ -106,12 +131,11 @@ class RankDraw:
         if recipe.correlation is not None:
             trials = stream.sub(f"calibration {name}")
             pairing = replace(pairing, window=self._calibrated(sorted_ranks, pairing, trials))
-        if recipe.kernel == "window" and not recipe.weighted:
-            _refuse_no_window(sorted_ranks, pairing, recipe)
+        known = self._facts(sorted_ranks, pairing)
         ranks = sorted_ranks.shuffled(stream.sub(f"ties {name}"))
         pairs = pairing.draw(ranks, stream.sub(f"pairs {name}"))
         tails = self._shuffled_tails(ranks, stream.sub(f"tails {name}"))
-        return Drawn(self._data, ranks, pairing, pairs, tails)
+        return Drawn(self._data, ranks, known, pairs, tails)
 
     def _pairing(self, group: tuple[str, ...], now: Data) -> Pairing:
         recipe, data = self._recipe, self._data
@@ -176,11 +200,14 @@ class RankDraw:
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """The pairs of ranks of one variable, and the ranks of its tails that change, with their sources."""
+    """The pairs of ranks of one variable, and the ranks of its tails that change, with their sources.
+
+    `known` are facts that follow from the window, whatever is drawn.
+    """
 
     data: Data
     ranks: Ranks
-    pairing: Pairing
+    known: dict[str, object]
     pairs: Ints
     tails: tuple[Ints, Ints]
 
@@ -212,33 +239,18 @@ class Drawn:
         return known | (self._rank_facts() if own else {"moves_with": self.ranks.name})
 
     def _rank_facts(self) -> dict[str, object]:
-        ranks, pairs, pairing = self.ranks, self.pairs, self.pairing
+        ranks, pairs = self.ranks, self.pairs
         distance, far = pairs[:, 1] - pairs[:, 0], self.tails[1] - self.tails[0]
         sizes = ranks.sizes.astype(np.float64)
         total = float((sizes * (sizes**2 - 1)).sum())
         square = 2 * float(distance.astype(np.float64) @ distance) + float(far.astype(np.float64) @ far)
-        windowed = pairing.kernel == "window" and pairing.ticks is None
-        widths, inner = pairing.widths(ranks), ranks.high - ranks.low
-        known: dict[str, object] = {
-            "ranked": len(ranks.order),
-            "missing": ranks.missing,
-            "classes": int((ranks.sizes > 0).sum()),
-            "window": None if pairing.kernel == "buckets" else pairing.window,
-            "width": int(widths.max(initial=0)) if windowed else None,
+        return {
+            **self.known,
             "pairs": len(pairs),
-            "left_over": int(inner.sum()) - 2 * len(pairs),
-            "without_window": int(inner[widths == 0].sum()) if windowed else 0,
-            "in_tails": int(2 * ranks.tail.sum()),
+            "left_over": int((ranks.high - ranks.low).sum()) - 2 * len(pairs),
             "farthest": max(int(distance.max(initial=0)), int(np.abs(far).max(initial=0))),
-            "rank_correlation_expected": pairing.expected(ranks, shuffled=bool(len(self.tails[0]))),
             "rank_correlation": 1 - 6 * square / total if total else None,
         }
-        if windowed and ranks.ties is not None:
-            known["possible"] = possible_share(ranks.ends, int(widths[0]))
-            if not pairing.differ:
-                known["pairs_that_change_expected"] = ranks.ties.share_changed(pairing.window)
-                known["window_for_half"] = ranks.ties.window_for_half()
-        return known
 
 
 def _refuse_unranked(data: Data, group: Sequence[str]) -> None:

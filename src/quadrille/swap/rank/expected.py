@@ -17,10 +17,10 @@ from quadrille import kernels
 from quadrille.data import Floats, Ints
 from quadrille.errors import InputError, ParameterError
 
-_MOST_RANKS = 20_000
+_MOST_RANKS = 200_000
 """Longer classes behave as this many ranks do with a window of the same share."""
 
-_FINE = 100
+_FINE = 1_000
 """Windows of this many ranks or more are as good as continuous."""
 
 LARGEST_FINE = 0.25
@@ -32,6 +32,8 @@ def mean_square(ranks: int, width: int) -> float:
     """Return the expected squared distance of partners, in ranks, over all ranks of a class (ranks.md, 3)."""
     if ranks < 2 or width < 1:
         return 0.0
+    if width >= ranks - 1 and (ranks % 2 == 0 or ranks > _MOST_RANKS):  # every pairing has the same chance
+        return ranks * (ranks + 1) / 6
     if ranks <= _MOST_RANKS:
         return kernels.mean_square_distance(ranks, min(width, ranks - 1))
     scaled = max(round(width * _MOST_RANKS / ranks), min(width, _FINE))

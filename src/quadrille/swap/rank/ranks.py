@@ -17,7 +17,7 @@ from quadrille.errors import InputError
 from quadrille.randomness import Stream, Words, draw_until_enough
 from quadrille.swap.controlled.frame import numbers_of
 from quadrille.swap.groups import codes_of, group_ids
-from quadrille.swap.rank.expected import Ties, expected_correlation
+from quadrille.swap.rank.expected import Ties, expected_correlation, possible_share
 from quadrille.text import Shown
 
 Kernel = Literal["window", "buckets", "normal"]
@@ -79,6 +79,15 @@ class Ranks(Shown):
         """The first rank of each class in its upper tail."""
         return self.start[1:] - self.tail
 
+    def facts(self) -> dict[str, object]:
+        """Return what is remembered of them whatever the window."""
+        return {
+            "ranked": len(self.order),
+            "missing": self.missing,
+            "classes": int((self.sizes > 0).sum()),
+            "in_tails": int(2 * self.tail.sum()),
+        }
+
     def evenly(self, most: int) -> Ranks:
         """Return ranks at equal distances, at most so many."""
         if len(self.order) <= most:
@@ -120,9 +129,29 @@ class Pairing:
         """Return the window of each class in ranks."""
         return ranks_of_share(self.window, ranks.sizes)
 
+    @property
+    def windowed(self) -> bool:
+        """Whether no rank moves farther than a number of ranks."""
+        return self.kernel == "window" and self.ticks is None
+
+    def facts(self, ranks: Ranks) -> dict[str, object]:
+        """Return what is remembered of ranks and windows, whatever is drawn."""
+        widths = self.widths(ranks)
+        known = ranks.facts() | {
+            "window": None if self.kernel == "buckets" else self.window,
+            "width": int(widths.max(initial=0)) if self.windowed else None,
+            "without_window": int((ranks.high - ranks.low)[widths == 0].sum()) if self.windowed else 0,
+        }
+        if self.windowed and ranks.ties is not None:
+            known["possible"] = possible_share(ranks.ends, int(widths[0]))
+            if not self.differ:
+                known["pairs_that_change_expected"] = ranks.ties.share_changed(self.window)
+                known["window_for_half"] = ranks.ties.window_for_half()
+        return known
+
     def expected(self, ranks: Ranks, *, shuffled: bool) -> float | None:
         """Return the expected correlation of ranks; None where the kernel or what partners may hold has no theory."""
-        if self.kernel != "window" or self.ticks is not None or self.differ or self.edits.stay.shape[1]:
+        if not self.windowed or self.differ or self.edits.stay.shape[1]:
             return None
         tails = ranks.tail if shuffled else np.zeros_like(ranks.tail)
         return expected_correlation(ranks.sizes, ranks.high - ranks.low, self.widths(ranks), tails)
