@@ -1,4 +1,4 @@
-"""A census of persons in households: those who are rare where they live exchange their places with households like them."""
+"""A census of households: those who are rare where they live exchange their places with households like them."""
 
 import quadrille as qd
 
