@@ -13,7 +13,8 @@ from rich.table import Table
 from bench.controlled import controlled_results
 from bench.core import candidate_results, growth_results, memory_result
 from bench.designed import exact_results
-from bench.reading import reading_ratios
+from bench.private import private_results
+from bench.reading import inspecting_ratios, reading_ratios
 from bench.search import candidate_ratios, search_results
 from bench.search import memory_result as search_memory
 from bench.simulate import simulate_results
@@ -25,10 +26,11 @@ def main() -> int:
     """Run all benchmarks."""
     console = Console(width=None if sys.stdout.isatty() else 150)
     results = [*candidate_results(), *growth_results(), memory_result()]
-    results += [_reading(*row) for row in reading_ratios()]
+    results += [_reading(*row) for row in [*reading_ratios(), *inspecting_ratios()]]
     results += [*candidate_ratios(), *search_results(), search_memory()]
     results += _apart(controlled_results)
     results += exact_results()
+    results += private_results()
     results += table_error_results()
     results += simulate_results()
     table = Table(title="Ratios, each against its baseline in the same run; preparation excluded on both sides")

@@ -97,7 +97,7 @@ PROFILES: tuple[list[list[str]], ...] = (
 @st.composite
 def designs(draw: st.DrawFn) -> dict[str, Any]:
     """Parameters of targeted swaps, but for the risk."""
-    near = draw(st.sampled_from(["any", "parent", 1, 3]))
+    near = draw(st.sampled_from(["any", "parent", 1, 3, "loss"]))
     return {
         "similar": draw(st.sampled_from(PROFILES)),
         "k": draw(st.integers(1, 4)),
@@ -107,6 +107,8 @@ def designs(draw: st.DrawFn) -> dict[str, Any]:
         "quota": draw(st.sampled_from(["area", "initiated"])),
         "donors": draw(st.sampled_from(["risk", "at-risk-first"])),
         "near": near,
+        "loss": {"hellinger(low*kind)": 1.0, "chi_square(top*size)": 0.5} if near == "loss" else None,
+        "candidates": 3,
         "retry": draw(st.booleans()),
         "never": draw(st.sampled_from([None, "never"])),
         "rules": draw(st.sampled_from([[], [], [RULE]])),
@@ -117,7 +119,7 @@ def designs(draw: st.DrawFn) -> dict[str, Any]:
 
 def recipe_of(design: dict[str, Any]) -> qd.TargetedSwap:
     """Make the recipe of a design."""
-    return qd.TargetedSwap(["kind"], **design)
+    return qd.TargetedSwap(**{"risk": ["kind"], **design})
 
 
 REFUSALS = ("nothing to swap", "no pair at all", "no partner", "one area", "Every record meets")

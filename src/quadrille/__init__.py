@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from quadrille.swap.cycle import CycleSwap
     from quadrille.swap.designed import DesignedSwap
     from quadrille.swap.permutation import PermutationSwap
+    from quadrille.swap.private import PrivateSwap
     from quadrille.swap.random import RandomSwap
     from quadrille.swap.rank import RankSwap
     from quadrille.swap.targeted import TargetedSwap
@@ -56,6 +57,7 @@ _HOME = {
     "PermutationSwap": "swap.permutation",
     "Plan": "plan",
     "Policy": "release.policy",
+    "PrivateSwap": "swap.private",
     "QuadrilleError": "errors",
     "RandomSwap": "swap.random",
     "RankSwap": "swap.rank",
@@ -113,6 +115,7 @@ __all__ = [  # sorted as in _HOME; a test keeps the two lists equal
     "PermutationSwap",
     "Plan",
     "Policy",
+    "PrivateSwap",
     "QuadrilleError",
     "RandomSwap",
     "RankSwap",

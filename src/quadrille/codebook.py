@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quadrille.errors import InputError, bad_parameter, unknown_name
-from quadrille.text import Shown, read_text
+from quadrille.text import UNSEEN, Shown, read_text
 
 if TYPE_CHECKING:
     from quadrille.data import Column
@@ -27,6 +28,7 @@ Value = str | int | float | bool
 KINDS: tuple[str, ...] = get_args(Kind)
 ROLES: tuple[str, ...] = get_args(Role)
 PROGRAMS = ("spss", "stata", "sas")
+_UNSEEN = re.compile(f"[{UNSEEN}]")
 _LARGEST = 10**300
 _LISTS = ("categories", "labels", "missing", "missing_labels")
 _PAIRS = ("missing_ranges", "labelled")
@@ -364,9 +366,9 @@ class Codebook(Shown):
         import tomli_w
 
         if guessed is not None:
-            return _short(self, guessed)
+            return _seen(_short(self, guessed))
         said = {} if self.sampling is None else {"sampling": self.sampling}
-        return tomli_w.dumps({**said, "columns": {v.name: _plain(v) for v in self.variables}})
+        return _seen(tomli_w.dumps({**said, "columns": {v.name: _plain(v) for v in self.variables}}))
 
     @classmethod
     def from_toml(cls, text: str, *, where: str = "codebook") -> Codebook:
@@ -411,7 +413,7 @@ class Codebook(Shown):
         """
         from quadrille.io.atomic import new_file
 
-        with new_file(Path(path), self.to_toml(guessed=guessed).encode("utf-8")):
+        with new_file(Path(path), self.to_toml(guessed=guessed).encode("utf-8"), private=True):
             pass
 
 
@@ -425,6 +427,11 @@ _HEAD = """\
 [columns]
 """
 _WIDTH = 80
+
+
+def _seen(text: str) -> str:
+    """Write the signs that nobody sees as escapes: in TOML they stand in quoted texts only, or in comments."""
+    return _UNSEEN.sub(lambda found: f"\\U{ord(found[0]):08x}", text)
 
 
 def _short(book: Codebook, guessed: Codebook) -> str:

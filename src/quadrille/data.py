@@ -153,11 +153,27 @@ class Column(Shown):
         """Number of codes that are not missing; they come first."""
         return len(self.variable.categories)
 
+    @cached_property
+    def tally(self) -> tuple[int, int]:
+        """How many different values there are and how many records have one; missing codes are none."""
+        if self.variable.coded:
+            counts = np.bincount(self.values, minlength=1)[: self.valid]
+            return int(np.count_nonzero(counts)), int(counts.sum())
+        absent = np.isnan(self.values)
+        values = self.values[~absent] if absent.any() else self.values
+        return different(values), len(values)
+
     @property
     def one_missing(self) -> Codes:
         """The codes with all kinds of missing as one category, the last."""
         # Without missing codes `valid` itself may not fit into the type of the codes.
         return self.values if self.size == self.valid else np.minimum(self.values, self.valid)
+
+
+def different(values: NDArray[Any]) -> int:
+    """Count the different numbers; sorting them takes a hundredth of the time of a table of them."""
+    ordered = np.sort(values)
+    return int(np.count_nonzero(ordered[1:] != ordered[:-1])) + min(len(ordered), 1)
 
 
 FIRST_MISSING = 0x7FF8_0000_0000_0001

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from quadrille.codebook import records_in
-from quadrille.data import Column, Cross, Data, uncounted_weights
+from quadrille.data import Column, Cross, Data, different, uncounted_weights
 from quadrille.errors import ParameterError
 from quadrille.io.frames.identifiers import (
     MOST_ORDINAL,
     can_be_rounded,
-    different,
     has_decimals,
     name_kind,
     nearly_all,
     suspicion,
-    tally,
     words,
 )
 from quadrille.io.frames.values import counted_in
@@ -47,15 +47,21 @@ _WEIGHT = re.compile(r"(?:weights?|wgts?|wghts?|wt|gewichte?)$")
 _WEIGHTS = re.compile(
     r"w|poids|peso|pesos|ponderation|ponderacion|ponderazione|ponderador|pond|fexp|factorexpansion|expansionfactor"
     r"|hochrechnung|hochrechnungsfaktor|hrf|vikt|vekt|vaegt|waga|vaha"
+    r"|pw|wt(?:mec|int|saf|dr|finl)\w*|p?wgtp|rb050|rb060|pb040|db090"
 )
 _OF_WEIGHT = re.compile(r"final|norm|normed|normali[sz]ed|trimmed|calibrated|cal|adj|adjusted|design|base")
-_STRATUM = re.compile(r"(?:strat(?:um|a|e)?|schicht|estrato|strato|warstwa|vrstva)\d*")
-_CLUSTER = re.compile(r"(?:clusters?|psu|upm|upe|ppsu|klumpen|grappe|grappolo|conglomerado)\d*")
+_STRATUM = re.compile(r"(?:(?:sdm)?v?(?:strat(?:um|a|e)?|stra)|db050|schicht|estrato|strato|warstwa|vrstva)\d*")
+_CLUSTER = re.compile(r"(?:clusters?|(?:sdm)?v?psu|db060|upm|upe|ppsu|klumpen|grappe|grappolo|conglomerado)\d*")
 _HOUSEHOLD = re.compile(
     r"(?:hh|hid|hhid|households?|haushalte?s?|menage|hogar|vivienda|famiglia|family|families|hushold|hushall|gospodarstwo"
     r"|dwelling|hb030|db030|rb040|px030)"
 )
+_OF_SILC = re.compile(r"[dhpr][bx]0\d0")
 _MASS = re.compile(r"body|birth|over|under|light|korper|koerper|geburt|naissance|corporal|kg|lbs?$|gramm?s?$")
+
+
+_MANY_DETERMINED = 5
+_MANY_ALONE = 0.1
 
 
 def left_out(columns: Sequence[Column], declared: Collection[str]) -> list[str]:
@@ -80,7 +86,7 @@ def called_weight(name: str) -> bool:
     while len(parts) > 1 and _OF_WEIGHT.fullmatch(parts[-1]):
         parts.pop()
     joined = "".join(parts)
-    named = any(_WEIGHTS.fullmatch(word) for word in (joined, *parts[-1:])) or _WEIGHT.search(joined)
+    named = any(_WEIGHTS.fullmatch(word) for word in (_parts(name)[-1], joined, *parts[-1:])) or _WEIGHT.search(joined)
     return bool(named) and _MASS.search(joined) is None
 
 
@@ -142,7 +148,7 @@ def of_design(data: Data) -> list[str]:
     hints: list[str] = []
     for column in (data[name] for name in data.columns):
         name, role = column.variable.name, column.variable.role
-        parts = words(name)
+        parts = _parts(name)
         for pattern, what, fit in (
             (_STRATUM, "a stratum", "stratum"),
             (_CLUSTER, "a cluster of the sample", "cluster"),
@@ -169,13 +175,64 @@ def of_design(data: Data) -> list[str]:
     return hints
 
 
+def unnamed_units(data: Data) -> list[str]:
+    """Look for identifiers that several records share, and for columns that are shared and determine most others.
+
+    >>> import polars as pl
+    >>> import quadrille as qd
+    >>> from quadrille.inspect import unnamed_units
+    >>> person = [i // 2 for i in range(400)]
+    >>> fixed = {f"x{k}": [(i + k) ** 3 % 7 // 3 for i in person] for k in range(6)}
+    >>> data = qd.from_frame(pl.DataFrame({"case": person, **fixed, "wave": [1, 2] * 200}))
+    >>> unnamed_units(data)[0].partition(":")[0]
+    "Several records share a value of 'case' and agree on most other columns"
+    """
+    told = Counter(
+        each.given[0]
+        for each in dependencies(data)
+        if each.kind in ("determines", "constant within") and len(each.given) == 1
+    )
+    hints = [
+        f"Several records share a value of the identifier {name!r}. If they belong together, as the members of a "
+        'household or the years of a person do, give it role = "unit": then they stay together, and what they have in '
+        "common is seen."
+        for name in data.columns
+        if data.codebook[name].role == "id" and name != _household(data) and _shared(data[name])
+    ]
+    for name, count in told.items():
+        several = _shared(data[name]) and data[name].tally[0] > MOST_ORDINAL
+        most = count >= _MANY_DETERMINED and 3 * count > len(data.columns)
+        free = data.codebook[name].role is None and name != data.weight and not has_decimals(data[name])
+        if free and several and most:
+            hints.append(
+                f"Several records share a value of {name!r} and agree on most other columns: it seems to number "
+                'units, such as persons or households. Give it role = "unit" in the codebook, so that their '
+                'records stay together, or role = "id", so that it is left out.'
+            )
+    return hints
+
+
+def _shared(column: Column) -> bool:
+    """Whether most records share their value with a few others."""
+    distinct, present = column.tally
+    return present / 20 < distinct and not nearly_all(distinct, present)
+
+
+def _parts(name: str) -> tuple[str, ...]:
+    """Return the words of a name and all of it: the letters and digits of RB050 belong together."""
+    parts = words(name)
+    return (*parts, "".join(parts))
+
+
 def _household(data: Data) -> str | None:
     """Return the column that is called like the number of a household, if records share its values."""
     for name in data.columns:
         variable = data.codebook[name]
-        if variable.role in (None, "id") and any(_HOUSEHOLD.fullmatch(part) for part in words(name)):
-            distinct, present = tally(data[name])
-            if data.n / 20 < distinct < present and name_kind(name, variable.label) is not None:
+        parts = _parts(name)
+        if variable.role in (None, "id") and any(_HOUSEHOLD.fullmatch(part) for part in parts):
+            distinct, present = data[name].tally
+            number = name_kind(name, variable.label) is not None or _OF_SILC.fullmatch(parts[-1]) is not None
+            if number and data.n / 20 < distinct < present:
                 return name
     return None
 
@@ -227,7 +284,19 @@ def weight_remarks(data: Data) -> list[str]:
             f"The weight {name!r} is different in nearly every record, so records can be matched with other files. "
             "Round it before a release."
         )
+    elif data.n > MOST_ORDINAL and (alone := _alone(data.ticks.values)) > _MANY_ALONE:
+        found.append(
+            f"{alone:.0%} of the records have a weight {name!r} that no other record has, so they can be matched with "
+            "other files that hold it. Round it before a release."
+        )
     return found
+
+
+def _alone(values: NDArray[np.int64]) -> float:
+    """Return the share of the values that occur once."""
+    ordered = np.concatenate(([-1], np.sort(values), [-1]))
+    changes = ordered[1:] != ordered[:-1]
+    return float((changes[1:] & changes[:-1]).mean())
 
 
 def spelled_twice(column: Column) -> dict[str, tuple[str, ...]]:
@@ -270,7 +339,7 @@ def repeated_identifiers(columns: Sequence[Column]) -> list[str]:
     """Name identifiers that nearly every record has for itself, and some share."""
     hints: list[str] = []
     for column in columns:
-        distinct, present = tally(column)
+        distinct, present = column.tally
         if column.variable.role != "id" or distinct == present or not nearly_all(distinct, present):
             continue
         if name_kind(column.variable.name, column.variable.label) in (None, "record"):
@@ -365,7 +434,7 @@ def _why_identifier(column: Column) -> str:
 
 def _why_kind(column: Column) -> str:
     variable, count = column.variable, f"{column.valid:,}"
-    if not tally(column)[1]:
+    if not column.tally[1]:
         return "every field is missing" + ("" if variable.categories else ", so there is nothing to tell the kind by")
     if unit := _counted_in(column):
         return f"dates or times that are kept as numbers: {unit}"
@@ -386,7 +455,7 @@ def checks(data: Data, declared: Collection[str] = ()) -> list[str]:
     """Return everything worth looking at before swapping; `declared` are the columns of the user's own codebook."""
     columns = [data[name] for name in data.columns]
     found = [hint for column in columns for hint in (*_of_column(column, data), *_labels(column), *_spellings(column))]
-    about_weight = (*weights(data), *weight_remarks(data), *of_design(data))
+    about_weight = (*weights(data), *weight_remarks(data), *of_design(data), *unnamed_units(data))
     return [
         *(*left_out(columns, declared), *repeated_identifiers(columns), *found),
         *(*_order(columns), *about_weight, *geography(columns)),
@@ -396,7 +465,7 @@ def checks(data: Data, declared: Collection[str] = ()) -> list[str]:
 def _of_column(column: Column, data: Data) -> list[str]:
     name, role = column.variable.name, column.variable.role
     free = role not in ("id", "geography") and name != data.weight
-    why, (distinct, present) = suspicion(column) if free else None, tally(column)
+    why, (distinct, present) = suspicion(column) if free else None, column.tally
     if why is not None:
         if can_be_rounded(column):
             return [f"Column {name!r} {why}, so records can be matched with other files. Round it before a release."]
@@ -621,7 +690,6 @@ def _risk(data: Data, risk: Sequence[str] | None, k: int | None) -> RiskByLevel 
 
 def _column(column: Column, data: Data, declared: Collection[str], *, labels: bool) -> ColumnProfile:
     variable = column.variable
-    absent = column.values >= column.valid if variable.coded else np.isnan(column.values)
     shown = labels and variable.coded and variable.role != "id"
     return ColumnProfile(
         name=variable.name,
@@ -629,7 +697,7 @@ def _column(column: Column, data: Data, declared: Collection[str], *, labels: bo
         role="weight" if variable.name == data.weight else variable.role,
         key=variable.name in data.keys,
         categories=len(variable.categories) if variable.coded else None,
-        missing=float(absent.mean()),
+        missing=(data.n - column.tally[1]) / max(data.n, 1),
         level=variable.level,
         labels=variable.names if shown else None,
         label=variable.label,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from operator import index
@@ -74,6 +74,19 @@ class Stream:
         """Return the first `count` words: always a prefix of one and the same sequence."""
         drawn = _start_cipher()(self.key).update(bytes(4 * count))
         return np.frombuffer(drawn, dtype="<u4").astype(np.uint32, copy=False)
+
+    def blocks(self, size: int) -> Iterator[Words]:
+        """Yield the same sequence in blocks of `size` words, without end: what is read needs no memory.
+
+        >>> from quadrille.randomness import Stream
+        >>> stream = Stream.of(7, "")
+        >>> blocks = stream.blocks(2)
+        >>> [*next(blocks), *next(blocks)] == stream.words(4).tolist()
+        True
+        """
+        cipher, zeros = _start_cipher()(self.key), bytes(4 * size)
+        while True:
+            yield np.frombuffer(cipher.update(zeros), dtype="<u4").astype(np.uint32, copy=False)
 
 
 @cache

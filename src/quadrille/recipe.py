@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from importlib import import_module
@@ -25,6 +26,8 @@ from quadrille.text import Shown
 _KEPT = 8
 ENTRY_POINTS = "quadrille.recipes"
 """The group of entry points by which an installed package makes its methods known."""
+METHODS = "QUADRILLE_METHODS"
+"""The variable that lists methods outside of the package, as module:Class, which recipes and studies may name."""
 
 
 class Exchange(NamedTuple):
@@ -94,13 +97,22 @@ class Recipe(Shown, ABC):
     stream_version: ClassVar[int] = 0
     """The version whose streams it goes on with, so that plans stay as they were but for what the new version changes;
     0 is its own. A study goes on with that version where it began with it."""
-    near: ClassVar[bool] = False
+    always_moves: ClassVar[str] = ""
+    """What a method moves of itself, whatever columns are named, in words."""
+    partners_alike: ClassVar[bool] = False
     """Whether partners are alike in what they exchange, so that what it contradicts takes a trial draw to see."""
     method_name: ClassVar[str] = ""
     """The name under which recipes are written."""
     methods: ClassVar[dict[str, type[Recipe]]] = {}
     earlier: ClassVar[dict[tuple[str, int], type[Recipe]]] = {}
     """Earlier versions of methods, by name and version: old recipes draw their old plans."""
+    refused: ClassVar[Mapping[str, str]] = {}
+    """Parameters of other methods that this one cannot have, each with one sentence why."""
+
+    def __new__(cls, *_: object, **given: object) -> Self:
+        """Refuse a parameter that the method cannot have with the reason, not as an unexpected word."""
+        cls.refuse(given)
+        return super().__new__(cls)
 
     def __init_subclass__(cls, earlier_version_of: str = "") -> None:
         cls.method_name = earlier_version_of or cls.__name__
@@ -134,6 +146,19 @@ class Recipe(Shown, ABC):
             found = declared(cls)
             cls._params = found  # pyright: ignore[reportAttributeAccessIssue]  # of the class itself, not of its base
         return found
+
+    @classmethod
+    def refuse(cls, names: Iterable[str]) -> None:
+        """Refuse the first of these names that the method cannot have as a parameter, and say why.
+
+        >>> import quadrille as qd
+        >>> qd.PrivateSwap.refuse(["swap", "rules"])
+        Traceback (most recent call last):
+        quadrille.errors.ParameterError: PrivateSwap takes no 'rules': ...
+        """
+        for name in names:
+            if name in cls.refused:
+                raise ParameterError(f"{cls.method_name} takes no {name!r}: {cls.refused[name]}")
 
     @classmethod
     def versions(cls) -> dict[int, type[Recipe]]:
@@ -315,7 +340,7 @@ class Recipe(Shown, ABC):
             raise InputError('A recipe must be a JSON object with a "method".')
         document = cast("dict[str, Any]", parsed)
         name = str(document.pop("method"))
-        method = find_method(name, where="the recipe")
+        method = method_of_file(name, where="the recipe")
         version = document.pop("version", method.version)  # one written by hand need not say it
         versions = method.versions()
         if type(version) is not int or version not in versions:
@@ -326,6 +351,7 @@ class Recipe(Shown, ABC):
             )
         method = versions[version]
         known = {param.written: param.name for param in method.params().values()}
+        method.refuse(document)
         for key in document:
             if key not in known:
                 raise unknown_name("parameter", key, known, where=f"the recipe ({name})")
@@ -351,7 +377,7 @@ def known_methods() -> dict[str, type[Recipe]]:
 
 
 def find_method(name: str, *, where: str = "") -> type[Recipe]:
-    """Return the method of a name: known, also by its short name, of an installed package, or written as module:Class.
+    """Return the method that the user names: known, also by its short name, of an installed package, or module:Class.
 
     >>> from quadrille.recipe import find_method
     >>> find_method("RandomSwap") is find_method("random") is find_method("quadrille.swap.random:RandomSwap")
@@ -365,17 +391,43 @@ def find_method(name: str, *, where: str = "") -> type[Recipe]:
         return _imported(name)
     from importlib.metadata import entry_points
 
-    for point in entry_points(group=ENTRY_POINTS):
-        if name in (point.name, point.value.rpartition(":")[2]):
-            return _imported(point.value)
+    points = [(point.name, point.value) for point in entry_points(group=ENTRY_POINTS)]
+    for short, place in [*points, *(("", place) for place in _allowed())]:
+        if name in (short, place.rpartition(":")[2]):
+            return _imported(place)
     raise unknown_name("method", name, methods, where=where)
+
+
+def method_of_file(name: str, *, where: str) -> type[Recipe]:
+    """Return the method that a recipe or a study names.
+
+    Such files come from anywhere, and to import a module is to run it. So module:Class only stands for a class that is
+    there already, or that the user allows by the variable `METHODS`.
+    """
+    if ":" in name and name not in _allowed():
+        there = [each for each in known_methods().values() if f"{each.__module__}:{each.__qualname__}" == name]
+        if not there:
+            raise InputError(
+                f"{where.capitalize()} names the method {name!r}, which is code outside of Quadrille, and a file alone "
+                f"is no reason to run it. If you trust that code, say so: {METHODS}={name}, or import it first."
+            )
+        return there[0]
+    try:
+        return find_method(name, where=where)
+    except InputError as error:
+        raise InputError(f"{error} A method of your own is made known by {METHODS}=module:Class.") from None
+
+
+def _allowed() -> list[str]:
+    """Return the places of the methods that the user allows files to name."""
+    return [place for word in os.environ.get(METHODS, "").split(",") if ":" in (place := word.strip())]
 
 
 def _imported(place: str) -> type[Recipe]:
     module, _, name = place.partition(":")
     try:
         found: object = getattr(import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
+    except (ImportError, AttributeError, ValueError, TypeError) as error:
         raise InputError(f"The method {place!r} cannot be imported: {error}.") from None
     if not (isinstance(found, type) and issubclass(found, Recipe)):
         raise InputError(f"{place!r} is not a method: it must be a class that derives from quadrille.Recipe.")

@@ -297,7 +297,7 @@ class Tally:
         if not len(self.keys):
             zero = np.zeros(len(cells), dtype=np.int64)
             return zero, None if self.ticks is None else zero
-        place = np.minimum(np.searchsorted(self.keys, cells), len(self.keys) - 1)
+        place = np.minimum(kernels.places_in_order(self.keys, cells), len(self.keys) - 1)
         found = self.keys[place] == cells
         count = np.where(found, self.count[place], 0)
         return count, None if self.ticks is None else np.where(found, self.ticks[place], 0)
@@ -409,6 +409,18 @@ class Change:
         return same_unit and bool((self.old == self.new).all())
 
 
+def _net_of_cells(left: Cells, reached: Cells) -> tuple[Cells, Ints]:
+    """Return the net change of records; a cell has its step as its last bit, so that plain numbers are sorted."""
+    steps = np.concatenate((left << 1, reached << 1 | 1))
+    steps.sort()
+    cells = steps >> 1
+    first = np.flatnonzero(np.concatenate(([True], cells[1:] != cells[:-1]))[: len(cells)])
+    net = np.zeros((2, len(first)), dtype=np.int64)
+    net[0] = np.add.reduceat((steps & 1) * 2 - 1, first)
+    kept = net[0] != 0
+    return cells[first][kept], net[:, kept]
+
+
 def net_of_rows(cross: Cross, delta: Delta, old: Cells, new: Cells) -> tuple[Cells, Ints]:
     """Return the net change of the cells that the touched rows leave and reach."""
     old, new, ticks = delta.steps(old, new)
@@ -416,6 +428,8 @@ def net_of_rows(cross: Cross, delta: Delta, old: Cells, new: Cells) -> tuple[Cel
         return kernels.net_of_rows(old, new, ticks, scratch(cross.possible), cross.possible)
     moved = old != new
     leaving, reaching = moved & (old != OUTSIDE), moved & (new != OUTSIDE)
+    if cross.exact and not len(ticks):
+        return _net_of_cells(old[leaving], new[reaching])
     cells = np.concatenate((old[leaving], new[reaching]))
     step = np.ones((2, len(cells)), dtype=np.int64)
     step[1] = np.concatenate((ticks[leaving], ticks[reaching])) if len(ticks) else 0

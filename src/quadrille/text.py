@@ -38,7 +38,9 @@ class Shown:
         return page(self)
 
 
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+UNSEEN = "\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f"
+"""Signs that nobody sees and that change what is seen, as a part of a pattern; joiners are not among them."""
+_CONTROL = re.compile(f"[\x00-\x1f{UNSEEN}]")
 
 
 def read_text(path: str | Path, what: str) -> str:

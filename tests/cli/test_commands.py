@@ -15,6 +15,7 @@ from typer.testing import Result
 
 import quadrille as qd
 from quadrille.cli import app
+from quadrille.cli.inputs import load_after
 
 COMMANDS: list[str] = list(typer.main.get_command(app).commands)  # pyright: ignore[reportAttributeAccessIssue]
 
@@ -221,13 +222,17 @@ def test_score_equals_the_library_and_takes_a_condition_and_a_recipe(run: Run, f
     assert expected["ordinal_shift"]
 
 
-def test_score_reads_a_public_file_with_the_codebook_of_the_original(run: Run) -> None:
+def test_score_reads_a_public_file_with_the_codebook_of_the_original(run: Run, folder: Path) -> None:
     assert run("release good.csv --swap Sex --pairs 5 --out new --codebook book.toml").exit_code == 0
     words = "score good.csv new/public/data.csv --codebook book.toml --measures hellinger(Sex*Age) --json"
     found = document(run(words))
     assert found["scores"]["hellinger(Sex*Age)"]["value"] > 0  # type: ignore[index]
     own = document(run(words + " --codebook-after new/public/codebook.toml"))
     assert own == found
+    original = qd.read(folder / "good.csv", codebook=folder / "book.toml")
+    for described in (folder / "new/public/codebook.toml", None):  # as for bundled data, which bring their codebook
+        public = load_after(str(folder / "new/public/data.csv"), original, None, described, None)
+        assert public.weight == original.weight == "Weight"
 
 
 def test_release_writes_both_folders_and_takes_a_number_as_seed_only_as_insecure(run: Run, folder: Path) -> None:

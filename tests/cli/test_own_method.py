@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -235,7 +236,82 @@ def test_wrong_options_of_it_are_one_line_and_exit_code_2(outside: Path, run: Ru
     assert message in done.stderr and done.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("place", [f"{MODULE}:Nobody", "nowhere:NeighbourSwap", "json:JSONDecoder"])
+OWNED = """
+from pathlib import Path
+Path("owned").touch()
+"""
+
+
+@pytest.fixture
+def foreign(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A module that leaves a mark when it is imported, and the mark."""
+    mark, place = tmp_path / "owned", tmp_path / "modules"
+    place.mkdir()
+    (place / "foreign_code.py").write_text(OWNED.replace('"owned"', repr(str(mark))) + CODE, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(place))
+    known = dict(Recipe.methods)
+    yield mark
+    Recipe.methods.clear()
+    Recipe.methods.update(known)
+    sys.modules.pop("foreign_code", None)
+
+
+FOREIGN = "foreign_code:NeighbourSwap"
+
+
+def test_a_recipe_file_runs_no_code_that_the_user_has_not_named(
+    foreign: Path, run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = json.dumps({"method": FOREIGN, "moving": ["Sex"], "part": 0.3})
+    (folder / "new.json").write_text(text, encoding="utf-8")
+    for words in ("swap good.csv --recipe new.json", "release good.csv --recipe new.json --out new"):
+        done = run(words)
+        assert (done.exit_code, done.stdout) == (2, "")
+        assert done.stderr.count("\n") == 1 and f"QUADRILLE_METHODS={FOREIGN}" in done.stderr
+    with pytest.raises(InputError, match="a file alone is no reason to run it"):
+        Recipe.from_json(text)
+    assert not foreign.exists() and "foreign_code" not in sys.modules
+    monkeypatch.setenv("QUADRILLE_METHODS", f"agency:Other, {FOREIGN}")
+    assert run("swap good.csv --codebook book.toml --recipe new.json").exit_code == 0
+    assert foreign.exists()
+
+
+def test_a_study_runs_no_code_that_the_user_has_not_named(
+    foreign: Path, run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = qd.read(folder / "good.csv", codebook=folder / "book.toml")
+    recipes = qd.grid(qd.RandomSwap, swap=[["Sex"], ["Region"]], pairs=[3, 5], seed=[1])
+    qd.search(data, recipes, ["exposed", "hellinger"], out=folder / "new.study", workers=1)
+    with sqlite3.connect(folder / "new.study") as db:
+        design = json.dumps({"method": FOREIGN, "moving": ["Sex"], "part": 0.3, "version": 1})
+        db.execute("UPDATE designs SET json = ? WHERE id = (SELECT MAX(id) FROM designs)", (design,))
+    db.close()
+    for words in (
+        "frontier new.study --runs --design 4",
+        "release good.csv --codebook book.toml --study new.study --candidate 4 --insecure --out new",
+    ):
+        done = run(words)
+        assert (done.exit_code, done.stdout) == (2, ""), done.output
+        assert f"QUADRILLE_METHODS={FOREIGN}" in done.stderr and done.stderr.count("\n") == 1
+    assert not foreign.exists() and not (folder / "new").exists()
+    monkeypatch.setenv("QUADRILLE_METHODS", FOREIGN)
+    again = "release good.csv --codebook book.toml --study new.study --candidate 4 --insecure --out new"
+    assert run(again).exit_code == 0
+    assert foreign.exists()
+
+
+def test_a_recipe_of_a_method_that_the_user_allows_is_read_by_its_name_in_another_process(
+    outside: Path, run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = '{"method":"NeighbourSwap","moving":["Sex"],"part":0.3,"version":1}'
+    (folder / "new.json").write_text(text, encoding="utf-8")
+    done = run("swap good.csv --codebook book.toml --recipe new.json")
+    assert done.exit_code == 2 and "made known by QUADRILLE_METHODS=module:Class" in done.stderr
+    monkeypatch.setenv("QUADRILLE_METHODS", PLACE)
+    assert run("swap good.csv --codebook book.toml --recipe new.json").exit_code == 0
+
+
+@pytest.mark.parametrize("place", [f"{MODULE}:Nobody", "nowhere:NeighbourSwap", "json:JSONDecoder", ".x:Y", ":Y"])
 def test_a_method_that_cannot_be_imported_is_refused_in_one_line(outside: Path, run: Run, place: str) -> None:
     done = run(f"swap good.csv --method {place} --swap Sex --rate 0.1")
     assert (done.exit_code, done.stdout) == (2, "")

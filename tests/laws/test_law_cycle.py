@@ -45,7 +45,14 @@ def files(draw: st.DrawFn) -> Data:
 
 
 @examples(150)
-@given(files(), st.integers(2, 5), st.sampled_from(["borrow", "leave"]), st.sampled_from(["county", "tract"]), seeds, st.booleans())
+@given(
+    files(),
+    st.integers(2, 5),
+    st.sampled_from(["borrow", "leave"]),
+    st.sampled_from(["county", "tract"]),
+    seeds,
+    st.booleans(),
+)
 def test_laws_of_cycles(data: Data, n: int, leftover: str, level: str, seed: int | str, carry: bool) -> None:
     recipe = qd.CycleSwap(
         flag="flag", same=["key"], area=level, n=n, leftover=leftover, carry=["other"] * carry, seed=seed

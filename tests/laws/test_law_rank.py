@@ -138,7 +138,9 @@ def test_a_recoding_in_the_same_order_leaves_the_pairs(case: st.DataObject) -> N
     data = case.draw(files())
     window = case.draw(st.floats(0.05, 1).map(lambda p: round(p, 3)))
     kernel = case.draw(st.sampled_from(["window", "normal"]))
-    recipe = qd.RankSwap(["x"], window=window, kernel=kernel, differ=case.draw(st.sampled_from(["any", "none"])), seed=3)
+    recipe = qd.RankSwap(
+        ["x"], window=window, kernel=kernel, differ=case.draw(st.sampled_from(["any", "none"])), seed=3
+    )
     plan = drawn(recipe, data)
     _, codes = np.unique(data["x"].values, return_inverse=True)
     coded = np.where(np.isnan(data["x"].values), np.nan, codes.ravel() ** 3 + 5.0)

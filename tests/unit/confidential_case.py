@@ -63,6 +63,7 @@ METHODS: dict[str, list[str]] = {
     "random": ["--swap", "Region,Edu", "--rate", str(RATE), "--differ", "any"],
     "controlled": ["--method", "controlled", "--swap", "Edu", "--targets", str(TARGETS), *STEERED],
     "permutation": ["--method", "permutation", "--swap", "Age", "--rate", str(RATE)],
+    "private": ["--method", "private", "--swap", "Age", "--chance", str(RATE)],
     "designed": f"--method designed --effort {EFFORT} --n 4 --share {SHARE} --price {PRICE} --never Spared".split(),
     "cycle": "--method cycle --flag Forced --same Age --n 4 --geography Region".split(),
     "rank": ["--method", "rank", "--swap", "Income,Age", "--window", str(WINDOW)],

@@ -12,6 +12,7 @@ import pytest
 
 import quadrille as qd
 from quadrille.codebook import Codebook, Variable
+from quadrille.data import Data
 from quadrille.inspect import called_area, called_weight, checks, reason
 from quadrille.io.frames import from_frame
 from quadrille.release.dossier import ReleaseWarning
@@ -165,6 +166,7 @@ def _said(data: qd.Data, out: Path, *, shuffle: bool = True) -> tuple[str, ...]:
     [
         (np.where(np.arange(400) < 3, 0.0, 1.5), "w", "3 records have the weight 0 in 'w'"),
         (1 + np.random.default_rng(1).random(400), "w", "The weight 'w' is different in nearly every record"),
+        (np.maximum(np.arange(400.0), 320.0) + 1, "w", "20% of the records have a weight 'w' that no other record has"),
         (np.arange(400) % 300 + 1.0, "person_id", "The weight 'person_id' is called like an identifier"),
     ],
 )
@@ -182,6 +184,63 @@ def test_identifiers_that_repeat_are_remarked_on_by_inspect_and_by_a_release(tmp
     assert any(text in hint for hint in qd.inspect(data).hints)
     assert any(text in warning for warning in _said(data, tmp_path / "r"))
     assert not any("repeat" in hint for hint in qd.inspect(qd.from_frame(_survey(caseid=np.arange(400)))).hints)
+
+
+def _panel(**more: object) -> Data:
+    """200 persons in two years, with more columns that stay the same than columns that change."""
+    person = np.arange(400) // 2
+    rng = np.random.default_rng(4)
+    fixed = {f"x{k}": rng.integers(0, 3, 200)[person] for k in range(6)}
+    return qd.from_frame(pl.DataFrame({**more, **fixed, "year": [1, 2] * 200, "sick": rng.integers(0, 2, 400)}))
+
+
+def test_a_number_of_units_that_nobody_named_is_pointed_out_and_warned_of(tmp_path: Path) -> None:
+    numbers = np.random.default_rng(3).permutation(4_000)[:200][np.arange(400) // 2]
+    data, text = _panel(zper=numbers), "Several records share a value of 'zper' and agree on most other columns"
+    assert any(text in hint for hint in qd.inspect(data).hints)
+    recipe = qd.RandomSwap(["sick"], rate=0.2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert any(text in warning for warning in qd.release(data, recipe, tmp_path / "r").warnings)
+    for role in ("unit", "id"):
+        named = data.with_roles(**{role: ["zper"] if role == "id" else "zper"})
+        assert not any(text in hint for hint in qd.inspect(named).hints)
+
+
+def test_an_identifier_that_several_records_share_may_be_a_unit() -> None:
+    text = "Several records share a value of the identifier 'person_id'"
+    assert any(text in hint for hint in qd.inspect(_panel(person_id=1000 + np.arange(400) // 2)).hints)
+    assert not any(
+        "Several records share" in hint for hint in qd.inspect(_panel(person_id=1000 + np.arange(400))).hints
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [("WTMEC2YR", "a weight"), ("pw", "a weight"), ("PERWT", "a weight"), ("PWGTP", "a weight"), ("RB050", "a weight"),
+     ("SDMVSTRA", "a stratum"), ("DB050", "a stratum"), ("SDMVPSU", "a cluster"), ("DB060", "a cluster")],
+)  # fmt: skip
+def test_columns_of_the_design_of_known_surveys_are_pointed_out(name: str, what: str) -> None:
+    values = np.arange(400) % 7 + (0.5 if what == "a weight" else 0)
+    hints = qd.inspect(qd.from_frame(_survey(**{name: values}))).hints
+    assert any(f"{name!r} is called like {what}" in hint for hint in hints)
+
+
+@pytest.mark.parametrize("name", ["hh_id", "RB040", "PX030"])
+def test_the_number_of_a_household_is_pointed_out_also_by_its_code_in_eu_silc(name: str) -> None:
+    data = qd.from_frame(_survey(**{name: 70_000 + np.random.default_rng(2).integers(0, 150, 400)}))
+    assert any(f"{name!r} is called like the number of a household" in hint for hint in qd.inspect(data).hints)
+
+
+def test_a_release_that_hides_hardly_anybody_says_so_and_one_that_hides_half_does_not(tmp_path: Path) -> None:
+    rng = np.random.default_rng(8)
+    data = qd.from_frame(pl.DataFrame({f"k{i}": rng.integers(0, 6, 6_000) for i in range(4)}))
+    for rate, said in ((0.01, True), (0.9, False)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            made = qd.release(data, qd.RandomSwap(["k1"], rate=rate), tmp_path / f"{rate}", measures=["exposed"])
+        assert any("The swap hides few" in warning for warning in made.warnings) == said
+        assert ("The swap hides few" in (made.confidential / "dossier.md").read_text()) == said
 
 
 def test_a_release_in_the_original_order_says_so(tmp_path: Path) -> None:

@@ -123,6 +123,18 @@ def costs() -> pl.DataFrame:
     )
 
 
+def curve() -> pl.DataFrame:
+    return pl.DataFrame(
+        {
+            "epsilon": [12.0, 12.0, 8.0, 8.0],
+            "design": ["one chance", "own chances"] * 2,
+            "moved": [0.1, 0.07, 0.86, 0.74],
+            "loss": [0.046, 0.030, 0.186, None],
+            "measure": ["hellinger"] * 4,
+        }
+    )
+
+
 def intruder() -> pl.DataFrame:
     """Return what attacks found: of three kinds, among them one without a value before."""
     columns = {
@@ -151,6 +163,7 @@ DRAW: dict[str, tuple[Callable[[pl.DataFrame], Figure], pl.DataFrame]] = {
     "error_by_size": (chart.error_by_size, sizes()),
     "predicted_realised": (chart.predicted_realised, changes()),
     "attacks": (chart.attacks, intruder()),
+    "epsilon_loss": (chart.epsilon_loss, curve()),
 }
 EVERY = pytest.mark.parametrize("name", DRAW)
 

@@ -140,9 +140,7 @@ def test_households_at_risk_move_whole_and_nobody_else() -> None:
     units, county = data.units("hh"), data["county"].values
     counts = Counter(zip(county.tolist(), data["age"].values.tolist(), strict=True))
     flagged = {
-        int(units.of[row])
-        for row in range(data.n)
-        if counts[int(county[row]), int(data["age"].values[row])] < 200
+        int(units.of[row]) for row in range(data.n) if counts[int(county[row]), int(data["age"].values[row])] < 200
     }
     assert plan.details.facts["flagged"] == len(flagged)
     movers = set(move.given[0].tolist())
@@ -163,9 +161,7 @@ def test_the_printed_case_moves_all_at_risk_and_nobody_else() -> None:
 
 
 def test_a_flag_of_any_member_flags_the_household() -> None:
-    frame = pl.DataFrame(
-        {"hh": ["p", "q", "p", "r", "q"], "area": ["a", "b", "a", "a", "b"], "flag": [0, 0, 1, 0, 1]}
-    )
+    frame = pl.DataFrame({"hh": ["p", "q", "p", "r", "q"], "area": ["a", "b", "a", "a", "b"], "flag": [0, 0, 1, 0, 1]})
     data = qd.from_frame(frame).with_roles(unit="hh", geography=["area"])
     plan = qd.testing.check_recipe(qd.CycleSwap(flag="flag", seed=1), data)
     assert plan.units.tolist() == [0, 1] and plan.apply(data).frame()["area"].to_list() == ["b", "a", "b", "a", "a"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from itertools import pairwise
 
 import numpy as np
 import polars as pl
@@ -14,7 +15,7 @@ import quadrille as qd
 from effort import examples
 from lookalikes import LOOKALIKES
 from quadrille import kernels
-from quadrille.score.coded import Coded, grouped
+from quadrille.score.coded import Coded
 from quadrille.score.dependencies import Dependency, broken, dependencies
 
 N = 2_000
@@ -108,11 +109,29 @@ def test_the_share_is_that_of_the_commonest_values_counted_one_by_one(draw: st.D
     n = draw.draw(st.integers(2, 80))
     codes = st.lists(st.integers(0, 5), min_size=n, max_size=n)
     x, y = (np.array(draw.draw(codes), dtype=np.int32) for _ in range(2))
-    rows, start = grouped(x.astype(np.int64), np.arange(n))
+    rows, start = kernels.shared_groups(kernels.rows_by_code(np.arange(n), x, 6), x, x)
     lacking = kernels.lacking_majority(rows, start, y, np.zeros(6, dtype=np.int64), n)
     members = [[int(b) for a, b in zip(x, y, strict=True) if a == value] for value in set(x.tolist())]
     assert len(rows) == sum(len(each) for each in members if len(each) > 1)
     assert lacking == sum(len(each) - max(map(each.count, each)) for each in members)
+
+
+@examples(60)
+@given(st.data())
+def test_rows_are_put_in_order_grouped_and_mixed_as_plain_sorting_does(draw: st.DataObject) -> None:
+    n = draw.draw(st.integers(1, 60))
+    a, b = (np.array(draw.draw(st.lists(st.integers(0, 4), min_size=n, max_size=n)), dtype=np.int32) for _ in range(2))
+    mixed = np.array(draw.draw(st.permutations(range(n))))
+    by_b = kernels.rows_by_code(mixed, b, 5)
+    assert (by_b == mixed[np.argsort(b[mixed], kind="stable")]).all()
+    rows, start = kernels.shared_groups(kernels.rows_by_code(by_b, a, 5), a, b)
+    groups = [sorted(rows[i:j].tolist()) for i, j in pairwise(start.tolist())]
+    members = [[i for i in range(n) if (a[i], b[i]) == both] for both in sorted({*zip(a, b, strict=True)})]
+    assert groups == [each for each in members if len(each) > 1]
+    values = np.arange(n, dtype=np.int32)
+    expected = np.empty_like(values)
+    expected[np.argsort(a, kind="stable")] = mixed[np.argsort(a[mixed], kind="stable")]
+    assert (kernels.mixed_within(values, a, 5, mixed) == expected).all()
 
 
 @examples(60)

@@ -482,9 +482,9 @@ def test_a_place_that_cannot_be_written_is_refused_and_left_clean(tmp_path: Path
         write(data, tmp_path / "plain" / "out.csv")
     (tmp_path / "plain").unlink()
     (tmp_path / "out.csv").mkdir()
-    with pytest.raises(OutputError, match=r"out\.csv': Is a directory"):
+    with pytest.raises(OutputError, match=r"out\.csv': it is a folder"):
         write(data, tmp_path / "out.csv")
-    with pytest.raises(OutputError, match="Is a directory"):
+    with pytest.raises(OutputError, match="it is a folder"):
         data.codebook.write(tmp_path / "out.csv")
     assert os.listdir(tmp_path) == ["out.csv"]  # noqa: PTH208
 

@@ -135,7 +135,8 @@ def about_data(data: qd.Data) -> list[object]:
     state = qd.datasets.state(records=3_200)
     permutation = qd.PermutationSwap(["Age"], rate=RATE, seed=SEEDS[1])
     targeted = qd.ControlledSwap(["Edu"], targets=0.08, seed=SEEDS[0])
-    recipes = (recipe, permutation, targeted, qd.DesignedSwap(seed=SEEDS[1]), OwnSwap(("Edu",), seed=SEEDS[0]))
+    private = qd.PrivateSwap(["Age"], chance=RATE, seed=SEEDS[1])
+    recipes = (recipe, permutation, targeted, private, qd.DesignedSwap(seed=SEEDS[1]), OwnSwap(("Edu",), seed=SEEDS[0]))
     measures = ["hellinger", "hellinger(Edu, where=Region=north)", "ased_reg(Income ~ C(Age))"]
     units = qd.Plan.of_unit_pairs(data, ["Edu"], "Phone", np.array([[0, 5]]))
     broken = pl.DataFrame({"a": [f"a{i % 9}" for i in range(900)], "b": [f"b{i % 9 // 3}" for i in range(900)]})
@@ -143,6 +144,7 @@ def about_data(data: qd.Data) -> list[object]:
         *(data, data["Edu"], data.ticks, data.units("Phone"), data.codebook, Stored("SPSS"), *recipes),
         *(param for each in recipes for param in each.params().values()),
         *(recipe.stream(), recipe.prepare(data), recipe.movement(data), permutation.classes(data)),
+        *(private.strata(data), private.guarantee(data)),
         *(plan, *plan.moves, plan.report(data), qd.before_after(data, plan), qd.inspect(state), qd.inspect(data)),
         *(qd.dependencies(state), qd.contradictions(qd.from_frame(broken), qd.RandomSwap(["b"], rate=0.1))),
         *(units, units.report(data)),

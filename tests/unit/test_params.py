@@ -27,6 +27,7 @@ LEAST: dict[str, dict[str, Any]] = {
     "RankSwap": {"swap": ["A"], "window": 0.5},
     "CycleSwap": {"flag": "A"},
     "TargetedSwap": {"risk": ["A"], "similar": [["A"]]},
+    "PrivateSwap": {"swap": ["A"], "chance": 0.5},
 }
 """The parameters that a recipe cannot do without."""
 TRIED: tuple[object, ...] = (
@@ -68,6 +69,8 @@ def accepted(method: type[Recipe], name: str, value: object) -> bool:
         given |= {"rate": None, "kind": "cycles"}  # pairs take an even number
     if name == "pairs":
         given["rate"] = None
+    if name == "epsilon":
+        given["chance"] = None
     try:
         method(**given)
     except ParameterError as error:

@@ -94,7 +94,9 @@ def test_the_enumeration_gives_the_printed_chances() -> None:
     }
     assert len(in_window(6, 3)) == 7 and mean_squared(in_window(6, 3), 6) == Fraction(119, 27)
     assert set(in_window(6, 5).values()) == {Fraction(1, 15)} and mean_squared(in_window(6, 5), 6) == 7
-    assert mean_squared(in_buckets(4, 2), 4) == Fraction(13, 6) and mean_squared(in_buckets(6, 3), 6) == Fraction(80, 21)
+    assert mean_squared(in_buckets(4, 2), 4) == Fraction(13, 6) and mean_squared(in_buckets(6, 3), 6) == Fraction(
+        80, 21
+    )
     first = {j: sum(p for pairs, p in in_buckets(6, 3).items() if (0, j) in pairs) for j in range(1, 6)}
     assert list(first.values()) == [Fraction(4, 7), Fraction(1, 7), Fraction(1, 7), Fraction(1, 14), Fraction(1, 14)]
 
@@ -240,7 +242,9 @@ def test_sorting_is_that_of_numpy(seed: int) -> None:
     assert ends.tolist() == np.searchsorted(found, found, side="right").tolist()
 
 
-@pytest.mark.parametrize(("window", "printed", "error"), [(0.01, 0.999766, 1e-6), (0.05, 0.994271, 2e-5), (0.1, 0.977646, 5e-5)])
+@pytest.mark.parametrize(
+    ("window", "printed", "error"), [(0.01, 0.999766, 1e-6), (0.05, 0.994271, 2e-5), (0.1, 0.977646, 5e-5)]
+)
 def test_the_theory_gives_the_printed_correlations(window: float, printed: float, error: float) -> None:
     found = qd.theory.rank_correlation(window)
     assert found == pytest.approx(printed, abs=error)
@@ -316,7 +320,9 @@ def test_the_realised_correlations_are_those_of_scipy() -> None:
             assert row["correlation"] == pytest.approx(np.corrcoef(was, now)[0, 1], abs=1e-12)
             assert row["changed"] == int((was != now).sum())
         x = plan.details.facts["ranks"][0]
-        assert x["rank_correlation"] == pytest.approx(spearmanr(data["x"].values, after["x"].values).statistic, abs=1e-12)
+        assert x["rank_correlation"] == pytest.approx(
+            spearmanr(data["x"].values, after["x"].values).statistic, abs=1e-12
+        )
 
 
 @pytest.mark.parametrize(("wish", "window", "width"), [({"r0": 0.95}, 0.0912962, 912), ({"k0": 0.01}, 0.0081666, 81)])
@@ -388,7 +394,10 @@ BAD: list[tuple[dict[str, object], str]] = [
     ({"k0": 0}, r"'k0' parameter"),
     ({"window": 0.1, "kernel": "triangle"}, r"one of 'window', 'buckets', 'normal'"),
     ({"kernel": "buckets"}, r"needs the number of 'buckets'"),
-    ({"kernel": "buckets", "buckets": 5, "window": 0.1}, r"no other measure of how far to swap. Got 'window' and 'buckets'"),
+    (
+        {"kernel": "buckets", "buckets": 5, "window": 0.1},
+        r"no other measure of how far to swap. Got 'window' and 'buckets'",
+    ),
     ({"window": 0.1, "buckets": 5}, r"'buckets' parameter of RankSwap belongs to kernel=\"buckets\""),
     ({"kernel": "buckets", "buckets": 0}, r"a whole number of 1 or more"),
     ({"kernel": "normal", "r0": 0.9}, r"kernel=\"normal\" needs a 'window' alone. Got 'r0'"),

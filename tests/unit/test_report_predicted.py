@@ -66,4 +66,6 @@ def test_the_reports_warn_of_a_trace(tmp_path: Path, swap: str, warned: bool) ->
     page = write_report(study, data, tmp_path / "report.html").read_text(encoding="utf-8")
     assert ("shows that the record was swapped" in page) is warned
     write_readers(data, study.recipe(1), tmp_path / "readers")
-    assert ("shows that the record was swapped" in (tmp_path / "readers" / "analyst.html").read_text(encoding="utf-8")) is warned
+    assert (
+        "shows that the record was swapped" in (tmp_path / "readers" / "analyst.html").read_text(encoding="utf-8")
+    ) is warned

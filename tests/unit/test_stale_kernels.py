@@ -1,8 +1,13 @@
-"""Compiled kernels of an older version of any file they depend on are not used, and no others are compiled anew."""
+"""Compiled kernels of an older version of any file they depend on are not used, and no others are compiled anew.
+
+What is on disk is code, so it is used only where nobody else can have put it.
+"""
 
 from __future__ import annotations
 
 import json
+import os
+import pickle
 import shutil
 import subprocess
 import sys
@@ -120,6 +125,127 @@ def test_a_folder_that_cannot_be_written_is_left_alone(folder: Path, tmp_path: P
     done = subprocess.run(command, cwd=tmp_path / "here", env=env, capture_output=True, text=True, check=True)
     assert json.loads(done.stdout) == {"number": [7, 0], "twice": [14, 0], "three": [3, 0]}
     assert not list(tmp_path.rglob("*.nb?"))
+
+
+class Poison:
+    """What unpickles into a new folder: anybody who can write to the cache can make it do anything."""
+
+    def __init__(self, mark: Path) -> None:
+        self.mark = mark
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (os.mkdir, (str(self.mark),))
+
+
+@pytest.mark.parametrize("mode", [0o777, pytest.param(0o700, marks=pytest.mark.nightly)])
+def test_code_in_a_cache_that_others_can_write_to_is_not_run(mode: int, folder: Path, tmp_path: Path) -> None:
+    cache, mark = tmp_path / "cache", tmp_path / "owned"
+    command = [sys.executable, "-B", "-c", RUN]
+    (folder / "__pycache__").write_text("a file in its place")
+    (folder / "far" / "__pycache__").write_text("a file in its place")
+    env = {"NUMBA_CACHE_DIR": str(cache)}
+
+    def run() -> subprocess.CompletedProcess[str]:
+        return subprocess.run(command, cwd=tmp_path / "here", env=env, capture_output=True, text=True, check=True)
+
+    assert run().stderr == ""
+    indices = list(cache.rglob("*.nbi"))
+    assert len(indices) == 3
+    for path in indices:
+        path.write_bytes(pickle.dumps(Poison(mark)))
+    for path in {index.parent for index in indices}:
+        path.chmod(mode)
+    done = run()
+    assert json.loads(done.stdout) == {"number": [7, 0], "twice": [14, 0], "three": [3, 0]}
+    assert mark.exists() == (mode == 0o700), "our own files are trusted"
+    assert ("others can write there" in done.stderr) == (mode == 0o777)
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Path:
+    made = tmp_path / "above" / "cache"
+    made.mkdir(parents=True)
+    (made / "some.nbi").touch()
+    made.chmod(0o755)
+    return made
+
+
+def test_a_folder_of_our_own_is_used_and_an_empty_one_is_closed_first(cache: Path, tmp_path: Path) -> None:
+    assert compiling._ours_alone(cache)
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    empty.chmod(0o777)
+    assert not compiling._ours_alone(empty)
+    assert compiling._trusted(empty, tmp_path / "source")
+    assert empty.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("whose", ["cache", "above"])
+@pytest.mark.parametrize("mode", [0o777, 0o757])
+def test_a_folder_that_others_can_write_to_is_not(cache: Path, tmp_path: Path, whose: str, mode: int) -> None:
+    (cache if whose == "cache" else cache.parent).chmod(mode)
+    with pytest.warns(RuntimeWarning, match="NUMBA_CACHE_DIR"):
+        assert not compiling._trusted(cache, tmp_path / "source" / whose / oct(mode))
+
+
+def test_above_it_a_sticky_folder_will_do_as_nobody_can_rename_there(cache: Path) -> None:
+    cache.parent.chmod(0o1777)
+    assert compiling._ours_alone(cache)
+    cache.chmod(0o1777)
+    assert not compiling._ours_alone(cache)
+
+
+def test_a_link_is_not_followed_to_another_folder(cache: Path) -> None:
+    link = cache.parent / "link"
+    link.symlink_to(cache)
+    assert not compiling._ours_alone(link)
+    (link / "deeper").mkdir()
+    assert compiling._ours_alone(link / "deeper")
+    cache.parent.chmod(0o777)
+    assert not compiling._ours_alone(link / "deeper"), "the link can be replaced"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only the superuser can give a folder away")
+def test_the_folder_of_another_user_is_not_trusted(cache: Path) -> None:
+    os.chown(cache.parent, 65534, 65534)
+    assert not compiling._ours_alone(cache)
+    os.chown(cache.parent, 0, 0)
+    os.chown(cache, 65534, 65534)
+    assert not compiling._ours_alone(cache)
+
+
+def test_a_group_may_write_only_if_it_is_the_user_alone(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from types import SimpleNamespace as Entry
+
+    cache.chmod(0o775)
+    mine = Entry(pw_name="somebody", pw_gid=1234)
+    monkeypatch.setattr(compiling.pwd, "getpwuid", lambda _: mine)
+    facts = os.stat_result((0o40775, *cache.stat()[1:5], 1234, *cache.stat()[6:]))
+    for entry, trusted in (
+        (Entry(gr_name="somebody", gr_gid=1234, gr_mem=[]), True),
+        (Entry(gr_name="somebody", gr_gid=1234, gr_mem=["another"]), False),
+        (Entry(gr_name="staff", gr_gid=1234, gr_mem=[]), False),
+    ):
+        monkeypatch.setattr(compiling.grp, "getgrgid", lambda _, entry=entry: entry)
+        assert compiling._open_to_others(facts) != trusted
+
+
+def test_files_that_are_damaged_or_cannot_be_written_cost_time_and_nothing_else(cache: Path) -> None:
+    files = compiling._Files(str(cache), "kernel", "stamp")
+    files.save("key", "code")
+    assert files.load("key") == "code" and files.load("other") is None
+    for path in cache.glob("kernel-*"):
+        whole = path.read_bytes()
+        for damaged in (b"", whole[: len(whole) // 2], b"\x80\x05nonsense."):
+            path.write_bytes(damaged)
+            assert compiling._Files(str(cache), "kernel", "stamp").load("key") in (None, "code")
+        path.write_bytes(whole)
+    assert files.load("key") == "code"
+    compiling._Files(str(cache / "missing"), "kernel", "stamp").save("key", "code")  # as on a full disk
+    for path in cache.glob("kernel-*"):
+        path.write_bytes(b"")
+    files.save("key", "code")
+    assert files.load("key") == "code", "a damaged index is written anew"
 
 
 SORTING = """

@@ -12,6 +12,7 @@ import quadrille as qd
 from effort import tries
 from quadrille.data import Data
 from quadrille.errors import InfeasibleError, InputError, ParameterError, QuadrilleError
+from quadrille.score.contradictions import contradicted
 from quadrille.swap.targeted.problem import problem_of
 
 
@@ -284,3 +285,12 @@ def test_the_report_of_a_plan_is_worked_out_when_it_is_looked_at() -> None:
     report = plan.report(data)
     assert report.as_dict()["details"]["households"] == 60
     assert report.units is not None and report.units.n == 60
+
+
+def test_households_that_move_whole_contradict_nothing() -> None:
+    data = file_of(people(households=300))
+    made = recipe(rate=0.3)
+    assert qd.contradictions(data, made) == ()
+    assert contradicted(data, made.plan(data)).records == 0
+    torn = qd.RandomSwap(["area"], rate=0.1, seed=1)
+    assert contradicted(data, torn.plan(data)).records > 0

@@ -12,6 +12,7 @@ if any(find_spec(name) is None for name in ("altair", "vl_convert")):
 from quadrille.chart.attack import attacks
 from quadrille.chart.cell_sizes import small_cells, treatment_costs, who_was_swapped
 from quadrille.chart.effects import factor_distributions, factor_effects, metrics_by_rate, parameter_effects
+from quadrille.chart.epsilon import epsilon_loss
 from quadrille.chart.error_by_size import error_by_size
 from quadrille.chart.frontier import frontier, seed_cloud
 from quadrille.chart.matrices import correlation_matrix, distortion_heatmap, flows
@@ -27,6 +28,7 @@ __all__ = [
     "attacks",
     "correlation_matrix",
     "distortion_heatmap",
+    "epsilon_loss",
     "error_by_size",
     "factor_distributions",
     "factor_effects",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Annotated, ParamSpec
 
@@ -21,7 +22,7 @@ from quadrille.cli.commands.search import search
 from quadrille.cli.commands.simulate import simulate
 from quadrille.cli.commands.swap import swap
 from quadrille.cli.designs import DesignCommand, Sections
-from quadrille.cli.guard import INTERRUPTED, flush_quietly, guarded, ignore_signals, prepare_process
+from quadrille.cli.guard import INTERRUPTED, check_limits, flush_quietly, guarded, ignore_signals, prepare_process
 from quadrille.cli.options import spread
 
 P = ParamSpec("P")
@@ -99,7 +100,8 @@ _add(report, "quadrille report people.study --candidate 52 --out report.html --r
 _add(
     error,
     'quadrille error dataset:cps8d --recipe recipe.json --margin "Age*MS" --chart error.png\n'
-    "quadrille error table.csv --swapped column --recipe recipe.json",
+    "quadrille error table.csv --swapped column --recipe recipe.json\n"
+    "quadrille error dataset:cps8d --recipe private.json --chart curve.png",
 )
 _add(correct, "quadrille correct table.csv --methods-note methods.md --out corrected.csv")
 _add(simulate, "quadrille simulate examples/simulate.toml --out simulated --charts charts")
@@ -110,6 +112,8 @@ _add(demo, "quadrille demo --out demo")
 def main() -> None:
     """Run the program."""
     prepare_process()
+    if not {"-h", "--help", "--version"} & set(sys.argv):
+        check_limits()
     try:
         app(prog_name="quadrille")
     except KeyboardInterrupt:  # while the commands are put together; later they see to it themselves

@@ -124,6 +124,7 @@ def recipe_of(ctx: typer.Context, method: str | None, file: Path | None) -> Reci
     params = options_of(made)
     for option in words:
         if option not in params:
+            made.refuse(params_named(option))
             owners = " or ".join(sorted(each.word() for each in _methods() if option in options_of(each)))
             raise ParameterError(f"--{option} belongs to --method {owners}, and this is {made.word()} swapping.")
     for option, param in params.items():
@@ -184,6 +185,11 @@ def options_of(method: type[Recipe]) -> dict[str, Param]:
     ['swap', 'rate', 'records', 'kind', 'within', 'groups']
     """
     return {param.option: param for param in method.params().values()}
+
+
+def params_named(option: str) -> set[str]:
+    """Return what the methods that have an option call its parameter."""
+    return {params[option].name for each in _methods() if option in (params := options_of(each))}
 
 
 def _methods() -> list[type[Recipe]]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import resource
 import signal
 import sys
 import traceback
@@ -107,8 +109,9 @@ def guarded(command: Callable[P, None]) -> Callable[P, None]:
         except Exception as error:
             if os.environ.get("QUADRILLE_DEBUG") == "1":
                 raise
-            tell(_internal(error))
-            raise typer.Exit(INTERNAL) from None
+            short = _short_of(error)
+            tell(short or _internal(error))
+            raise typer.Exit(BAD_INPUT if short else INTERNAL) from None
 
     return run
 
@@ -136,6 +139,42 @@ def warnings_told() -> Generator[None]:
     for warning in caught:
         if issubclass(warning.category, ReleaseWarning):
             tell(f"warning: {warning.message}")
+
+
+_SHORTAGES = {
+    errno.ENOMEM: "memory",
+    errno.EAGAIN: "processes or threads (ulimit -u)",
+    errno.EMFILE: "open files (ulimit -n)",
+    errno.ENFILE: "open files of this machine",
+    errno.ENOSPC: "room on the disk",
+    errno.EDQUOT: "room on the disk for this user",
+    errno.EFBIG: "room for a file of this size (ulimit -f)",
+}
+
+
+def _short_of(error: Exception) -> str | None:
+    """Say what the machine has run out of, where that is what stopped the command."""
+    lacking = "memory" if isinstance(error, MemoryError) else None
+    lacking = _SHORTAGES.get(error.errno or 0) if isinstance(error, OSError) else lacking
+    if lacking is None:
+        return None
+    return f"there is not enough {lacking}. Nothing half-written was left; free some, or use less data, and run again."
+
+
+LEAST_ADDRESSES = 3 << 29
+"""Bytes of addresses below which the libraries cannot even be loaded: some end the process then, without a word."""
+
+
+def check_limits() -> None:
+    """Refuse to start where the limits of the process would end it on the way."""
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit == resource.RLIM_INFINITY or limit >= LEAST_ADDRESSES:
+        return
+    tell(
+        f"this process may use {limit >> 20:,} MiB of addresses (ulimit -v), and its libraries need "
+        f"{LEAST_ADDRESSES >> 20:,} MiB or more. Raise the limit, or take it away: ulimit -v unlimited."
+    )
+    sys.exit(BAD_INPUT)
 
 
 def _internal(error: Exception) -> str:

@@ -69,20 +69,22 @@ def _load(
 
 
 def load_after(
-    file: str, codebook: Path | None, own: Path | None, weight: str | None, roles: Roles | None = None
+    file: str, original: Data, codebook: Path | None, own: Path | None, weight: str | None, roles: Roles | None = None
 ) -> Data:
-    """Read the second file; it may lack the identifiers that the first file's codebook describes."""
+    """Read the second file; it may lack the identifiers that the first file's codebook describes.
+
+    A public codebook names no weight, and neither does a guessed one: the weight is then that of the original.
+    """
     from quadrille.codebook import Codebook
 
     roles = {role: columns for role, columns in (roles or {}).items() if role != "id"}
+    book: Codebook | Path | None = own
     if own is None and codebook is not None and not file.startswith(BUNDLED):
         book = Codebook(tuple(v for v in Codebook.read(codebook) if v.role != "id"))
-        return load(file, book, weight, roles=roles)
-    if own is not None and codebook is not None and weight is None:  # a public codebook does not name the weight
-        described = {variable.name: variable.role for variable in Codebook.read(own)}
-        weight = next((v.name for v in Codebook.read(codebook) if v.role == "weight" and v.name in described), None)
-        weight = None if "weight" in described.values() else weight
-    return load(file, own, weight, roles=roles)
+    data = load(file, book, weight, roles=roles)
+    if data.weight is None and original.weight is not None and original.weight in data.codebook:
+        return data.with_roles(weight=original.weight)
+    return data
 
 
 def names(values: Sequence[str] | None) -> list[str]:

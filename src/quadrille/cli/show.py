@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from quadrille.score.published import TableChanges
     from quadrille.simulation.effects import Analysis, Model, Stratum
     from quadrille.simulation.run import Simulation
+    from quadrille.swap.private import Guarantee
 
 
 __all__ = ["console", "count", "facts", "grid", "note", "number", "percent", "render", "shell", "statistic", "title"]
@@ -82,6 +83,13 @@ def show_account(account: PlanReport, one_way: PlanReport | None = None) -> None
     from quadrille.present.account import price_of_keeping
 
     render([*blocks(account), *([] if one_way is None else price_of_keeping(account, one_way))])
+
+
+def show_guarantee(found: Guarantee) -> None:
+    """Print what a private swap promises, or why it promises nothing."""
+    from quadrille.present.guarantee import guarantee
+
+    render(guarantee(found))
 
 
 def show_scores(scores: Scores) -> None:

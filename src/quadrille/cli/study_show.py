@@ -281,8 +281,10 @@ def show_recommended(seen: Overview) -> None:
     from quadrille.present.scores import THREE, recommended
 
     study = quote(str(seen.study.path))
-    show.title(THREE)
+    show.title(THREE if seen.recommended else "No candidate is recommended; the limit is the agency's to set")
     if not seen.recommended:
+        safest = seen.study.pick("least risk", risk=seen.axes[0], loss=seen.axes[1])
+        show.render(recommended(seen.study, {"least risk": safest}, seen.shown))
         show.note(indented(_none_recommended(seen)))
     else:
         show.render(recommended(seen.study, seen.recommended, seen.shown))

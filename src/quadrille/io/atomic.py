@@ -15,6 +15,7 @@ from functools import cache
 from io import BytesIO
 from math import isfinite, isnan
 from pathlib import Path
+from tempfile import gettempdir
 from typing import TYPE_CHECKING, cast
 
 from quadrille.errors import OutputError
@@ -196,6 +197,9 @@ def write_file(path: Path, contents: bytes | memoryview, *, private: bool = Fals
 @contextmanager
 def new_file(path: Path, contents: bytes | memoryview, *, private: bool = False) -> Generator[None]:
     """Write a file that takes the place of `path` when the block ends well, and else disappears."""
+    if path.exists() and not path.is_file():
+        kind = "a folder" if path.is_dir() else "a device or a pipe"
+        raise OutputError(f"Cannot write {str(path)!r}: it is {kind}, not a file. Choose another name.")
     temporary = hidden(path.parent)
     try:
         with _told(path):
@@ -216,6 +220,18 @@ def private_folder(path: Path) -> Path:
     path.mkdir(mode=PRIVATE_FOLDER)
     path.chmod(PRIVATE_FOLDER)
     return path
+
+
+@contextmanager
+def scratch() -> Generator[Path]:
+    """Yield a folder for files that must not stay, closed to others; what a killed process left is removed, too."""
+    place = Path(gettempdir())
+    folder = private_folder(hidden(place))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        sweep(place)
 
 
 def sync_tree(folder: Path) -> None:

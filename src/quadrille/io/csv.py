@@ -21,7 +21,7 @@ from quadrille.io.frames import moments_left, not_in_text, numbers_of_moments, o
 from quadrille.io.frames.columns import no_patterns, wants_in_file
 from quadrille.io.frames.values import moments_as_text
 from quadrille.io.layout import Layout, Shape, in_utf8, shape_of, words_of
-from quadrille.io.raw import Buffer, contents
+from quadrille.io.raw import Buffer, contents, refuse_for_the_system
 from quadrille.io.text_columns import ParsedText
 
 Bytes = NDArray[np.uint8]
@@ -288,7 +288,9 @@ def _parse(text: _Text, schema: Mapping[str, pl.DataType]) -> pl.DataFrame | Non
             separator=text.shape.separator,
             quote_char=None if text.shape.quote == "none" else text.shape.quote,
         )
-    except (Exception, pl.exceptions.PanicException):
+    except (Exception, pl.exceptions.PanicException) as error:
+        if isinstance(text.source, Path):
+            refuse_for_the_system(text.source, error)
         return None
 
 

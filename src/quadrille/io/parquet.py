@@ -43,7 +43,7 @@ from quadrille.io.frames.columns import (
 )
 from quadrille.io.frames.identifiers import MOST_ORDINAL, Run, names_identifier
 from quadrille.io.frames.values import is_text, too_large, type_name
-from quadrille.io.raw import contents
+from quadrille.io.raw import contents, refuse_for_the_system, refuse_too_many_cells
 
 Reader = Callable[[str], Iterator[pl.Series]]
 """Returns the batches of a column, from the first again at each call."""
@@ -257,6 +257,7 @@ def read_file(path: Path, _ending: str, *, codebook: Codebook | None, weight: st
     scan = pl.scan_parquet(path.absolute(), glob=False, hive_partitioning=False)
     rows = int(_collected(scan.select(pl.len()), path).item())
     empty = _collected(scan.head(0), path)
+    refuse_too_many_cells(path, rows, empty.width)
     orders = orders_in(path, empty)
     no_patterns(orders.known, where)
     enums: dict[Any, pl.Enum] = {name: pl.Enum(categories) for name, categories in orders.known.items()}
@@ -294,7 +295,8 @@ def _collected(scan: pl.LazyFrame, path: Path) -> pl.DataFrame:
     try:
         with no_panic_shown():
             return scan.collect()
-    except (Exception, pl.exceptions.PanicException):
+    except (Exception, pl.exceptions.PanicException) as error:
+        refuse_for_the_system(path, error)
         raise InputError(f"The file {str(path)!r} is not intact Parquet. Copy it again or check its name.") from None
 
 

@@ -5,21 +5,25 @@ from __future__ import annotations
 import gzip
 import mmap
 import os
+import re
 import zipfile
 import zlib
 from pathlib import Path, PurePosixPath
 from shutil import copyfileobj
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from quadrille.codebook import Codebook
 from quadrille.data import Data
 from quadrille.errors import InputError, QuadrilleError
 from quadrille.io import format_of
+from quadrille.io.atomic import scratch
 
 MOST_UNPACKED = 200
 SMALL = 100 * 2**20
 """Packed files that unpack to more bytes than this, and to more than 200 times their size, are refused as bombs."""
+MOST_CELLS = 2_000
+"""So are tables of as many cells, where one byte of the file stands for more cells than this."""
+_CHUNK = 1 << 20
 
 Buffer = bytes | mmap.mmap
 
@@ -29,7 +33,7 @@ def contents(path: Path) -> Buffer:
     try:
         with path.open("rb") as file:
             if path.name.lower().endswith(".gz"):
-                return gzip.decompress(file.read())
+                return _unpacked(path, os.fstat(file.fileno()).st_size)
             size = os.fstat(file.fileno()).st_size
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
     except EOFError:
@@ -44,6 +48,43 @@ def contents(path: Path) -> Buffer:
         ) from None
 
 
+_SYSTEM = re.compile(r"\(os error (\d+)\)")
+
+
+def refuse_for_the_system(path: Path, error: BaseException) -> None:
+    """Refuse a file that the system does not let a library read, which is no fault of the file."""
+    if found := _SYSTEM.search(str(error)):
+        raise InputError(f"Cannot read the file {str(path)!r}: {os.strerror(int(found[1]))}.") from None
+
+
+def _unpacked(path: Path, packed: int) -> bytes:
+    """Unpack a file, and stop where it becomes monstrous."""
+    most, made = max(SMALL, MOST_UNPACKED * packed), bytearray()
+    with gzip.open(path) as file:
+        while chunk := file.read(_CHUNK):
+            made += chunk
+            if len(made) > most:
+                raise _monstrous(f"The file {str(path)!r}")
+    return bytes(made)
+
+
+def _monstrous(where: str) -> InputError:
+    return InputError(
+        f"{where} unpacks to more than {MOST_UNPACKED} times its size, which is how harmful files are made. "
+        "Unpack it yourself if you trust it."
+    )
+
+
+def refuse_too_many_cells(path: Path, rows: int, columns: int) -> None:
+    """Refuse a table that is out of all proportion to its file: runs of one value take next to no room there."""
+    if rows * columns > SMALL and rows * columns > MOST_CELLS * path.stat().st_size:
+        raise InputError(
+            f"The file {str(path)!r} says that it holds {rows:,} records of {columns:,} columns, more than "
+            f"{MOST_CELLS:,} values for each of its bytes, which is how harmful files are made. If you trust it, write "
+            "it again without compression."
+        )
+
+
 def open_zip(path: Path) -> zipfile.ZipFile:
     """Open a zip archive, of which every part is intact and none unpacks to something monstrous."""
     contents(path)  # a file that is missing or not readable is refused here
@@ -55,10 +96,7 @@ def open_zip(path: Path) -> zipfile.ZipFile:
             raise InputError(f"{where} is protected by a password. Unpack it, or save it without one.")
         packed, size = sum(part.compress_size for part in parts), sum(part.file_size for part in parts)
         if size > SMALL and size > MOST_UNPACKED * packed:
-            raise InputError(
-                f"{where} unpacks to more than {MOST_UNPACKED} times its size, which is how harmful files are made. "
-                "Unpack it yourself if you trust it."
-            )
+            raise _monstrous(where)
         damaged = archive.testzip() is not None
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError, ValueError):
         damaged, archive = True, None
@@ -71,12 +109,12 @@ def read_file(path: Path, _ending: str, *, codebook: Codebook | None, weight: st
     """Read the one data file of an archive; other files, such as a description, do not matter."""
     from quadrille.io import read_as
 
-    with open_zip(path) as archive, TemporaryDirectory(prefix="quadrille-") as folder:
+    with open_zip(path) as archive, scratch() as folder:
         names = [name for name in archive.namelist() if _is_data(name)]
         if len(names) != 1:
             what = f"holds {len(names):,} data files, and one is read" if names else "holds no data file"
             raise InputError(f"The archive {str(path)!r} {what}. Unpack it, and name the file.")
-        inside = Path(folder) / PurePosixPath(names[0]).name
+        inside = folder / PurePosixPath(names[0]).name
         with archive.open(names[0]) as source, inside.open("wb") as target:
             copyfileobj(source, target)
         try:

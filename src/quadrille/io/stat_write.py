@@ -9,7 +9,6 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -18,6 +17,7 @@ import polars as pl
 from quadrille.codebook import Stored, Value, Variable
 from quadrille.data import Column, Data
 from quadrille.errors import OutputError
+from quadrille.io.atomic import scratch
 from quadrille.io.frames import NotHeld, orders_left, restore, split
 from quadrille.io.frames.values import (
     DEFAULT,
@@ -470,8 +470,8 @@ def _place(suffix: str) -> Generator[Path]:
         finally:
             os.close(handle)
         return
-    with TemporaryDirectory() as folder:
-        yield Path(folder) / f"file{suffix}"
+    with scratch() as folder:
+        yield folder / f"file{suffix}"
 
 
 def _write(columns: list[Outgoing], suffix: str, path: Path) -> None:

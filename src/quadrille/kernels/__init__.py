@@ -35,6 +35,7 @@ from quadrille.kernels.draw import (
     has_partner,
     part_pairs,
     put_back,
+    select,
     shuffle,
     take_any,
 )
@@ -58,6 +59,7 @@ from quadrille.kernels.fused import (
     UNIQUE_WRONG,
     FullTable,
     inference_change,
+    inference_sums,
     links_change,
     score_candidate,
 )
@@ -82,9 +84,13 @@ from quadrille.kernels.tables import (
     count_pairs_of_codes,
     lacking_majority,
     mark_lone,
+    mixed_within,
     net_of_cells,
     net_of_rows,
+    places_in_order,
+    rows_by_code,
     rows_of_whole_groups,
+    shared_groups,
     small_cell_change,
     sort_into_groups,
 )

@@ -8,16 +8,24 @@ Code on disk also holds what it calls of numba itself, under names that end in a
 every process. Two processes may give one name to two functions, such as the comparison within `np.sort` and the other
 one within `np.argsort`; whoever loads the work of both gets one of them for both, and wrong results. So each process
 counts from a number of its own.
+
+What is on disk is code that will run, so it is only read from a folder that nobody else can write to. A file there that
+cannot be read, and a full disk, cost the time to compile and nothing else.
 """
 
 from __future__ import annotations
 
 import glob
+import grp
 import hashlib
 import itertools
+import os
+import pwd
 import re
 import secrets
+import stat
 import sys
+import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
@@ -26,8 +34,12 @@ from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
+from llvmlite import ir
+from numba.core import cgutils, types
 from numba.core.bytecode import FunctionIdentity
 from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.extending import intrinsic
+from numba.np import arrayobj
 from numpy.typing import NDArray
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -61,12 +73,31 @@ def no_alloc(function: F) -> F:
     return _compiled(function, counted=False)
 
 
+def _prefetch(_context: Any, array: Any, at: Any) -> Any:
+    def place(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)
+        held = cast("Any", arrayobj).make_array(signature.args[0])(target, builder, arguments[0])
+        form = ir.FunctionType(ir.VoidType(), [byte, word, word, word])
+        ask = cast("Any", cgutils).get_or_insert_function(builder.module, form, "llvm.prefetch.p0i8")
+        start = builder.bitcast(held.data, byte)
+        builder.call(ask, [builder.gep(start, [arguments[1]]), word(0), word(3), word(1)])
+        return target.get_dummy_value()
+
+    return types.void(array, types.int64), place
+
+
+prefetch = cast("Callable[[Any, Any], None]", intrinsic(_prefetch))
+"""Ask for the memory at a byte of an array, which a later step will read: nothing is read, and nothing can fail."""
+
+
 def _compiled(function: F, *, inlined: bool = False, counted: bool = True) -> F:
     # Both options always: one that is left out is taken over from whichever kernel calls this one first.
     options: dict[str, Any] = {"nogil": True, "forceinline": inlined, "_nrt": counted}
     compiled = numba.njit(**options)(function)
     with suppress(RuntimeError):  # no folder for the cache can be written
-        vars(compiled)["_cache"] = _KernelCache(function)
+        cache = _KernelCache(function)
+        if _trusted(Path(cast("str", cache.cache_path)), Path(function.__code__.co_filename).parent):
+            vars(compiled)["_cache"] = cache
     return cast("F", compiled)
 
 
@@ -92,13 +123,78 @@ class _Files(IndexDataCacheFile):
         super().__init__(folder, f"{name}-{stamp[:16]}", stamp)
         self._folder, self._kernel, self._own = Path(folder), name, f"{name}-{stamp[:16]}."
 
+    def load(self, key: Any) -> Any:
+        """Return a compiled form; one that is cut off or damaged is as if it was not there."""
+        try:
+            return super().load(key)  # pyright: ignore[reportUnknownMemberType]
+        except Exception:  # pickle raises whatever the bytes make it do
+            return None
+
+    def _load_index(self) -> Any:
+        try:
+            return super()._load_index()  # pyright: ignore
+        except Exception:
+            return {}
+
     def save(self, key: Any, data: Any) -> None:
-        """Write a compiled form, and remove those of other texts."""
-        super().save(key, data)  # pyright: ignore[reportUnknownMemberType]
+        """Write a compiled form, and remove those of other texts; where the disk refuses, the kernel runs anyway."""
+        with suppress(OSError):
+            super().save(key, data)  # pyright: ignore[reportUnknownMemberType]
+            self._tidy()
+
+    def _tidy(self) -> None:
         for path in self._folder.glob(f"{glob.escape(self._kernel)}[-.]*.nb?"):
             if not path.name.startswith(self._own):
                 with suppress(OSError):  # another process was faster
                     path.unlink()
+
+
+@cache
+def _trusted(folder: Path, source: Path) -> bool:
+    """Tell whether the code in a folder is our own; what lies next to the source is as safe as that is."""
+    if folder == source / "__pycache__":
+        return not folder.stat().st_mode & stat.S_IWOTH
+    with suppress(OSError):
+        if not any(folder.iterdir()):  # just made, under whatever umask
+            folder.chmod(stat.S_IRWXU)
+        if _ours_alone(folder):
+            return True
+    warnings.warn(
+        f"Compiled code is not kept in {str(folder)!r}, because others can write there or into a folder above it; each "
+        "run compiles anew. Name a folder of your own by NUMBA_CACHE_DIR.",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+    return False
+
+
+def _ours_alone(folder: Path) -> bool:
+    """Tell whether only this user and the superuser can put files into a folder, or another folder in its place."""
+    inside = folder.lstat()
+    if stat.S_ISLNK(inside.st_mode) or _open_to_others(inside):
+        return False
+    places = [folder.absolute(), folder.resolve()]
+    for place in (above for each in places for above in (each, *each.parents)):
+        facts = place.lstat()
+        if facts.st_uid not in (0, os.geteuid()):
+            return False
+        link, sticky = stat.S_ISLNK(facts.st_mode), facts.st_mode & stat.S_ISVTX
+        if not link and not sticky and _open_to_others(facts):
+            return False
+    return True
+
+
+def _open_to_others(facts: os.stat_result) -> bool:
+    """Tell whether somebody but the owner may write; a group of one, as many systems make for each user, is nobody."""
+    if facts.st_mode & stat.S_IWOTH:
+        return True
+    if not facts.st_mode & stat.S_IWGRP or facts.st_gid == 0:
+        return False
+    try:
+        group, user = grp.getgrgid(facts.st_gid), pwd.getpwuid(os.geteuid())
+    except KeyError:
+        return True
+    return (group.gr_name, group.gr_gid) != (user.pw_name, user.pw_gid) or not set(group.gr_mem) <= {user.pw_name}
 
 
 @cache

@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 
 from quadrille.kernels.compile import Flags, Ints, Whole, kernel, step
 
+Words = NDArray[np.uint32]
+
 
 class Pool(NamedTuple):
     """Records by class (equal on the `same` columns) and, within class, by group (equal in all that matters).
@@ -534,3 +536,35 @@ def derange(places: Ints, count: Ints, dice: Dice) -> None:
             places[low + i], places[low + j] = places[low + j], places[low + i]
             i = size - 1 if places[low + i] == low + i else i - 1
         low += size
+
+
+@kernel
+def select(words: Words, start: Ints, size: Ints, threshold: Ints, state: Ints, chosen: Ints, count: Ints) -> None:
+    """Go on selecting places of stratum after stratum: a place is selected if its word is below the threshold.
+
+    A stratum of which one place is selected is drawn again. Stratum m owns `size[m]` places from start[m] on. `state`
+    is where the draw has got to: stratum, place within it, places selected, those of strata that are done, and strata
+    with selected places, whose numbers are in `count`. `chosen` needs room for a place per word and one more.
+    """
+    m, i, selected, done, full = state
+    at = 0
+    while at < len(words) and m < len(size):
+        below, base = threshold[m], start[m] + i
+        step = min(size[m] - i, len(words) - at)
+        for j in range(step):  # without a branch, which a processor would guess wrong
+            chosen[selected] = base + j
+            selected += np.int64(np.int64(words[at + j]) < below)
+        at += step
+        i += step
+        if i < size[m]:
+            break
+        i = 0
+        if selected - done == 1:
+            selected = done
+            continue
+        if selected > done:
+            count[full] = selected - done
+            full += 1
+            done = selected
+        m += 1
+    state[:] = m, i, selected, done, full

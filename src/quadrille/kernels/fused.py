@@ -248,3 +248,38 @@ def score_candidate(
     if dice.cursor[1] == 1:
         return -1
     return 1 if defined and drawn == count else 0
+
+
+@kernel
+def inference_sums(order: Ints, group: Ints, value: Ints, f: Ints, g: Ints, sums: Floats, share: Floats) -> None:
+    """Add up over groups what a release says of the target in each cell; `order` puts the cells of a group together.
+
+    `f` and `g` are the counts before and in the release. `share` gets, for the one person of a group, the share of the
+    released rows of the group that have the same value.
+    """
+    end = 0
+    while end < len(order):
+        start, persons, shown, values = end, 0, 0, 0
+        while end < len(order) and group[order[end]] == group[order[start]]:
+            cell = order[end]
+            persons += f[cell]
+            shown += g[cell]
+            values += g[cell] > 0
+            end += 1
+        for place in range(start, end):
+            cell = order[place]
+            claimed = values == 1 and g[cell] > 0
+            if claimed:
+                sums[RIGHT] += f[cell]
+                sums[CLAIMS] += persons
+                sums[BY_VALUE + value[cell]] += persons
+            if persons == 1 and f[cell] == 1:
+                share[cell] = g[cell] / max(shown, 1)
+                if claimed:
+                    sums[UNIQUE_RIGHT] += 1
+                elif values == 1 and g[cell] == 0:
+                    sums[UNIQUE_WRONG] += 1
+                elif shown > 0:
+                    sums[UNIQUE_UNDECIDED] += 1
+                else:
+                    sums[UNIQUE_GONE] += 1

@@ -196,6 +196,86 @@ def rows_of_whole_groups(a: Codes32, b: Codes32, size: Whole, shift: Whole) -> I
 
 
 @kernel
+def rows_by_code(rows: Ints, codes: Codes32, size: Whole) -> Ints:
+    """Return the rows in the order of their codes, stable: what sorting gives, in the time of counting."""
+    place = np.zeros(size + 1, dtype=np.int64)
+    for row in rows:
+        place[codes[row] + 1] += 1
+    for code in range(size):
+        place[code + 1] += place[code]
+    ordered = np.empty(len(rows), dtype=np.int64)
+    for row in rows:
+        code = codes[row]
+        ordered[place[code]] = row
+        place[code] += 1
+    return ordered
+
+
+@kernel
+def places_in_order(keys: Ints, cells: Ints) -> Ints:
+    """Return where each cell stands or would stand among sorted keys; cells that ascend are found near each other."""
+    places = np.empty(len(cells), dtype=np.int64)
+    low, before = 0, np.int64(0)
+    for i in range(len(cells)):
+        cell = cells[i]
+        if i == 0 or cell < before:
+            low = 0
+        step, high = 1, low
+        while high < len(keys) and keys[high] < cell:
+            low = high + 1
+            high += step
+            step *= 2
+        high = min(high, len(keys))
+        while low < high:
+            middle = (low + high) >> 1
+            if keys[middle] < cell:
+                low = middle + 1
+            else:
+                high = middle
+        places[i], before = low, cell
+    return places
+
+
+@kernel
+def mixed_within(values: Codes32, codes: Codes32, size: Whole, order: Ints) -> Codes32:
+    """Return values in another order among the rows of one code: in the order of the rows, they come as in `order`."""
+    place = np.zeros(size + 1, dtype=np.int64)
+    for row in range(len(codes)):
+        place[codes[row] + 1] += 1
+    for code in range(size):
+        place[code + 1] += place[code]
+    next_of, by_code = place.copy(), np.empty_like(values)
+    for row in order:
+        by_code[next_of[codes[row]]] = values[row]
+        next_of[codes[row]] += 1
+    mixed = np.empty_like(values)
+    for row in range(len(codes)):
+        mixed[row] = by_code[place[codes[row]]]
+        place[codes[row]] += 1
+    return mixed
+
+
+@kernel
+def shared_groups(ordered: Ints, a: Codes32, b: Codes32) -> tuple[Ints, Ints]:
+    """Return the rows that agree on two columns with a neighbour, group by group, and where each group starts.
+
+    The rows come in the order of the two columns, so that those who agree stand together.
+    """
+    rows, start = np.empty(len(ordered), dtype=np.int64), np.zeros(len(ordered) + 1, dtype=np.int64)
+    kept, groups, first = 0, 0, 0
+    for i in range(1, len(ordered) + 1):
+        if i < len(ordered) and a[ordered[i]] == a[ordered[first]] and b[ordered[i]] == b[ordered[first]]:
+            continue
+        if i - first > 1:
+            rows[kept : kept + i - first] = ordered[first:i]
+            kept += i - first
+            groups += 1
+            start[groups] = kept
+        first = i
+    return rows[:kept].copy(), start[: groups + 1].copy()
+
+
+@kernel
 def lacking_majority(rows: Ints, start: Ints, values: Codes32, counts: Ints, limit: Whole) -> Whole:
     """Count the records that lack the commonest value of their group; stop above the limit.
 

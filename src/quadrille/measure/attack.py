@@ -161,21 +161,10 @@ def _group(before: Tally, target: str, cells: Cells) -> Cells:
 def _sums(before: Tally, target: str, cells: Cells, f: Ints, g: Ints) -> Floats:
     """Return the sums over groups all of whose cells are given, with the counts before and in the release."""
     stride, size = _axis(before, target)
-    value, group = cells // stride % size, np.unique(_group(before, target, cells), return_inverse=True)[1]
-    persons, shown, values = (np.bincount(group, weights=each) for each in (f, g, g > 0))
-    claimed = (values[group] == 1) & (g > 0)
-    own = (persons[group] == 1) & (f == 1)
-    there = shown[group] > 0
-    right, wrong = own & claimed, own & (values[group] == 1) & (g == 0)
-    sums = np.zeros(kernels.BY_VALUE + size)
-    sums[kernels.RIGHT] = f[claimed].sum()
-    sums[kernels.CLAIMS] = persons[group][claimed].sum()
-    sums[kernels.UNIQUE_RIGHT] = right.sum()
-    sums[kernels.UNIQUE_WRONG] = wrong.sum()
-    sums[kernels.UNIQUE_UNDECIDED] = (own & there & ~right & ~wrong).sum()
-    sums[kernels.UNIQUE_GONE] = (own & ~there).sum()
-    sums[kernels.UNIQUE_SHARE] = (g[own] / np.maximum(shown[group][own], 1)).sum()
-    sums[kernels.BY_VALUE :] = np.bincount(value[claimed], weights=persons[group][claimed], minlength=size)
+    group = _group(before, target, cells)
+    sums, share = np.zeros(kernels.BY_VALUE + size), np.full(len(cells), -1.0)
+    kernels.inference_sums(np.argsort(group, kind="stable"), group, cells // stride % size, f, g, sums, share)
+    sums[kernels.UNIQUE_SHARE] = share[share >= 0].sum()
     return sums
 
 

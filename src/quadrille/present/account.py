@@ -11,6 +11,7 @@ from quadrille.delta import PlanReport, UnitsMoved
 from quadrille.plan import Plan
 from quadrille.present import numbers
 from quadrille.present.blocks import Alert, Block, Facts, Items, Pairs, Table, Text, Title, facts, table
+from quadrille.present.guarantee import guarantee
 from quadrille.present.moved import OF_CYCLES, OF_RANKS, cycle_facts, rank_blocks
 from quadrille.present.numbers import count, counted, score, share, statistic
 from quadrille.present.scores import published_tables, scores, verdict
@@ -58,7 +59,8 @@ def released(done: Release, steering: Sequence[str] = (), loss: object = None) -
     """Return what a release did, where it is, and what is not in it; `loss` is what a designed swap keeps low."""
     tables = [] if done.tables is None else published_tables(done.tables, loss=loss)
     judged = [] if done.verdict is None else verdict(done.verdict)
-    blocks = [*account(done.account), *scores(done.scores), *tables, *judged]
+    promised = [] if done.guarantee is None else guarantee(done.guarantee)
+    blocks = [*account(done.account), *scores(done.scores), *tables, *promised, *judged]
     places = (
         ("to publish", f"{done.public}/"),
         ("to lock away", f"{done.confidential}/ (it can undo the release)"),

@@ -55,7 +55,9 @@ def _remark(row: Mapping[str, Any]) -> str:
     if row.get("missing"):
         said.append(f"{counted(row['missing'], 'value is', 'values are')} missing: without a rank, they stay.")
     if row.get("without_window"):
-        said.append(f"{counted(row['without_window'], 'record is', 'records are')} in classes too small for the window.")
+        said.append(
+            f"{counted(row['without_window'], 'record is', 'records are')} in classes too small for the window."
+        )
     if row.get("in_tails"):
         said.append(f"{counted(row['in_tails'], 'record is', 'records are')} in the tails.")
     if row["changed"] and (ties := _ties({"changing": row.get("pairs_that_change_expected"), **row}, name=False)):
@@ -116,7 +118,10 @@ def cycle_facts(details: Mapping[str, object]) -> Pairs:
     lines = [
         ("flagged", f"{counted(known['flagged'], what)} in {counted(known['cells'], 'key cell')}"),
         ("cycles", f"{count(sum(known['cycles'].values()))} ({lengths})" if lengths else "none"),
-        ("moved", f"{counted(known['moved_in_cycles'], what)} in cycles, {count(known['borrowed'])} by a borrowed partner"),
+        (
+            "moved",
+            f"{counted(known['moved_in_cycles'], what)} in cycles, {count(known['borrowed'])} by a borrowed partner",
+        ),
     ]
     left = known["left"]
     if aside:

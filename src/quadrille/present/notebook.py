@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from quadrille.present import numbers
 from quadrille.present.account import account, plan_facts, recipe_table, released
 from quadrille.present.blocks import Block, Items, Text, Title, facts, table
+from quadrille.present.guarantee import guarantee
 from quadrille.present.numbers import count, counted
 from quadrille.present.profile import data_facts, dependency_blocks, profile, variable_table
 from quadrille.present.render import as_html
@@ -279,6 +280,7 @@ PAGES: Mapping[str, Callable[[Any], Iterable[Block]]] = {
     "quadrille.score.evaluator.Scores": scores,
     "quadrille.score.published.TableChanges": published_tables,
     "quadrille.study.choose.Choice": _choice,
+    "quadrille.swap.private.Guarantee": guarantee,
     "quadrille.study.forecast.Forecast": _forecast,
     "quadrille.study.grid.Grid": _grid,
     "quadrille.study.study.Study": study,

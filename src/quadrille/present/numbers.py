@@ -100,6 +100,30 @@ def ratio(value: float | None) -> str:
     return NONE if value is None else f"{100 * value:.1f} %"
 
 
+def odds(value: float) -> str:
+    """Write how many times as likely something is.
+
+    >>> from quadrille.present.numbers import odds
+    >>> odds(2.718), odds(22026.5), odds(6.94e10)
+    ('2.7', '22,026', '6.9e10')
+    """
+    if value < 1e6:
+        return f"{value:.1f}" if value < 100 else f"{value:,.0f}"
+    mantissa, _, power = f"{value:.1e}".partition("e")
+    return "more than any number that fits" if mantissa == "inf" else f"{mantissa}e{int(power)}"
+
+
+def epsilon(value: float) -> str:
+    """Write an epsilon so that it is never less than it is.
+
+    >>> from quadrille.present.numbers import epsilon
+    >>> epsilon(12.755), epsilon(11.9999999), epsilon(2.4849)
+    ('12.76', '12', '2.49')
+    """
+    rounded = round(value + 0.005 - 1e-7, 2)
+    return f"{rounded:g}"
+
+
 def signed(value: float, decimals: int = 0) -> str:
     """Write a difference with its sign.
 

@@ -195,7 +195,7 @@ def _printed(text: str) -> str:
     return "–" if text == NONE else _MINUS.sub("−", _escaped(text))
 
 
-_TAG = re.compile(r"<(?=[A-Za-z/!?])")
+_TAG = re.compile(r"<(?=[A-Za-z/!?])|\](?=[(\[:])")
 
 
 def as_markdown(blocks: Iterable[Block]) -> str:
@@ -229,13 +229,13 @@ def _markdown_lines(block: Block) -> list[str]:
 
 
 def plain(text: str) -> str:
-    r"""Return a text from outside so that it is read as it stands: no control characters, no tags of HTML.
+    r"""Return a text from outside so that it is read as it stands: no control characters, no tags of HTML, no links.
 
     >>> from quadrille.present.render import plain
     >>> print(plain("Age=<25 & <b>"))
     Age=<25 & \<b>
     """
-    return _TAG.sub(r"\\<", shown(text))
+    return _TAG.sub(r"\\\g<0>", shown(text))
 
 
 def _ruled(text: str) -> str:

@@ -31,9 +31,23 @@ LIMITS = (
     "No formal guarantee such as differential privacy is given. The risks are measured for the intruder described "
     "here, not bounded for every intruder.",
 )
+_EXACT_TABLES = (
+    "The guarantee is about what the permutation adds. What the exact tables show, whoever looks, it does not cover; "
+    "the risks are measured for the intruder described here."
+)
 DESIGNED, ALL_KEYS, OF_TABLES = "DesignedSwap", "all key variables", "the variables of its tables"
 _NOTICEABLE = 0.05
 _LITTLE_FALL = 0.1
+
+
+def limits(*, guaranteed: bool) -> tuple[str, ...]:
+    """Return what swapping does not protect against, also where something is guaranteed.
+
+    >>> from quadrille.present.words import LIMITS, limits
+    >>> limits(guaranteed=False) == LIMITS, limits(guaranteed=True)[:-1] == LIMITS[:-1]
+    (True, True)
+    """
+    return (*LIMITS[:-1], _EXACT_TABLES) if guaranteed else LIMITS
 
 
 def listed(items: list[str]) -> str:

@@ -6,13 +6,16 @@ import re
 from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from datetime import datetime
+from textwrap import wrap
 from typing import Any, cast
+
+import numpy as np
 
 from quadrille import __version__
 from quadrille.data import Column, Data, Rows
 from quadrille.delta import PlanReport, warnings_of
 from quadrille.errors import InputError, ParameterError
-from quadrille.inspect import inspect, repeated_identifiers, weight_remarks, weights
+from quadrille.inspect import inspect, repeated_identifiers, unnamed_units, weight_remarks, weights
 from quadrille.io.atomic import NOTE
 from quadrille.io.frames.identifiers import can_be_rounded, suspicion
 from quadrille.plan import Details, Plan
@@ -30,7 +33,9 @@ from quadrille.present.account import (
     strata_table,
 )
 from quadrille.present.blocks import Block, Items, Text, Title, facts, table
-from quadrille.present.numbers import share
+from quadrille.present.guarantee import NOTHING, guarantee, meaning
+from quadrille.present.guarantee import promise as in_words
+from quadrille.present.numbers import share, statistic
 from quadrille.present.profile import column_table, contradicted, profile_facts
 from quadrille.present.render import as_markdown
 from quadrille.present.scores import definitions, exposure, published_tables, score_table, scores, verdict
@@ -38,21 +43,24 @@ from quadrille.randomness import is_secret
 from quadrille.recipe import Recipe, carried
 from quadrille.release.earlier import NUMBERS, ON_CPS8D, Again
 from quadrille.release.judge import Verdict
+from quadrille.release.promise import Promise
 from quadrille.score.contradictions import Contradicted
-from quadrille.score.evaluator import Scores, score
+from quadrille.score.evaluator import Evaluator, Scores, score
 from quadrille.score.published import TableChanges
+from quadrille.study.choose import CLEARLY
 from quadrille.swap.designed import DesignedSwap
 from quadrille.swap.designed.pairs import DesignedPairs
 from quadrille.swap.designed.problem import protected_tables
 from quadrille.swap.kept import named_variables
 from quadrille.swap.permutation import PermutationSwap
+from quadrille.swap.private import Guarantee, PrivateSwap
 from quadrille.text import shown
 
 _F = r"[0-9]{1,18}(?:\.[0-9]{1,30})?(?:e[+-]?[0-9]{1,2})?"
 _LINE = re.compile(rf"^- f(?: \((?P<where>.*)\))?: (?P<f>{_F})(?:, (?P<n>[0-9]{{1,18}}) records)?$", re.MULTILINE)
 _SWAPPED = re.compile(r"^- swapped: (?P<names>.+)$", re.MULTILINE)
 _RECORDS = re.compile(r"^- records: (?P<n>[0-9]{1,18})$", re.MULTILINE)
-_KIND = re.compile(r"^- kind: (?P<kind>pairs|cycles)$", re.MULTILINE)
+_KIND = re.compile(r"^- kind: (?P<kind>pairs|cycles|private)$", re.MULTILINE)
 
 
 FEWEST = 10
@@ -108,10 +116,10 @@ is named with `--class-column`.
 
 def published(recipe: Recipe, plan: Plan, data: Data, public: Data) -> Published:
     """Work out what to publish for a plan, or say why nothing of the kind can be published."""
-    if not isinstance(recipe, PermutationSwap) or recipe.kind == "across":
+    if not isinstance(recipe, PermutationSwap | PrivateSwap) or recipe.parameters().get("kind") == "across":
         raise ParameterError(
-            "There is no factor f to publish for this recipe: only PermutationSwap of kind pairs or cycles has one. "
-            "Leave 'publish_f' out."
+            "There is no factor f to publish for this recipe: only PermutationSwap of kind pairs or cycles and "
+            "PrivateSwap have one. Leave 'publish_f' out."
         )
     hidden = [name for name in recipe.within if name not in public.codebook]
     if hidden:
@@ -119,6 +127,8 @@ def published(recipe: Recipe, plan: Plan, data: Data, public: Data) -> Published
             f"Column {hidden[0]!r} bounds the classes and is not released, so f cannot be published by class. "
             "Leave 'publish_f' out."
         )
+    if isinstance(recipe, PrivateSwap):
+        return _published_chances(recipe, data)
     assert plan.details is not None
     classes = cast("list[dict[str, Any]]", plan.details.facts["classes"])
     small = sum(min(each["k"], each["n"] - each["k"]) < FEWEST for each in classes)
@@ -131,6 +141,16 @@ def published(recipe: Recipe, plan: Plan, data: Data, public: Data) -> Published
     moved = (*recipe.swap, *carried(data, recipe.swap, recipe.within))
     sizes = {str(each["class"]): int(each["n"]) for each in classes} if recipe.within else {}
     return Published(moved, recipe.kind, data.n, factors, sizes)
+
+
+def _published_chances(recipe: PrivateSwap, data: Data) -> Published:
+    """Return f = E K / (n - 1) of each stratum: it follows from the size, whatever was drawn, and tells nothing."""
+    strata = recipe.strata(data)
+    listed = zip(strata.labels, strata.expected.tolist(), strata.n.tolist(), strict=True)
+    found = {label if recipe.within else "": (mean / max(n - 1, 1), n) for label, mean, n in listed}
+    sizes = {label: n for label, (_, n) in found.items()} if recipe.within else {}
+    factors = {label: f for label, (f, _) in found.items()}
+    return Published(recipe.columns_moved(data), "private", data.n, factors, sizes)
 
 
 def read_published(note: str, where: str) -> Published:
@@ -204,19 +224,23 @@ def methods_note(
     published: Published | None = None,
     kept: Sequence[str] = (),
     exact: bool = True,
+    promise: Guarantee | None = None,
     name: str = NOTE,
 ) -> str:
     """Return the note that goes out with the file, in a file of that name.
 
-    It is made from the public file alone, and from the factor f and the kept tables where these are to be published;
-    `exact` says that each category has as many records as before, which units of unequal size do not leave so.
-    It does not know the recipe, the plan or the original, so it cannot give them away.
+    It is made from the public file alone, and from the factor f, the kept tables and the guarantee where these are to
+    be published; `exact` says that each category has as many records as before, which units of unequal size do not
+    leave so. It does not know the plan or the original, so it cannot give them away. A guarantee that does not hold
+    leaves no trace.
     """
+    told = promise is not None and promise.holds
     weighted = _WEIGHTED if exact else _WEIGHTED_UNITS
     weight = f"\n{weighted.format(weight=shown(public.weight))}" if public.weight is not None else ""
     order = "The order of the records carries no information. " if shuffled else ""
-    secret = _ALL_SECRET if published is None else _REST_SECRET
-    variables = " or which variables" if published is None else ""
+    silent = published is None and not told
+    secret = _ALL_SECRET if silent else _CHANCE_SECRET if told else _REST_SECRET
+    variables = " or which variables" if silent else ""
     columns = _design_columns(public)
     note = _METHODS.format(
         exact=_EXACT if exact else _EXACT_UNITS,
@@ -230,7 +254,24 @@ def methods_note(
     if kept:
         listed = "\n".join(f"- {line}." for line in EXACT)
         note = note.rstrip("\n") + "\n" + _KEPT.format(kept=", ".join(kept), exact=listed, not_exact=NOT_EXACT)
+    if promise is not None and told:
+        note = note.rstrip("\n") + "\n" + _GUARANTEE.format(promise=_folded(f"{in_words(promise)} {meaning(promise)}"))
     return note if published is None else note.rstrip("\n") + "\n" + published.section(name)
+
+
+def _folded(text: str) -> str:
+    return "\n".join(wrap(shown(text), _NOTE_WIDTH, break_long_words=False, break_on_hyphens=False))
+
+
+_NOTE_WIDTH = 100
+_GUARANTEE = """
+## What is guaranteed
+
+{promise}
+
+The method is that of Bailie, Gong and Meng, A Refreshment Stirred, Not Shaken, Algorithm 1. Their
+bound is never below this epsilon, which is the least that holds for all files of these sizes.
+"""
 
 
 _KEPT = """
@@ -302,6 +343,7 @@ _EXACT_UNITS = """\
   category has as many records as before.
 """
 _ALL_SECRET = "How much was swapped, which variables took part and how the records were chosen"
+_CHANCE_SECRET = "Which records took part, and how many,"
 _REST_SECRET = "Which records took part and how they were chosen"
 _WEIGHTED = """\
 The weight is `{weight}`. Numbers of records are exact for each variable, whereas weighted totals by
@@ -357,6 +399,8 @@ class Record:
     alternatives: Mapping[str, Scores] = field(default_factory=dict[str, Scores])
     hashes: Mapping[str, str] = field(default_factory=dict[str, str])
     written: datetime = datetime.min
+    promise: Promise | None = None
+    """What is guaranteed, where the method can."""
 
 
 def dossier(record: Record) -> str:
@@ -365,6 +409,7 @@ def dossier(record: Record) -> str:
         *_files(record),
         Title("Warnings"),
         Items(tuple(map(str, record.warnings))) if record.warnings else Text("None."),
+        *([] if record.promise is None else guarantee(record.promise.guarantee)),
         *([] if record.contradicted is None else contradicted(record.contradicted)),
         *_earlier(record.again),
         *([] if record.verdict is None else verdict(record.verdict)),
@@ -382,7 +427,7 @@ def dossier(record: Record) -> str:
         definitions(kind for kind, _ in record.scores.results.values()),
         *_alternatives(record),
         Title(words.NOT_PROTECTED),
-        Items(words.LIMITS),
+        Items(words.limits(guaranteed=record.promise is not None and record.promise.guarantee.holds)),
     ]
     return (
         "# Release dossier: confidential\n\n"
@@ -494,6 +539,10 @@ class GuessableSeedWarning(ReleaseWarning):
     """The seed is a number: whoever guesses it can undo the release."""
 
 
+class VoidGuaranteeWarning(ReleaseWarning):
+    """The method has a guarantee, and something about the release voids it."""
+
+
 class SubtractionWarning(ReleaseWarning):
     """Exact tables of two files of nearly the same persons can be subtracted."""
 
@@ -503,7 +552,12 @@ class ReleasedBeforeWarning(ReleaseWarning):
 
 
 def release_warnings(
-    public: Data, recipe: Recipe, data: Data, plan: Plan, again: Again | None = None
+    public: Data,
+    recipe: Recipe,
+    data: Data,
+    plan: Plan,
+    again: Again | None = None,
+    promise: Guarantee | None = None,
 ) -> list[ReleaseWarning]:
     """Return what to warn of: a guessable seed, earlier releases, targets left alone, columns that give away."""
     found: list[ReleaseWarning] = []
@@ -512,6 +566,16 @@ def release_warnings(
             GuessableSeedWarning(
                 "The seed is a number that can be guessed, and with it the release can be undone. "
                 "Leave the seed out, so that it is drawn from the operating system."
+            )
+        )
+    if promise is not None and not promise.holds:
+        reasons = "; ".join(promise.void)
+        found.append(VoidGuaranteeWarning(f"{NOTHING} The methods note gives none. The reasons: {reasons}."))
+    if promise is not None and (few := promise.moves * promise.records) < FEW_SWAPPED:
+        found.append(
+            ReleaseWarning(
+                f"Only {statistic(few)} records are expected to move: the public file is nearly the original. A larger "
+                "chance moves more, and so does a smaller epsilon."
             )
         )
     if again is not None and again.repeats is None:
@@ -529,9 +593,6 @@ def release_warnings(
                 "The dossier tells more; a coarser boundary or other targets may help."
             )
         )
-    found += _of_small_cells(data, plan)
-    cautions = cast("Sequence[str]", plan.details.facts.get("cautions", ()) if plan.details else ())
-    found += map(ReleaseWarning, cautions)
     size = recipe.parameters().get("size")
     if size in public.columns and size != public.weight:
         found.append(
@@ -544,12 +605,46 @@ def release_warnings(
     found += [_identifying(column) for column in others if column.variable.role != "weight" and suspicion(column)]
     unnamed = weights(public) if public.weight is None else ()
     of_file = (*repeated_identifiers([data[name] for name in data.columns]), *weight_remarks(public), *unnamed)
-    found += map(ReleaseWarning, of_file)
-    return found + [ReleaseWarning(text) for text in warnings_of(data, plan, public.columns)]
+    of_file = (*of_file, *unnamed_units(data))
+    return [*found, *map(ReleaseWarning, of_file)]
 
 
-def unjudged_warnings(plan: Plan, *, shuffled: bool) -> list[ReleaseWarning]:
-    """Return what a policy has lines of its own for: how much is swapped, and the order of the rows."""
+def draw_warnings(data: Data, plan: Plan, public: Data) -> list[ReleaseWarning]:
+    """Return what to warn of that only the draw shows: small cells that are left, and traces of who was swapped."""
+    cautions = cast("Sequence[str]", plan.details.facts.get("cautions", ()) if plan.details else ())
+    texts = (*cautions, *warnings_of(data, plan, public.columns))
+    return [*_of_small_cells(data, plan), *map(ReleaseWarning, texts)]
+
+
+_FORMULA = re.compile(r"[=@\t\r\uff1d\uff20]|[+\-\uff0b\uff0d](?!\Z|[\d.,\s]+(?:[eE][+-]?\d+)?%?\Z)")
+"""How a text begins that a spreadsheet takes for a formula; a number with a sign is none, nor is a sign alone."""
+
+
+def formula_warnings(public: Data) -> list[ReleaseWarning]:
+    """Warn of texts that a spreadsheet would run as formulas when it opens the public file; they are kept."""
+    found: list[str] = []
+    for name in public.columns:
+        variable = public[name].variable
+        codes = [code for code, value in enumerate(variable.values) if _is_formula(value)] if variable.coded else []
+        records = int(np.isin(public[name].values, codes).sum()) if codes else 0
+        found += [f"{name} ({'1 record' if records == 1 else f'{records:,} records'})"] if records else []
+        found += [f"{name} (the name itself)"] if _is_formula(name) else []
+    if not found:
+        return []
+    return [
+        ReleaseWarning(
+            f"Spreadsheet programs run texts that begin with =, +, - or @ as formulas: {', '.join(found)}. They are "
+            "published as they are. Recode them with merge in the codebook, or release another format than csv."
+        )
+    ]
+
+
+def _is_formula(value: object) -> bool:
+    return isinstance(value, str) and _FORMULA.match(value) is not None
+
+
+def unjudged_warnings(data: Data, plan: Plan, *, shuffled: bool) -> list[ReleaseWarning]:
+    """Return what a policy has lines of its own for: how much is swapped and hidden, and the order of the rows."""
     found: list[ReleaseWarning] = []
     if len(plan.rows) < FEW_SWAPPED:
         found.append(
@@ -558,7 +653,25 @@ def unjudged_warnings(plan: Plan, *, shuffled: bool) -> list[ReleaseWarning]:
                 "Ask for more, or relax the constraints."
             )
         )
+    found += _of_protection(data, plan)
     return found if shuffled else [*found, ReleaseWarning(_KEPT_ORDER)]
+
+
+def _of_protection(data: Data, plan: Plan) -> list[ReleaseWarning]:
+    """Warn of a swap that leaves nearly all of those exposed who were: no such candidate is recommended by `pick`."""
+    if not data.keys:
+        return []
+    judge = Evaluator(data, ["exposed"])
+    after, before = (judge.score(each)["exposed"] for each in (plan, Plan([], data=data)))
+    if not before or after is None or after <= (1 - CLEARLY) * before or after > MOSTLY_EXPOSED:
+        return []
+    return [
+        ReleaseWarning(
+            f"The swap hides few: {share(after)} of the records stand in cells of one or two and are genuine, "
+            f"{share(before)} did before. What protects the others is doubt alone. A designed swap, more records or "
+            "other variables hide more; pick recommends nothing that hides less than a quarter."
+        )
+    ]
 
 
 def _of_small_cells(data: Data, plan: Plan) -> list[ReleaseWarning]:

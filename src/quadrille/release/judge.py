@@ -22,6 +22,7 @@ from quadrille.release.earlier import Again
 from quadrille.release.policy import PUBLISHED_LIMITS, Asked, Limit, Outcome, Policy, Published, Required
 from quadrille.score.evaluator import Scores, score
 from quadrille.score.published import Names, TableChange, table_changes, table_name
+from quadrille.swap.private import Guarantee
 from quadrille.text import Shown
 
 _FEWEST_DIGITS = 9
@@ -221,6 +222,13 @@ class Case:
     again: Again | None = None
     tables: tuple[Names, ...] = ()
     """The published tables that the release names."""
+    guarantee: Guarantee | None = None
+    """What the release promises, where the method has a guarantee."""
+
+    @property
+    def moved(self) -> Sequence[str]:
+        """The columns that are swapped: with a guarantee those of the design, as a draw may happen to move nothing."""
+        return self.plan.columns if self.guarantee is None else self.guarantee.swap
 
 
 def scored(data: Data, plan: Plan, wanted: Sequence[str], asked: Sequence[Asked]) -> tuple[Scores, dict[str, str]]:
@@ -271,10 +279,38 @@ def _swap_lines(policy: Policy, case: Case) -> list[Line]:
         found = _of_all(case.account.changed, case.account.n)
         lines.append(Line("[swap] changed", f"{policy.changed} of all records", found, policy.changed.judge(share)))
     if policy.never_swapped:
-        lines.append(_never("[swap] never", policy.never_swapped, case.plan.columns, case.data.columns, "swapped"))
+        lines.append(_never("[swap] never", policy.never_swapped, case.moved, case.data.columns, "swapped"))
     if policy.secret_seeds:
         lines.append(_seed(case.recipe))
+    if policy.max_epsilon is not None:
+        lines.append(_epsilon(policy.max_epsilon, case.guarantee))
+    if policy.require_guarantee:
+        lines.append(_guaranteed(case.guarantee))
     return lines
+
+
+def _epsilon(most: float, found: Guarantee | None) -> Line:
+    """Judge the epsilon of all releases of the same data together."""
+    rule, asked = "[swap] max_epsilon", f"at most {most:g}"
+    if found is None:
+        return Line(rule, asked, "no epsilon", "fail", NO_GUARANTEE)
+    if not found.holds:
+        return Line(rule, asked, "void", "fail", "; ".join(found.void))
+    text = numbers.epsilon(found.total) + (f", of {found.releases} releases" if found.releases > 1 else "")
+    return _either(rule, asked, text, found.total <= most * (1 + _ROUNDING))
+
+
+def _guaranteed(found: Guarantee | None) -> Line:
+    rule, asked = "[swap] require_guarantee", "a guarantee"
+    if found is None:
+        return Line(rule, asked, "none", "fail", NO_GUARANTEE)
+    if not found.holds:
+        return Line(rule, asked, "void", "fail", "; ".join(found.void))
+    return Line(rule, asked, f"epsilon {numbers.epsilon(found.total)}", "pass")
+
+
+NO_GUARANTEE = "only PrivateSwap promises anything for every file; what other methods do is measured"
+_ROUNDING = 1e-9
 
 
 def _release_lines(policy: Policy, case: Case) -> list[Line]:

@@ -308,6 +308,20 @@ class Policy(Shown):
             written="seeds",
         ),
     ] = False
+    max_epsilon: Annotated[
+        float | None,
+        Number(
+            "the largest epsilon, those of earlier releases of the same data added; without any a release fails",
+            otherwise="none",
+        ),
+    ] = None
+    require_guarantee: Annotated[
+        bool,
+        Flag(
+            "true: a release must have a guarantee, and nothing may have voided it (`PrivateSwap`)",
+            must="true or false",
+        ),
+    ] = False
     never_released: Annotated[
         tuple[str, ...],
         Texts(
@@ -405,7 +419,10 @@ SECTIONS: Mapping[str, tuple[Param, ...]] = {
     "cells": tuple(declared(Cells).values()),
     "published": tuple(declared(Published).values()),
     "swap": (
-        *(_FIELDS[name] for name in ("methods", "rate", "changed", "never_swapped")),
+        *(
+            _FIELDS[name]
+            for name in ("methods", "rate", "changed", "never_swapped", "max_epsilon", "require_guarantee")
+        ),
         replace(_FIELDS["secret_seeds"], default="any"),
     ),
     "release": tuple(

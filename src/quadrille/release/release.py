@@ -34,6 +34,8 @@ from quadrille.release.dossier import (
     ReleaseWarning,
     SubtractionWarning,
     dossier,
+    draw_warnings,
+    formula_warnings,
     kept_in_words,
     methods_note,
     published,
@@ -43,6 +45,7 @@ from quadrille.release.dossier import (
 from quadrille.release.earlier import Again, Earlier, check_apart, earlier_releases, released_again
 from quadrille.release.judge import Case, PolicyError, Verdict, judge, scored
 from quadrille.release.policy import VARIABLE, Asked, Policy, asked_policies
+from quadrille.release.promise import LEDGER, promise_of
 from quadrille.score.contradictions import contradicted, refuse_contradictions
 from quadrille.score.evaluator import Scores, score
 from quadrille.score.published import (
@@ -58,6 +61,7 @@ from quadrille.score.published import (
 from quadrille.study.designed import one_way_report
 from quadrille.swap.designed import DesignedSwap
 from quadrille.swap.designed.pairs import DesignedPairs
+from quadrille.swap.private import Guarantee, PrivateSwap
 from quadrille.text import Shown
 
 __all__ = [
@@ -114,6 +118,8 @@ class Release(Shown):
     """What earlier releases of the same data add, where such were found."""
     tables: TableChanges | None = None
     """What the swap does to the published tables, where the release or its policies name any."""
+    guarantee: Guarantee | None = None
+    """What is promised, or why nothing is, where the method has a guarantee (`PrivateSwap`)."""
 
     @property
     def public(self) -> Path:
@@ -138,6 +144,7 @@ class Release(Shown):
             "policy": None if self.verdict is None else self.verdict.as_dict(),
             "earlier": None if self.again is None else self.again.as_dict(),
             "tables": None if self.tables is None else self.tables.as_dict(),
+            "guarantee": None if self.guarantee is None else self.guarantee.as_dict(),
         }
 
 
@@ -220,8 +227,10 @@ def release(
         raise PolicyError(draft.verdict)
     name = INSECURE_NOTE if guessable else NOTE
     kept = kept_in_words(recipe, data) if publish_kept else ()
-    exact = margins_kept(draft.data, draft.plan)
-    note = methods_note(draft.public, shuffled=shuffle, published=factor, kept=kept, exact=exact, name=name)
+    exact, promise = margins_kept(draft.data, draft.plan), draft.promise and draft.promise.guarantee
+    note = methods_note(
+        draft.public, shuffled=shuffle, published=factor, kept=kept, exact=exact, promise=promise, name=name
+    )
     outside, not_held = _public_files(draft.public, format, note, name)
     record = replace(
         draft,
@@ -241,6 +250,7 @@ def release(
     return Release(
         *(folder, tuple(files), record.scores, record.account, texts, not_held, record.verdict, left_out, record.again),
         tables=record.tables,
+        guarantee=promise,
     )
 
 
@@ -275,6 +285,8 @@ def check_policy(
     if not asked:
         raise ParameterError(f"Name a policy: check_policy(data, recipe, policy), or by the variable {VARIABLE}.")
     known = earlier_releases("check_policy", after, asked)
+    if isinstance(recipe, PrivateSwap) and recipe.fresh:
+        recipe = recipe.changed(seed=None)  # what is checked is no draw that a release could be picked from
     public: _PublicFile = {"format": format, "shuffle": shuffle, "publish_f": publish_f}
     draft, _ = _draft(data, recipe, (), tables_of("check_policy", tables), asked, known, **public)
     assert draft.verdict is not None
@@ -304,8 +316,9 @@ def _draft(
     """Work out a release that is not yet written, and the factor f where it is to be published."""
     for table in tables:
         require_table(data, table)
+    promise = promise_of(data, recipe, known, asked, shuffle=shuffle)  # before anything is drawn
     plan = recipe.plan(data)
-    if not len(plan.rows):
+    if promise is None and not len(plan.rows):  # a draw with a guarantee may move nothing: refusing it would be picking
         raise InputError(
             "The recipe swaps nothing in these data, so the public file would be the original. Ask for more, relax the "
             "boundary or the constraints, or choose other variables."
@@ -319,18 +332,24 @@ def _draft(
     public = _public(swapped, order, recipe.steering_columns)
     factor = published(recipe, plan, data, public) if publish_f else None
     again = released_again(data, plan, known, recipe.n if isinstance(recipe, DesignedPairs) else 3)
-    account, given, verdict = plan.report(data), release_warnings(public, recipe, data, plan, again), None
+    account, verdict = plan.report(data), None
+    given = release_warnings(public, recipe, data, plan, again, promise and promise.guarantee)
+    of_draw = draw_warnings(data, plan, public)
+    given += of_draw if promise is None else []
     if known and again is None and isinstance(recipe, DesignedSwap) and recipe.keep != "1-way":
         given.append(SubtractionWarning(_SUBTRACTION))
+    given += formula_warnings(public) if format == "csv" else []
     if asked:
         texts, columns = tuple(map(str, given)), public.columns
-        how = (columns, format, shuffle, publish_f, texts, again, tables)
+        how = (columns, format, shuffle, publish_f, texts, again, tables, promise and promise.guarantee)
         case = Case(data, recipe, plan, account, scores, cannot, *how)
         verdict = judge(asked, case)
         given += _to_review(verdict)
-    given += unjudged_warnings(plan, shuffled=shuffle)
+    given += [] if promise is None else of_draw  # no verdict may depend on the draw
+    given += unjudged_warnings(data, plan, shuffled=shuffle)
     changes = _table_changes(data, plan, tables, asked)
-    return Record(data, public, recipe, plan, account, scores, tuple(given), order, verdict, again, changes), factor
+    found = Record(data, public, recipe, plan, account, scores, tuple(given), order, verdict, again, changes)
+    return replace(found, promise=promise), factor
 
 
 def _table_changes(data: Data, plan: Plan, tables: tuple[Names, ...], asked: Sequence[Asked]) -> TableChanges | None:
@@ -508,6 +527,7 @@ def _confidential_files(record: Record) -> Files:
         "dossier.md": dossier(record).encode(),
         **({} if record.tables is None else {"tables.parquet": _frame_bytes(record.tables.frame())}),
         **({} if record.verdict is None else {"policy.json": _json(record.verdict.as_dict())}),
+        **({} if record.promise is None else {LEDGER: _json(record.promise.as_dict(record.data))}),
         **({"targets.parquet": _target_bytes(plan.details)} if plan.details and "targets" in plan.details.rows else {}),
     }
 

@@ -15,6 +15,7 @@ from quadrille.errors import OutputError
 from quadrille.io.atomic import new_file
 from quadrille.present import words
 from quadrille.present.blocks import Block, Items, facts
+from quadrille.present.guarantee import TITLE
 from quadrille.present.render import as_html
 from quadrille.report import sections, tables
 from quadrille.report.input import ReportInput, Row, look
@@ -46,6 +47,7 @@ def _tame(value: object) -> object:
 
 _SECTIONS: dict[str, tuple[str, Callable[[ReportInput], Row]]] = {
     "summary": ("Summary", sections.summary),
+    "guarantee": (TITLE, sections.promised),
     "profile": ("The data", sections.profile),
     "design": ("What was searched", sections.design),
     "frontier": ("The frontier", sections.frontier),
@@ -127,7 +129,11 @@ def _keep_apart(out: Path, study: Study) -> None:
 
 def render(scope: ReportInput, written: datetime) -> str:
     """Return the page."""
-    wanted = {"designed": sections.has_designed(scope), "flows": sections.has_flows(scope)}
+    wanted = {
+        "designed": sections.has_designed(scope),
+        "flows": sections.has_flows(scope),
+        "guarantee": sections.has_promise(scope),
+    }
     left_out = [name for name, needed in wanted.items() if not needed]
     filled: dict[str, Row] = {
         name: {"title": title, **fill(scope)} for name, (title, fill) in _SECTIONS.items() if name not in left_out

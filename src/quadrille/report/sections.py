@@ -26,6 +26,7 @@ from quadrille.present.account import (
     variable_table,
 )
 from quadrille.present.blocks import Block, Items, Table, Text, table
+from quadrille.present.guarantee import guarantee
 from quadrille.present.numbers import NONE, count, counted, finite, ratio, score, share
 from quadrille.present.profile import column_table, contradiction_alerts, dependency_blocks, filled_table, profile_facts
 from quadrille.present.scores import of_population, score_table
@@ -39,6 +40,7 @@ from quadrille.score.evaluator import score as score_plan
 from quadrille.study.designed import cell_costs, undoing_plan
 from quadrille.study.frontier import non_dominated, seed_warning
 from quadrille.swap.designed.pairs import DesignedPairs
+from quadrille.swap.private import PrivateSwap
 
 if TYPE_CHECKING:
     import polars as pl
@@ -461,6 +463,18 @@ def _by_range(name: str, levels: list[float], rows: list[Row]) -> list[tuple[str
 
 
 # Designed swaps
+
+
+def has_promise(scope: ReportInput) -> bool:
+    """Whether the method of the chosen candidate has a guarantee."""
+    return isinstance(scope.study.recipe(scope.chosen.number), PrivateSwap)
+
+
+def promised(scope: ReportInput) -> Row:
+    """Say what the design of the chosen candidate promises, and that its draw, which was chosen, does not."""
+    recipe = scope.study.recipe(scope.chosen.number)
+    assert isinstance(recipe, PrivateSwap)
+    return {"blocks": guarantee(recipe.guarantee(scope.data))[1:]}  # the section has the title
 
 
 def has_designed(scope: ReportInput) -> bool:

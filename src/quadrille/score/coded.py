@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import combinations
 from math import ceil, log2, prod
@@ -26,6 +26,7 @@ CLEARLY = 20
 """Values put into random order must fail at least so often, and ten times as often as the values as they are."""
 _RECORDS_A_CLASS = 200
 _FEWEST_CLASSES, _MOST_CLASSES = 10, 200
+_MOST_DECIMALS = 6
 _SPARSE = 4
 """Whole numbers are coded by counting them where their range is at most so many times the number of records."""
 PROBE = 1 << 15
@@ -48,6 +49,7 @@ class Coded:
         self.numbers_of_codes = {name: made[name][2] for name in self.codes}
         """The number that each code stands for, NaN where missing; None for texts."""
         self.names = list(self.codes)
+        self._decimals: dict[str, int | None] = {}
 
     @cached_property
     def order(self) -> Rows:
@@ -65,10 +67,14 @@ class Coded:
 
     def shuffled_within(self, name: str, given: str) -> Codes32:
         """Return the codes of a column in random order among the records that agree on another one."""
-        mixed = self.order[np.argsort(self.codes[given][self.order], kind="stable")]
-        made = np.empty_like(self.codes[name])
-        made[np.argsort(self.codes[given], kind="stable")] = self.codes[name][mixed]
-        return made
+        return kernels.mixed_within(self.codes[name], self.codes[given], self.sizes[given], self.order)
+
+    def by_code(self, name: str, rows: Rows) -> Rows:
+        """Return rows in the order of a column, stable."""
+        codes, size = self.codes[name], self.sizes[name]
+        if size > _SPARSE * len(rows):
+            return rows[np.argsort(codes[rows], kind="stable")]
+        return kernels.rows_by_code(rows, codes, size)
 
     def classes(self, name: str) -> tuple[Codes32, int]:
         """Return the codes of a column, or classes of similar size where numbers are many; frequent values stay."""
@@ -85,18 +91,24 @@ class Coded:
         _, class_ = np.unique(class_, return_inverse=True)
         return class_[codes].astype(np.int32), int(class_.max()) + 1
 
-    def key(self, names: tuple[str, ...], rows: Rows | None = None) -> Ints:
+    def key(self, names: tuple[str, ...]) -> Ints:
         """Return one number for the values of one or two columns."""
-        key = np.zeros(self.n if rows is None else len(rows), dtype=np.int64)
+        key = np.zeros(self.n, dtype=np.int64)
         for name in names:
-            codes = self.codes[name] if rows is None else self.codes[name][rows]
-            key = key * self.sizes[name] + codes
+            key = key * self.sizes[name] + self.codes[name]
         return key
 
-    def numbers(self, name: str) -> Floats | None:
+    def decimals(self, name: str) -> int | None:
+        """Return how many decimals the numbers of a column have; None for texts and more than six."""
+        if name not in self._decimals:
+            numbers = self.numbers_of_codes[name]
+            self._decimals[name] = None if numbers is None else decimals_of(numbers)
+        return self._decimals[name]
+
+    def numbers(self, name: str, rows: Rows | None = None) -> Floats | None:
         """Return a column of numbers, empty where missing; two categories are 0 and 1, other texts are no numbers."""
-        numbers = self.numbers_of_codes[name]
-        return None if numbers is None else numbers[self.codes[name]]
+        numbers, codes = self.numbers_of_codes[name], self.codes[name]
+        return None if numbers is None else numbers[codes if rows is None else codes[rows]]
 
 
 def _codes(column: Column) -> tuple[Codes32, int, Floats | None]:
@@ -104,20 +116,33 @@ def _codes(column: Column) -> tuple[Codes32, int, Floats | None]:
     if not column.variable.coded:
         return _codes_of_numbers(column.values)
     present = np.bincount(column.values, minlength=column.size) > 0
-    codes = (np.cumsum(present) - 1)[column.values].astype(np.int32)
+    whole = bool(present.all())
+    codes = column.values.astype(np.int32) if whole else (np.cumsum(present, dtype=np.int32) - 1)[column.values]
     numbers = _numbers_of_categories(column)
     return codes, int(present.sum()), None if numbers is None else numbers[present]
 
 
 def _codes_of_numbers(values: Floats) -> tuple[Codes32, int, Floats]:
-    low, high = float(values.min()), float(values.max())
-    if high - low <= _SPARSE * len(values) and bool((np.floor(values) == values).all()):  # NaN is neither
-        place = (values - low).astype(np.int64)
+    """Code numbers; those with few decimals in a small range are counted, which is quicker than sorting them."""
+    places = None if np.isnan(values).any() else decimals_of(values)
+    scale = 10.0 ** (places or 0)
+    low, high = np.rint(float(values.min()) * scale), np.rint(float(values.max()) * scale)
+    if places is not None and high - low <= _SPARSE * len(values):
+        place = np.rint(values * scale - low).astype(np.int64)
         present = np.bincount(place) > 0
-        numbers = np.flatnonzero(present).astype(np.float64) + low
-        return (np.cumsum(present) - 1)[place].astype(np.int32), len(numbers), numbers
+        numbers = (np.flatnonzero(present) + low) / scale
+        return (np.cumsum(present, dtype=np.int32) - 1)[place], len(numbers), numbers
     numbers, codes = np.unique(values + 0.0, return_inverse=True)
     return codes.astype(np.int32), len(numbers), numbers
+
+
+def decimals_of(values: Floats) -> int | None:
+    """Return how many decimals the numbers have; None for more than six."""
+    known = values[np.isfinite(values)]
+    for places in range(_MOST_DECIMALS + 1) if len(known) else ():
+        if all(bool((np.rint(part * 10.0**places) / 10.0**places == part).all()) for part in (known[:1000], known)):
+            return places
+    return None
 
 
 def _numbers_of_categories(column: Column) -> Floats | None:
@@ -125,15 +150,6 @@ def _numbers_of_categories(column: Column) -> Floats | None:
     if all(isinstance(value, int | float) for value in categories):
         return np.array([*(float(cast("float", value)) for value in categories), *[np.nan] * missing])
     return np.array([0.0, 1.0, *[np.nan] * missing]) if column.valid == 2 else None
-
-
-def grouped(key: Ints, rows: Rows) -> tuple[Rows, Ints]:
-    """Return the rows that share their key with another row, group by group, and where each group starts."""
-    order = np.argsort(key, kind="stable")
-    edges = np.flatnonzero(np.diff(key[order])) + 1
-    sizes = np.diff(np.concatenate(([0], edges, [len(key)])))
-    shared = sizes > 1
-    return rows[order[np.repeat(shared, sizes)]], np.append(0, np.cumsum(sizes[shared]))
 
 
 Found = tuple[tuple[str, ...], str, float]
@@ -160,7 +176,10 @@ class Groups:
     def of(cls, coded: Coded, given: tuple[str, ...], rows: Rows | None = None) -> Groups:
         """Group all rows, or some."""
         rows = np.arange(coded.n) if rows is None else rows
-        return cls(coded, *grouped(coded.key(given, rows), rows))
+        ordered = rows
+        for name in reversed(given):
+            ordered = coded.by_code(name, ordered)
+        return cls(coded, *kernels.shared_groups(ordered, coded.codes[given[0]], coded.codes[given[-1]]))
 
     @property
     def enough(self) -> int:
@@ -205,8 +224,10 @@ def single(coded: Coded) -> tuple[list[Found], dict[str, float]]:
     return found, repeating
 
 
-def paired(coded: Coded, known: list[Found], repeating: Sequence[str]) -> Iterator[Found]:
-    """Yield what two columns determine together and neither does alone.
+def paired(
+    coded: Coded, known: list[Found], repeating: Sequence[str], told: Collection[frozenset[str]] = ()
+) -> Iterator[Found]:
+    """Yield what two columns determine together and neither does alone, but for three of which that much is `told`.
 
     A column that says the same as an earlier one is left out: what it determines, the earlier one does.
     """
@@ -218,6 +239,7 @@ def paired(coded: Coded, known: list[Found], repeating: Sequence[str]) -> Iterat
         if {(a, b), (b, a)} & exact:
             continue
         others = [y for y in coded.names if y not in (a, b) and not {(a, y), (b, y)} & alone]
+        others = [y for y in others if frozenset((a, b, y)) not in told]
         others = _surviving(coded, (a, b), others)
         if others:
             groups = Groups.of(coded, (a, b))
@@ -249,7 +271,7 @@ def ranges(coded: Coded, known: list[Found], repeating: Mapping[str, float]) -> 
     for x in coded.names:
         if coded.sizes[x] <= _MANY_VALUES:
             continue
-        ordered = _in_order(coded, x, coded.probe)
+        ordered = coded.by_code(x, coded.probe)
         whole: Rows | None = None
         for y in coded.names:
             pair = frozenset((x, y))
@@ -257,15 +279,11 @@ def ranges(coded: Coded, known: list[Found], repeating: Mapping[str, float]) -> 
                 continue
             share = _follows(coded, ordered, y)
             if share is not None and len(ordered) < coded.n:
-                whole = _in_order(coded, x, coded.order) if whole is None else whole
+                whole = coded.by_code(x, coded.order) if whole is None else whole
                 share = _follows(coded, whole, y)
             if share is not None:
                 told.add(pair)
                 yield (x,), y, share
-
-
-def _in_order(coded: Coded, x: str, rows: Rows) -> Rows:
-    return rows[np.argsort(coded.codes[x][rows], kind="stable")]
 
 
 def _follows(coded: Coded, rows: Rows, y: str) -> float | None:
@@ -310,7 +328,7 @@ def _commonest(group: Ints, values: Codes32, size: int) -> Ints:
 
 def breaks_range(coded: Coded, given: str, column: str, source: Mapping[str, Rows]) -> Flags:
     """Tell which records are out of line with those that stood next to their given value in the original."""
-    ordered = _in_order(coded, given, coded.order)
+    ordered = coded.by_code(given, coded.order)
     at = np.empty(coded.n, dtype=np.int64)
     at[ordered] = np.arange(coded.n)
     place, values = at[source[given]], coded.codes[column][ordered]

@@ -168,7 +168,7 @@ class _Trial:
         ]
         self._rules = Rules.of(data, texts, recipe.method_name)
         self._donors = self._next_of_class()
-        self._near = _sources(recipe.changed(seed=0).plan(data), np.arange(data.n)) if recipe.near else {}
+        self._near = _sources(recipe.changed(seed=0).plan(data), np.arange(data.n)) if recipe.partners_alike else {}
 
     def _next_of_class(self) -> Rows:
         """Return for each row the next one of its class, for the last the first: partners agree on these columns."""
@@ -272,9 +272,8 @@ def contradicted(data: Data, plan: Plan) -> Contradicted:
     crossed = [
         each
         for each in dependencies(data, plan.columns)
-        if public.issuperset(each.columns)
-        and len({move_of.get(name) for name in each.columns}) > 1
-        and not _moves_whole(data, plan, each)
+        if public.issuperset(each.columns) and len({move_of.get(name) for name in each.columns}) > 1
+        if not _of_whole_units(data, plan, each)
     ]
     coded = Coded(data, [name for name in data.columns if any(name in each.columns for each in crossed)])
     rows = plan.rows
@@ -293,13 +292,11 @@ def contradicted(data: Data, plan: Plan) -> Contradicted:
     return Contradicted(int(any_of_them.sum()), tuple(found), tuple(filled))
 
 
-def _moves_whole(data: Data, plan: Plan, dependency: Dependency) -> bool:
-    """Whether all that moves does so with whole units, and one of the columns numbers these: they get fresh numbers."""
-    units = [move.units for move in plan.moves if set(move.columns) & set(dependency.columns)]
-    stay = [name for name in dependency.given if name not in plan.columns]
-    return None not in units and any(
-        all(each is not None and np.array_equal(each.of, data.units(name).of) for each in units) for name in stay
-    )
+def _of_whole_units(data: Data, plan: Plan, dependency: Dependency) -> bool:
+    """Tell whether a column follows from the number of the units with which it moved: their members still agree."""
+    moved = next((move.units for move in plan.moves if dependency.column in move.columns), None)
+    units = [name for name in dependency.given if data.codebook[name].role == "unit"]
+    return moved is not None and any(np.array_equal(data.units(name).of, moved.of) for name in units)
 
 
 def _sources(plan: Plan, rows: Rows) -> dict[str, Rows]:

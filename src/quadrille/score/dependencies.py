@@ -33,7 +33,6 @@ from quadrille.score.coded import (
 from quadrille.text import Shown
 
 _PRIME = (1 << 31) - 1
-_MOST_DECIMALS = 6
 _LARGEST = 10**15
 _MOST_TERMS = 24
 _LARGEST_TERM = 1000
@@ -64,7 +63,7 @@ class Product(NamedTuple):
 def whole_numbers(coded: Coded) -> tuple[dict[str, Ints], dict[str, Flags], float]:
     """Return what each code of a column stands for as a whole number of one unit, who has one, and units in one."""
     numbers = {name: values for name, values in coded.numbers_of_codes.items() if values is not None}
-    decimals = {name: places for name, values in numbers.items() if (places := decimals_of(values)) is not None}
+    decimals = {name: places for name in numbers if (places := coded.decimals(name)) is not None}
     scale = 10.0 ** max(decimals.values(), default=0)
     made: dict[str, Ints] = {}
     present: dict[str, Flags] = {}
@@ -76,15 +75,6 @@ def whole_numbers(coded: Coded) -> tuple[dict[str, Ints], dict[str, Flags], floa
             made[name] = np.rint(values * scale).astype(np.int64)
             present[name] = everywhere if here.all() else here[coded.codes[name]]
     return made, present, scale
-
-
-def decimals_of(values: Floats) -> int | None:
-    """Return how many decimals the numbers have; None for more than six."""
-    known = values[np.isfinite(values)]
-    for places in range(_MOST_DECIMALS + 1) if len(known) else ():
-        if all(bool((np.rint(part * 10.0**places) / 10.0**places == part).all()) for part in (known[:1000], known)):
-            return places
-    return None
 
 
 def sums(coded: Coded) -> Iterator[Sum]:
@@ -191,66 +181,76 @@ def _mixing(coded: Coded, count: int) -> Rows:
 
 def products(coded: Coded) -> Iterator[Product]:
     """Yield numbers that are a product or a ratio of two others, but for rounding."""
-    found = {name: coded.numbers(name) for name in coded.names if coded.sizes[name] > _MANY_VALUES}
+    some = coded.order[: 8 * _RATIOS_ON]
+    found = {name: coded.numbers(name, some) for name in coded.names if coded.sizes[name] > _MANY_VALUES}
     numbers = {name: values for name, values in found.items() if values is not None}
     names = list(numbers)
+    told: set[frozenset[str]] = set()  # c = a * b is a = c / b, and is checked once
     with np.errstate(all="ignore"):
-        known = [np.isfinite(values) & (values != 0) for values in numbers.values()]
-        rows = coded.order[: 8 * _RATIOS_ON]
+        known = [_usable(values) for values in numbers.values()]
         for a, b in combinations(range(len(names)), 2):
-            here = rows[(known[a] & known[b])[rows]][:_RATIOS_ON]
+            here = np.flatnonzero(known[a] & known[b])[:_RATIOS_ON]
             if len(here) < _RATIOS_ON // 4:
                 continue
             for powers in ((1, 1), (1, -1), (-1, 1)):
                 for y, name in enumerate(names):
                     given = (names[a], names[b])
-                    if y in (a, b):
+                    if y in (a, b) or frozenset((*given, name)) in told:
                         continue
                     part = here[known[y][here]]
-                    if len(part) < _RATIOS_ON // 4 or _misses(numbers, given, name, powers, part) > 0.05 * len(part):
+                    if len(part) < _RATIOS_ON // 4 or _misses(
+                        numbers, given, name, powers, coded.decimals(name), part
+                    ) > 0.05 * len(part):
                         continue
-                    checked = _checked_product(coded, numbers, given, name, powers)
+                    checked = _checked_product(coded, given, name, powers)
                     if checked is not None:
+                        told.add(frozenset((*given, name)))
                         yield checked
 
 
+def _usable(values: Floats) -> Flags:
+    return np.isfinite(values) & (values != 0)
+
+
 def _misses(
-    numbers: Mapping[str, Floats], given: tuple[str, str], column: str, powers: tuple[int, int], rows: Rows
+    numbers: Mapping[str, Floats],
+    given: tuple[str, str],
+    column: str,
+    powers: tuple[int, int],
+    places: int | None,
+    rows: Rows | slice = slice(None),
 ) -> int:
     y = numbers[column][rows]
     expected = numbers[given[0]][rows] ** powers[0] * numbers[given[1]][rows] ** powers[1]
-    return int((np.abs(y - _factor(y, expected) * expected) > _rounding(y)).sum())
+    slack = _rounding(y, places)
+    return int((np.abs(y - _factor(y, expected, slack) * expected) > slack).sum())
 
 
-def _factor(y: Floats, expected: Floats) -> float:
+def _factor(y: Floats, expected: Floats, slack: Floats) -> float:
     """Return the factor that all numbers allow, rounded as they are, or nearly all of them."""
-    ends = np.stack(((y - _rounding(y)) / expected, (y + _rounding(y)) / expected))
-    low, high = ends.min(axis=0), ends.max(axis=0)
+    one, other = (y - slack) / expected, (y + slack) / expected
+    low, high = np.minimum(one, other), np.maximum(one, other)
     least, most = np.nanmax(low), np.nanmin(high)
     if least > most:
         least, most = np.nanquantile(low, 1 - NEARLY), np.nanquantile(high, NEARLY)
     return float(least + most) / 2
 
 
-def _rounding(values: Floats) -> Floats:
-    """Return how far a rounded number may be from what it is rounded from."""
-    places = decimals_of(values)
+def _rounding(values: Floats, places: int | None) -> Floats:
+    """Return how far a number that is rounded to so many decimals may be from what it is rounded from."""
     return 1e-9 * np.abs(values) + (0.0 if places is None else 0.51 * 10.0**-places)
 
 
-def _checked_product(
-    coded: Coded, numbers: Mapping[str, Floats], given: tuple[str, str], column: str, powers: tuple[int, int]
-) -> Product | None:
-    known = np.isfinite(numbers[column]) & (numbers[column] != 0)
-    for name in given:
-        known &= np.isfinite(numbers[name]) & (numbers[name] != 0)
-    rows = np.flatnonzero(known)
-    failures = _misses(numbers, given, column, powers, rows)
+def _checked_product(coded: Coded, given: tuple[str, str], column: str, powers: tuple[int, int]) -> Product | None:
+    found = {name: coded.numbers(name) for name in (*given, column)}
+    whole = {name: values for name, values in found.items() if values is not None}
+    rows = np.flatnonzero(np.logical_and.reduce([_usable(values) for values in whole.values()]))
+    numbers, places = {name: values[rows] for name, values in whole.items()}, coded.decimals(column)
+    failures = _misses(numbers, given, column, powers, places)
     if len(rows) < max(40, coded.n // 50) or failures > NEARLY * len(rows):
         return None
-    turned = {**numbers, column: numbers[column].copy()}
-    turned[column][rows] = np.roll(numbers[column][rows[_mixing(coded, len(rows))]], 1)
-    if _misses(turned, given, column, powers, rows) < beyond_chance(failures):
+    numbers[column] = np.roll(numbers[column][_mixing(coded, len(rows))], 1)
+    if _misses(numbers, given, column, powers, places) < beyond_chance(failures):
         return None
     return Product(given, column, powers, 1 - failures / len(rows))
 
@@ -275,11 +275,12 @@ def breaks_product(
     first, second, y = (coded.numbers(name) for name in (*given, column))
     assert first is not None and second is not None and y is not None
     with np.errstate(all="ignore"):
-        factor = _factor(_finite(y), _finite(first ** powers[0] * second ** powers[1]))
+        usual, slack = _finite(y), _rounding(y, coded.decimals(column))
+        factor = _factor(usual, _finite(first ** powers[0] * second ** powers[1]), slack)
         now, left, right = y[source[column]], first[source[given[0]]], second[source[given[1]]]
         expected = left ** powers[0] * right ** powers[1]
         here = np.isfinite(expected) & (expected != 0) & np.isfinite(now) & (now != 0)
-        return here & (np.abs(now - factor * expected) > _rounding(y)[source[column]])
+        return here & (np.abs(now - factor * expected) > slack[source[column]])
 
 
 def _finite(values: Floats) -> Floats:
@@ -480,7 +481,8 @@ def _search(coded: Coded) -> tuple[Dependency, ...]:
         for given, column, powers, share in products(coded)
         if not any(pair <= {*given, column} for pair in linked)
     ]
-    found += [_function(coded.data, *each) for each in paired(coded, alone, list(repeating))]
+    told = {frozenset(each.columns) for each in found}
+    found += [_function(coded.data, *each) for each in paired(coded, alone, list(repeating), told)]
     found += [
         Dependency("never together", (a,), b, 1 - expected, combinations=count)
         for (a, b), count, expected in never_together(coded)

@@ -330,7 +330,7 @@ def _claimed(folder: Path, design: SimulationDesign) -> int | str:
         try:
             found = json.loads(note.read_text(encoding="utf-8"))
             identity, seed = str(found["identity"]), cast("int | str", found["seed"])
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             raise InputError(f"The file {str(note)!r} is not intact. Choose another folder.") from None
         if identity != design.identity or design.seed not in (None, seed):
             raise MismatchError(

@@ -84,6 +84,7 @@ def grid(method: type[Recipe], /, *, seeds: int | None = None, seed: object = No
     """
     owner = f"grid({method.method_name})"
     params = method.params()
+    method.refuse(parameters)
     for name in parameters:
         if name not in params:
             raise unknown_name("parameter", name, params, where=owner)

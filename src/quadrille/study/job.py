@@ -59,6 +59,10 @@ class GridTable:
         except InputError as error:
             table.refuse(str(error), "method")
         made = cls(table, _version(table, method))
+        try:
+            made.method.refuse(table.values)
+        except ParameterError as error:
+            table.refuse(str(error))
         table.know([*_OURS, *made.params])
         for key, param in made.params.items():
             if param.required:

@@ -9,9 +9,11 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import sqlite3
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext, suppress
+from errno import EPERM
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -33,6 +35,9 @@ CREATE TABLE results (id INTEGER PRIMARY KEY, status INTEGER NOT NULL, reason TE
 CREATE TABLE later (id INTEGER PRIMARY KEY, reason TEXT{later});
 CREATE TABLE notes (id INTEGER PRIMARY KEY, note TEXT NOT NULL);
 """
+
+
+TABLES = frozenset(re.findall(r"CREATE TABLE (\w+)", _SCHEMA))
 
 
 class Pending(NamedTuple):
@@ -77,12 +82,16 @@ def locked(path: Path) -> Generator[None]:
     """Keep a second search out while this one runs."""
     lock = path.with_name(f".{path.name}.lock")
     parents = [parent for parent in path.absolute().parents if not parent.exists()]
+    made = not lock.exists()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle = _lock(lock)
     except BlockingIOError:
         raise OutputError(f"Another search is working on the study {str(path)!r}. Wait for it or stop it.") from None
     except OSError as error:
+        if made:  # a file system that has no locks keeps nobody out, so nobody is at work
+            with suppress(OSError):
+                lock.unlink()
         _remove_empty(parents)
         raise _cannot_write(path, error) from None
     try:
@@ -307,11 +316,32 @@ class Store:
         return row[0], seed_of(row[1])
 
 
+MOST_TEXT = 50_000_000
+"""Bytes of the longest value of a study: a design or a list of seeds is far shorter."""
+
+
 def _connect(path: Path) -> sqlite3.Connection:
     try:
-        return sqlite3.connect(path, timeout=30)
+        db = sqlite3.connect(path, timeout=30)
     except sqlite3.Error as error:
         raise InputError(f"Cannot open the study {str(path)!r}: {error}.") from None
+    db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_TEXT)
+    db.execute("PRAGMA trusted_schema=OFF")  # a study can come from anywhere
+    return db
+
+
+def _refuse_foreign(path: Path, db: sqlite3.Connection) -> None:
+    """Refuse a data base that does more than hold the tables of a study: what else is in it runs when they are read."""
+    with intact(path):
+        found: list[tuple[str, str, str | None]] = db.execute("SELECT type, name, sql FROM sqlite_master").fetchall()
+        tables = {name for kind, name, _ in found if kind == "table"}
+        own = all(kind == "table" or (kind == "index" and sql is None) for kind, _, sql in found)
+        columns = [column for name in tables & TABLES for column in db.execute(f"PRAGMA table_xinfo({name})")]
+        if not own or tables != TABLES or any(hidden for *_, hidden in columns):  # hidden ones are computed
+            raise InputError(
+                f"The study {str(path)!r} holds other things than a search writes, such as a view or a trigger. "
+                "Search again, or ask who gave it to you."
+            )
 
 
 def _score_columns(header: Header, measures: str, then: str) -> tuple[str, str]:
@@ -330,8 +360,14 @@ def _create(path: Path, header: Header) -> sqlite3.Connection:
     """Make the file for its owner alone before anything is written to it."""
     new = not path.exists()
     try:
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
-        path.chmod(0o600)
+        handle = os.open(path, os.O_WRONLY | (os.O_CREAT | os.O_EXCL if new else 0), 0o600)
+        with closing(os.fdopen(handle)):
+            owner = os.fstat(handle).st_uid
+            os.fchmod(handle, 0o600)
+        if owner != os.geteuid():  # put there in advance, so that they can read it
+            raise PermissionError(EPERM, "the file there belongs to another user")
+    except FileExistsError:
+        raise OutputError(f"Cannot write the study {str(path)!r}: a link or a new file is there. Remove it.") from None
     except OSError as error:
         raise _cannot_write(path, error) from None
     db = _connect(path)
@@ -372,6 +408,7 @@ def _header(path: Path, db: sqlite3.Connection) -> Header:
         found = dict(db.execute("SELECT key, value FROM meta"))
     except (sqlite3.Error, ValueError):
         raise InputError(f"The file {str(path)!r} is not a study of Quadrille.") from None
+    _refuse_foreign(path, db)
     with intact(path):
         meta: dict[str, Any] = {key: json.loads(value) for key, value in found.items()}
         if meta.get("format") != FORMAT:
@@ -387,7 +424,7 @@ def intact(path: Path) -> Generator[None]:
         yield
     except sqlite3.OperationalError as error:
         raise InputError(f"Cannot read the study {str(path)!r}: {error}.") from None
-    except (sqlite3.DatabaseError, ValueError, TypeError, LookupError, AttributeError):
+    except (sqlite3.DatabaseError, ValueError, TypeError, LookupError, AttributeError, RecursionError):
         raise InputError(f"The study {str(path)!r} is damaged. Copy it again, or search again.") from None
 
 

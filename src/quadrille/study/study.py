@@ -18,7 +18,7 @@ from quadrille.errors import InputError, MismatchError, QuadrilleError, unknown_
 from quadrille.measure import measure_of, orient
 from quadrille.measure.base import Address, Side
 from quadrille.plan import Plan
-from quadrille.recipe import Recipe, find_method
+from quadrille.recipe import Recipe, method_of_file
 from quadrille.score.evaluator import Evaluator
 from quadrille.study.choose import RECOMMENDED, Choice, Pick, choose, described, nothing_scored
 from quadrille.study.designed import Gains, gains_of
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 Floats = NDArray[np.float64]
-ALL_KEYS, OF_TABLES, PLACE = "all key variables", "the variables of its tables", "the levels of geography"
+ALL_KEYS, OF_TABLES = "all key variables", "the variables of its tables"
 """What a method moves that knows it by itself."""
 _STATUSES = (None, *range(len(STATUS)))
 _NEAR = 10
@@ -514,7 +514,8 @@ class Study(Shown):
         """
         with closing(Store.open(self.path)) as store, intact(self.path):
             design, seed = store.recipe_parts(candidate)
-        return Recipe.from_json(json.dumps({**json.loads(design), "seed": seed}))
+            text = json.dumps({**json.loads(design), "seed": seed})
+        return Recipe.from_json(text)
 
     @property
     def source(self) -> dict[str, str | None]:
@@ -669,8 +670,8 @@ def _moved(method: str, parameters: Mapping[str, Any]) -> str:
     """Name what a method moves that has no list of swap variables: its own columns, or those it knows by itself."""
     if "tables" in parameters:
         return OF_TABLES
-    params = find_method(method).params()
-    own = [name for p in params.values() if p.moves for name in p.columns(parameters.get(p.written, ()))]
-    if "carry" in params:  # what is carried travels with the levels of geography
-        own = [PLACE, *own]
-    return written(own) or ALL_KEYS
+    known = method_of_file(method, where="the study")
+    named = written(
+        [name for p in known.params().values() if p.moves for name in p.columns(parameters.get(p.written, ()))]
+    )
+    return " + ".join(filter(None, (known.always_moves, named))) or ALL_KEYS

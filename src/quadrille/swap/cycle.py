@@ -53,7 +53,9 @@ class CycleSwap(Recipe):
     _: KW_ONLY
     flag: Annotated[
         str | None,
-        ColumnName("column that is true for what must move; a unit moves if any of its members is flagged", steers=True),
+        ColumnName(
+            "column that is true for what must move; a unit moves if any of its members is flagged", steers=True
+        ),
     ] = None
     risk: Annotated[
         Sequence[str],
@@ -68,9 +70,7 @@ class CycleSwap(Recipe):
             otherwise="the lowest",
         ),
     ] = None
-    carry: Annotated[
-        Sequence[str], Columns("further columns that travel with the geography", moves=True)
-    ] = ()
+    carry: Annotated[Sequence[str], Columns("further columns that travel with the geography", moves=True)] = ()
     n: Annotated[int, Count("units in a cycle", least=2, unit="units")] = 3
     leftover: Annotated[
         Literal["borrow", "leave"],
@@ -273,9 +273,7 @@ def _borrowed(cells: _Cells, aside: Ints, stream: Stream) -> Ints:
         dice = kernels.dice(words)
         listed = kernels.Lenders(lenders[order], of_cell, ends, np.diff(ends))
         partner = np.empty(len(aside), dtype=np.int64)
-        kernels.borrow(
-            cells.cell[aside], own, turn, listed, np.zeros(len(lenders), dtype=np.bool_), partner, dice
-        )
+        kernels.borrow(cells.cell[aside], own, turn, listed, np.zeros(len(lenders), dtype=np.bool_), partner, dice)
         return None if dice.cursor[1] else partner
 
     return draw_until_enough(attempt, stream.sub("partners"), guess=_WORDS * len(aside))
@@ -288,5 +286,5 @@ def _nothing_moves(cells: _Cells, why: Ints) -> InfeasibleError:
         1,
         0,
         exact=True,
-        hint='Name fewer columns in \'same\', or let them borrow a partner (leftover="borrow").',
+        hint="Name fewer columns in 'same', or let them borrow a partner (leftover=\"borrow\").",
     )

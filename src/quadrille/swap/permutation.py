@@ -45,12 +45,7 @@ class Classes(Shown):
     @cached_property
     def labels(self) -> list[str]:
         """The values of the columns that make each class."""
-        if not self.columns:
-            return ["all records"]
-        leader = np.zeros(len(self.n), dtype=np.int64)
-        leader[self.of] = np.arange(len(self.of))
-        parts = [_labels(self.data[name], leader) for name in self.columns]
-        return [", ".join(row) for row in zip(*parts, strict=True)]
+        return class_labels(self.data, self.columns, self.of, len(self.n))
 
     def facts(self, kind: Kind, given: Ints) -> dict[str, object]:
         """Return what the plan remembers: every class, and how many are left as they are, by reason.
@@ -85,7 +80,7 @@ class Blocks:
         """Draw the move, and say how many pairs it has; None when it is not made of pairs."""
         chosen = self._chosen(stream.sub("records"))
         if kind == "cycles":
-            return Move(columns, (chosen, chosen[self._deranged(stream.sub("cycles"))])), None
+            return Move(columns, (chosen, chosen[deranged(self.count, stream.sub("cycles"))])), None
         pairs = chosen.reshape(-1, 2) if kind == "pairs" else np.ascontiguousarray(chosen.reshape(2, -1).T)
         return Move.exchange(columns, pairs), len(pairs)
 
@@ -100,16 +95,17 @@ class Blocks:
 
         return draw_until_enough(attempt, stream, guess=len(chosen) + len(chosen) // 8)
 
-    def _deranged(self, stream: Stream) -> Ints:
-        """Permute the places of the records chosen, so that none stays, class by class."""
-        places = np.empty(int(self.count.sum()), dtype=np.int64)
 
-        def attempt(words: Words) -> Ints | None:
-            dice = kernels.dice(words)
-            kernels.derange(places, self.count, dice)
-            return None if dice.cursor[1] else places
+def deranged(count: Ints, stream: Stream) -> Ints:
+    """Permute the places of the records chosen, so that none stays, class by class."""
+    places = np.empty(int(count.sum()), dtype=np.int64)
 
-        return draw_until_enough(attempt, stream, guess=_WORDS * len(places))
+    def attempt(words: Words) -> Ints | None:
+        dice = kernels.dice(words)
+        kernels.derange(places, count, dice)
+        return None if dice.cursor[1] else places
+
+    return draw_until_enough(attempt, stream, guess=_WORDS * len(places))
 
 
 def records_of(kind: Kind, rate: Floats, n: Ints, *, floats: bool = False) -> Ints:
@@ -146,11 +142,43 @@ def _reason(n: int, rate: float, asked: int) -> str:
     return "its rate gives a single record, which cannot move alone" if asked else "its rate gives no record"
 
 
+def class_labels(data: Data, columns: Sequence[str], of: Ints, count: int) -> list[str]:
+    """Return the values of the columns that make each class; `of` is the class of each record."""
+    if not columns:
+        return ["all records"]
+    leader = np.zeros(count, dtype=np.int64)
+    leader[of] = np.arange(len(of))
+    parts = [_labels(data[name], leader) for name in columns]
+    return [", ".join(row) for row in zip(*parts, strict=True)]
+
+
 def _labels(column: Column, rows: Ints) -> list[str]:
     values, name = column.values[rows], column.variable.name
     if column.variable.coded:
         return [f"{name} = {column.labels[code]}" for code in values]
     return [f"{name} = {value:g}" for value in values]
+
+
+def refuse_weight(data: Data, swap: Sequence[str]) -> None:
+    """Refuse to swap the weight by itself."""
+    if data.weight in swap:
+        raise InputError(
+            f"Column {data.weight!r} is the weight and is not swapped by itself. "
+            "Leave it out of 'swap', and set weight=\"moves\" if it shall travel with the swap variables."
+        )
+
+
+def permuted_columns(data: Data, swap: Sequence[str], within: Sequence[str], weight: str) -> tuple[str, ...]:
+    """Return the columns that move by one permutation within classes; refuse what cannot."""
+    moved = (*swap, *carried(data, swap, within))
+    refuse_one_area(data, moved)
+    if weight == "stays":
+        return moved
+    if data.weight is None:
+        raise InputError('weight="moves" needs a weight, and the file has none. Name it with weight=, or let it stay.')
+    if data.weight in within:
+        raise OverlapError(f"Column {data.weight!r} is the weight, which moves: it cannot be in 'within'.")
+    return (*moved, data.weight)
 
 
 def two_groups(data: Data, name: str, owner: str) -> Ints:
@@ -344,28 +372,14 @@ class PermutationSwap(Recipe):
 
     def check_columns(self, data: Data) -> None:
         """Refuse columns that the data lack, and to swap what must stay with its record."""
-        if data.weight in self.swap:
-            raise InputError(
-                f"Column {data.weight!r} is the weight and is not swapped by itself. "
-                "Leave it out of 'swap', and set weight=\"moves\" if it shall travel with the swap variables."
-            )
+        refuse_weight(data, self.swap)
         super().check_columns(data)
 
     def _columns(self, data: Data) -> tuple[str, ...]:
         """Return the columns that move; refuse what cannot."""
-        moved = (*self.swap, *carried(data, self.swap, self.within))
-        refuse_one_area(data, moved)
-        if self.weight == "stays":
-            return moved
-        if data.weight is None:
-            raise InputError(
-                'weight="moves" needs a weight, and the file has none. Name it with weight=, or let it stay.'
-            )
-        if data.weight in (*self.within, self.rate):
-            raise OverlapError(
-                f"Column {data.weight!r} is the weight, which moves: it cannot be in 'within' or 'rate'."
-            )
-        return (*moved, data.weight)
+        if self.weight == "moves" and data.weight is not None and data.weight == self.rate:
+            raise OverlapError(f"Column {data.weight!r} is the weight, which moves: it cannot be in 'rate'.")
+        return permuted_columns(data, self.swap, self.within, self.weight)
 
     def _nothing(self, n: Ints, k: Ints) -> ParameterError:
         """Say that no record can move, and from which rate on some do."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from quadrille.swap.epsilon import chance_for, swap_epsilon
 from quadrille.swap.permutation import PermutationSwap
 from quadrille.theory.area_rates import ons_rates
 from quadrille.theory.bound import Bound, Certificate, Point, bound_for, least_loss
@@ -13,6 +14,7 @@ from quadrille.theory.equivalent import RateFor, equivalent_records, equivalent_
 from quadrille.theory.expected import pairs_between
 from quadrille.theory.moments import Error, large_n_error, swap_error
 from quadrille.theory.prediction import Predicted, Prediction, predict, predictions
+from quadrille.theory.private import epsilon_curve
 from quadrille.theory.ranks import expected_ranks, rank_correlation
 from quadrille.theory.tables import (
     CellErrors,
@@ -38,9 +40,11 @@ __all__ = [
     "Prediction",
     "RateFor",
     "bound_for",
+    "chance_for",
     "compare_errors",
     "correct",
     "correct_published",
+    "epsilon_curve",
     "equivalent_records",
     "equivalent_table",
     "expected_chi_square",
@@ -58,6 +62,7 @@ __all__ = [
     "rounding_error",
     "sampling_error",
     "sampling_table",
+    "swap_epsilon",
     "swap_error",
     "table_error",
 ]

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from quadrille.errors import InfeasibleError, QuadrilleError
 from quadrille.recipe import Recipe, carried
 from quadrille.swap.groups import codes_of, group_ids
 from quadrille.swap.permutation import PermutationSwap, refuse_small_groups, two_groups
+from quadrille.swap.private import PrivateSwap
 from quadrille.swap.random import RandomSwap
 from quadrille.theory.expected import admissible, combinations, pairs_between
 from quadrille.theory.tables import EXACT, is_exact, moments_of
@@ -57,6 +59,8 @@ def levels_of(data: Data, recipe: Recipe) -> Levels:
     """Return the levels of a design with their expected flows."""
     if isinstance(recipe, PermutationSwap):
         return _permuted(data, recipe)
+    if isinstance(recipe, PrivateSwap):
+        return _by_chance(data, recipe)
     if isinstance(recipe, RandomSwap):
         return _paired(data, recipe)
     raise NotPredicted(f"{recipe.method_name} has no closed form")
@@ -98,6 +102,16 @@ def _permuted(data: Data, recipe: PermutationSwap) -> Levels:
     return _moved(moved, of, counts, codes, across * np.outer(counts, counts) * share[own][:, None])
 
 
+def _by_chance(data: Data, recipe: PrivateSwap) -> Levels:
+    recipe.check_columns(data)
+    strata, moved = recipe.strata(data), recipe.columns_moved(data)
+    moving = tuple(name for name in moved if name != data.weight)
+    of, counts, codes = _levels(data, (*moving, *recipe.within))
+    own = np.zeros(len(counts), dtype=np.int64)
+    own[of] = strata.of
+    return _moved(moving, of, counts, codes, _uniform(counts, own, strata.expected))
+
+
 def _levels(data: Data, names: tuple[str, ...]) -> tuple[Ints, Floats, dict[str, Ints]]:
     """Return the combinations of values that occur, unless they are too many."""
     of, counts, codes = combinations(data, names)
@@ -124,7 +138,7 @@ def _flows(counts: Floats, pairs: int, sampler: str, allowed: NDArray[np.bool_])
     return found
 
 
-def _uniform(counts: Floats, own: Ints, k: Ints) -> Floats:
+def _uniform(counts: Floats, own: Ints, k: Ints | Floats) -> Floats:
     """Return m_ab when k records of each class change places at random; on the diagonal the pairs within a level."""
     n = np.bincount(own, weights=counts)
     share = k / np.maximum(n * (n - 1), 1)
@@ -322,10 +336,15 @@ def is_kept(margin: tuple[str, ...], recipe: Recipe, levels: Levels) -> bool:
 def cells_of(data: Data, recipe: Recipe, levels: Levels, margin: tuple[str, ...], largest: int = 0) -> Cells:
     """Tabulate a margin by level; `largest` is the largest size of cell that a measure looks at."""
     moving = [name for name in margin if name in levels.swap]
-    stay, columns = group_ids([codes_of(data, name) for name in margin if name not in levels.swap], data.n)
+    staying = tuple(name for name in margin if name not in levels.swap)
     part, parts = group_ids([(levels.codes[n], int(levels.codes[n].max()) + 1) for n in moving], len(levels.counts))
-    if max(parts, len(levels.counts)) * columns > MOST_CELLS:
-        raise NotPredicted(f"its table has {parts * columns:,} cells that can be reached; {MOST_CELLS:,} are the limit")
+    kept = (
+        f"combinations of {staying}"  # how many is remembered: the next recipe that moves the same is refused at once
+    )
+    _check_reached(cast("int", data.prepared.get(kept, 0)), parts, levels)
+    stay, columns = group_ids([codes_of(data, name) for name in staying], data.n)
+    data.prepared[kept] = columns
+    _check_reached(columns, parts, levels)
     inside = np.bincount(levels.of * columns + stay, minlength=len(levels.counts) * columns)
     inside = inside.reshape(-1, columns).astype(float)
     own = (part[:, None] == np.arange(parts)) * 1.0
@@ -340,6 +359,11 @@ def cells_of(data: Data, recipe: Recipe, levels: Levels, margin: tuple[str, ...]
         known = _exact_variance(data, recipe, margin, (stay, columns), (part, parts), levels)
     variance = _variance(levels, inside, own, reach, mean - before) if known is None else known
     return Cells(before, mean, variance, levels, inside, part, reach, window, exact=known is not None)
+
+
+def _check_reached(columns: int, parts: int, levels: Levels) -> None:
+    if max(parts, len(levels.counts)) * columns > MOST_CELLS:
+        raise NotPredicted(f"its table has {parts * columns:,} cells that can be reached; {MOST_CELLS:,} are the limit")
 
 
 def _variance(levels: Levels, inside: Floats, own: Floats, reach: Floats, bias: Floats) -> Floats:
@@ -447,6 +471,6 @@ def weighted_cells(data: Data, recipe: Recipe, margin: tuple[str, ...]) -> Weigh
         return values.reshape(shape)[np.ix_(rows, columns)].astype(np.float64)
 
     before, count = kept(found.before), kept(found.count)
-    stays = not (isinstance(recipe, PermutationSwap) and recipe.weight == "moves")
+    stays = not (isinstance(recipe, PermutationSwap | PrivateSwap) and recipe.weight == "moves")
     exact = found.note.startswith(EXACT)
     return WeightedCells(before, before + kept(found.bias), kept(found.variance), count, exact, stays)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,11 +13,14 @@ from quadrille.data import tidy
 from quadrille.errors import InputError, ParameterError, bad_parameter, unknown_name
 from quadrille.params import as_float, one_of
 from quadrille.recipe import Recipe
+from quadrille.swap.epsilon import moved
 from quadrille.swap.permutation import PermutationSwap
+from quadrille.swap.private import PrivateSwap
 from quadrille.swap.random import RandomSwap
 from quadrille.text import Shown
+from quadrille.theory.chances import chance_factors, chance_of
 from quadrille.theory.expected import pair_scatter, pairs_between, transitions
-from quadrille.theory.moments import Floats, Kind, count_spread, factors
+from quadrille.theory.moments import Floats, count_spread, factors
 from quadrille.theory.tables import approximate
 from quadrille.theory.tally import Labelled, labelled, refuse_totals
 
@@ -75,6 +78,9 @@ def _inverse(q: Floats, counts: Floats) -> Floats:
         )
     return np.linalg.inv(q).astype(np.float64)
 
+
+Drawn = Literal["pairs", "cycles", "private"]
+"""How the records that move are drawn: a number of them, for pairs or for cycles; or each by chance."""
 
 _OWNER = "correct"
 MOST_F = 0.99
@@ -135,15 +141,15 @@ def correct(
     *,
     recipe: Recipe | None = None,
     swapped: str = "column",
-    kind: Kind = "pairs",
+    kind: Drawn = "pairs",
     margins: Margins | None = None,
     no_totals: bool = False,
 ) -> Corrected:
     """Return an unbiased estimate of the original table of counts from the swapped one.
 
     For a permutation of k of n records f = k / (n - 1), and T = (T' - f row column / n) / (1 - f), because row and
-    column totals are as before. For true swaps of one variable T = T' inv(Q). Standard errors are those of the swap
-    alone, estimated at the corrected table.
+    column totals are as before. Where records are drawn by chance k is its expectation. For true swaps of one variable
+    T = T' inv(Q). Standard errors are those of the swap alone, estimated at the corrected table.
 
     Parameters
     ----------
@@ -153,7 +159,7 @@ def correct(
     recipe : instead of f, the recipe that was used: a PermutationSwap or a RandomSwap of one variable.
     swapped : "column", "row", or the name of the first column of a frame: where the swapped variable is. It matters for
         true swaps only.
-    kind : "pairs" or "cycles", for the standard errors.
+    kind : "pairs", "cycles" or "private" (records drawn by chance), for the standard errors.
     margins : known totals of rows and of columns; they must equal those of the table.
     no_totals : a table in which a row or column equals the sum of the others is refused, unless this says that it is
         no total.
@@ -164,7 +170,7 @@ def correct(
     >>> qd.theory.correct([[30, 20], [20, 30]], f=0.2).table.round(3).tolist()
     [[31.25, 18.75], [18.75, 31.25]]
     """
-    one_of(_OWNER, "kind", kind, ("pairs", "cycles"))
+    one_of(_OWNER, "kind", kind, get_args(Drawn))
     if (f is None) == (recipe is None):
         raise ParameterError("correct needs one of 'f' (as published) and 'recipe'.")
     if isinstance(table, Mapping):
@@ -191,7 +197,7 @@ def correct_published(
     *,
     records: int | None = None,
     sizes: Mapping[str, int] | None = None,
-    kind: Kind = "pairs",
+    kind: Drawn = "pairs",
     of_class: str | None = None,
     class_column: str | None = None,
     swapped: str = "column",
@@ -325,7 +331,7 @@ def _plain(label: str) -> str:
     return "".join(label.split()).casefold()
 
 
-def _correct(values: Floats, f: object, recipe: Recipe | None, kind: Kind) -> tuple[Floats, Floats, str]:
+def _correct(values: Floats, f: object, recipe: Recipe | None, kind: Drawn) -> tuple[Floats, Floats, str]:
     """Return corrected counts and their variances; the swapped variable is in the columns."""
     n = int(values.sum())
     if n <= 1:
@@ -337,14 +343,17 @@ def _correct(values: Floats, f: object, recipe: Recipe | None, kind: Kind) -> tu
     return (*_by_f(values, _checked_f(f), kind), "")
 
 
-def _by_f(values: Floats, f: float, kind: Kind) -> tuple[Floats, Floats]:
+def _by_f(values: Floats, f: float, kind: Drawn) -> tuple[Floats, Floats]:
     n = float(values.sum())
     row, column = values.sum(axis=1, keepdims=True), values.sum(axis=0, keepdims=True)
     corrected = (values - f * row * column / n) / (1 - f)
     cell = np.clip(corrected, np.maximum(row + column - n, 0.0), np.minimum(row, column))
-    step = 1 if kind == "cycles" else 2
-    k = min(max(step * round(f * (n - 1) / step), 2 if f else 0), int(n) // step * step)
-    found = factors(kind, (np.float64(n),), np.float64(k))
+    if kind == "private":
+        found = chance_factors(np.array([int(n)]), np.array([chance_of(f, int(n))]))
+    else:
+        step = 1 if kind == "cycles" else 2
+        k = min(max(step * round(f * (n - 1) / step), 2 if f else 0), int(n) // step * step)
+        found = factors(kind, (np.float64(n),), np.float64(k))
     spread = count_spread(n, row, column, cell)
     variance = found.variance(spread)
     return corrected, np.maximum(variance, 0.0) / (1 - f) ** 2
@@ -366,16 +375,19 @@ def _random(values: Floats, recipe: RandomSwap, n: int) -> tuple[Floats, Floats,
     return corrected, variance, "" if levels <= 2 else approximate(levels)
 
 
-def _published(recipe: Recipe, n: int) -> tuple[Kind, float]:
+def _published(recipe: Recipe, n: int) -> tuple[Drawn, float]:
     """Return the kind and f of a permutation of the whole table."""
-    if not isinstance(recipe, PermutationSwap):
+    if isinstance(recipe, PrivateSwap) and not recipe.within:
+        return "private", moved(n, recipe.chance_in(n)).mean / (n - 1)
+    if not isinstance(recipe, PermutationSwap | PrivateSwap):
         raise ParameterError(
-            f"correct knows PermutationSwap and RandomSwap; {recipe.method_name} has no correction in closed form."
+            f"correct knows PermutationSwap, PrivateSwap and RandomSwap; {recipe.method_name} has no correction in "
+            "closed form."
         )
+    if isinstance(recipe, PrivateSwap) or recipe.within or isinstance(recipe.rate, str):
+        raise ParameterError("The recipe swaps within classes: give a table and an f for each class, as two mappings.")
     if recipe.kind == "across":
         raise ParameterError('Swaps of kind="across" have no single f: the change depends on both groups.')
-    if recipe.within or isinstance(recipe.rate, str):
-        raise ParameterError("The recipe swaps within classes: give a table and an f for each class, as two mappings.")
     if recipe.records is not None:
         return recipe.kind, recipe.records / (n - 1)
     assert recipe.rate is not None
@@ -386,7 +398,7 @@ def _by_class(
     tables: Mapping[object, object],
     f: float | Mapping[object, float] | None,
     swapped: str,
-    kind: Kind,
+    kind: Drawn,
     margins: Margins | None,
     *,
     no_totals: bool,

@@ -264,11 +264,11 @@ class Prediction(Shown):
 def predict(data: Data, recipe: Recipe, measures: str | Sequence[str]) -> Prediction:
     """Return what measures are expected to be after a planned swap, averaged over its seeds. Nothing is drawn.
 
-    For `RandomSwap` (variables moved together) and `PermutationSwap`. The measures are hellinger, total_variation,
-    entropy_change, small_cells, exposed, confidence, cramers_v_change, contingency_change, chi_square, deviance and
-    effective_swap_rate, of any margin, and hd1 to hd4 and their normalised forms. (chi_square_distance is another name
-    of chi_square.) Weighted tables are predicted where most of their change is in cells of ten records or more. Others
-    have no prediction and are None, with a reason.
+    For `RandomSwap` (variables moved together), `PermutationSwap` and `PrivateSwap`. The measures are hellinger,
+    total_variation, entropy_change, small_cells, exposed, confidence, cramers_v_change, contingency_change, chi_square,
+    deviance and effective_swap_rate, of any margin, and hd1 to hd4 and their normalised forms. (chi_square_distance is
+    another name of chi_square.) Weighted tables are predicted where most of their change is in cells of ten records or
+    more. Others have no prediction and are None, with a reason.
 
     Parameters
     ----------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from typing import TYPE_CHECKING, Any, cast
@@ -16,11 +16,13 @@ from quadrille.params import as_float, share, whole
 from quadrille.plan import Plan
 from quadrille.recipe import Recipe, carried
 from quadrille.swap.permutation import PermutationSwap, refuse_small_groups
+from quadrille.swap.private import PrivateSwap
 from quadrille.swap.random import RandomSwap
 from quadrille.text import Shown
+from quadrille.theory.chances import chance_factors
 from quadrille.theory.equivalent import checked_base, equivalent_table, rounding_error
 from quadrille.theory.expected import flow_moments
-from quadrille.theory.moments import Error, Floats, Ints, Kind, factors, swap_error
+from quadrille.theory.moments import Error, Factors, Floats, Ints, Kind, factors, swap_error
 from quadrille.theory.tally import (
     COLUMN,
     ClassIndex,
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 
+FactorsOf = Callable[[slice, tuple[Floats, ...]], Factors]
 EXACT = "exact"
 UNTOUCHED = "exact: the margin holds no swapped variable"
 
@@ -104,12 +107,16 @@ def moments_of(
         recipe.check_columns(data)
         if recipe.rules:
             raise ParameterError(f"{where} has no closed form for a swap under plausibility rules. Draw plans instead.")
+    if isinstance(recipe, PrivateSwap):
+        recipe.check_columns(data)
+        return _private(data, recipe, margin, where)
     if isinstance(recipe, PermutationSwap):
         return _permuted(data, recipe, margin, where)
     if isinstance(recipe, RandomSwap):
         return _random(data, recipe, margin, where)
     raise ParameterError(
-        f"{where} has closed forms for PermutationSwap and RandomSwap. Draw plans of {recipe.method_name} instead."
+        f"{where} has closed forms for PermutationSwap, PrivateSwap and RandomSwap. Draw plans of "
+        f"{recipe.method_name} instead."
     )
 
 
@@ -175,16 +182,20 @@ def is_exact(recipe: Recipe, levels: int) -> bool:
     """Tell whether expectation and variance of a recipe's tables are exact; `levels` decide who may be paired."""
     if isinstance(recipe, RandomSwap):
         return _is_free(recipe) or (levels == 2 and recipe.differ != "none")
-    return isinstance(recipe, PermutationSwap)
+    return isinstance(recipe, PermutationSwap | PrivateSwap)
 
 
 def add_up(joint: Joint, kind: Kind, k: Ints) -> tuple[Floats, Floats, Floats]:
     """Return total before, bias and variance of every cell, added over classes in which k records move."""
+    return _added(joint, lambda part, sizes: factors(kind, sizes, k[part, None].astype(float)))
+
+
+def _added(joint: Joint, factors_of: FactorsOf) -> tuple[Floats, Floats, Floats]:
+    """Add up the cells over classes, given the factors of some classes by their sizes."""
     cells = joint.count[0, 0].size
     before, bias, variance = np.zeros(cells), np.zeros(cells), np.zeros(cells)
     for part, spread in joint.spreads():
-        moved = k[part, None].astype(float)
-        found = factors(kind, tuple(size.astype(float) for size in spread.sizes), moved)
+        found = factors_of(part, tuple(size.astype(float) for size in spread.sizes))
         before += spread.value.sum(axis=0)
         bias += (found.bias * spread.bias_sum).sum(axis=0)
         variance += np.maximum(found.variance(spread), 0.0).sum(axis=0)
@@ -211,6 +222,19 @@ def _permuted(data: Data, recipe: PermutationSwap, margin: str | Sequence[str] |
     return replace(found, idle=int((k == 1).sum()))
 
 
+def _private(data: Data, recipe: PrivateSwap, margin: str | Sequence[str] | None, where: str) -> TableMoments:
+    split = margin_of(data, margin, recipe.columns_moved(data), where)
+    strata = recipe.strata(data)
+    classes = ClassIndex(len(strata.n), listed=strata.of) if recipe.within else None
+    joint = joint_of(data, split, classes=classes, weight=recipe.weight)
+    known = chance_factors(strata.n, strata.chance)
+
+    def factors_of(part: slice, _: object) -> Factors:
+        return Factors(known.bias[part, None], tuple(each[part, None] for each in known.parts))
+
+    return _table_moments(data, split, joint, _added(joint, factors_of))
+
+
 def _random(data: Data, recipe: RandomSwap, margin: str | Sequence[str] | None, where: str) -> TableMoments:
     groups = [(group, carried(data, group, recipe.same)) for group in recipe.groups(data)]
     split = margin_of(data, margin, [name for group, along in groups for name in (*group, *along)], where)
@@ -234,10 +258,13 @@ def _random(data: Data, recipe: RandomSwap, margin: str | Sequence[str] | None, 
 
 def _moments(data: Data, margin: Margin, joint: Joint, kind: Kind, k: Ints) -> TableMoments:
     """Return the exact moments when k records of each class are permuted."""
-    before, bias, variance = add_up(joint, kind, k)
+    return _table_moments(data, margin, joint, add_up(joint, kind, k))
+
+
+def _table_moments(data: Data, margin: Margin, joint: Joint, added: tuple[Floats, Floats, Floats]) -> TableMoments:
     count = joint.count.sum(axis=(0, 1)).ravel()
     weighted = data.weight is not None
-    return TableMoments(margin, count, before, bias, variance, EXACT, margin.reached(count), weighted=weighted)
+    return TableMoments(margin, count, *added, EXACT, margin.reached(count), weighted=weighted)
 
 
 def _is_free(recipe: RandomSwap) -> bool:
@@ -255,8 +282,8 @@ def table_error(
 
     Of a file, one pass over the records tallies class, moved part and stayed part; the rest follows from the tally.
     Weighted totals where the file has a weight. Cells whose moved or stayed part does not occur are left out: they stay
-    empty. Exact for `PermutationSwap`, and for `RandomSwap` with differ="none" and no constraints. For true swaps the
-    expectation is that of expected.md, exact for two levels; the column `note` says which.
+    empty. Exact for `PermutationSwap`, `PrivateSwap`, and for `RandomSwap` with differ="none" and no constraints. For
+    true swaps the expectation is that of expected.md, exact for two levels; the column `note` says which.
 
     Parameters
     ----------
@@ -287,7 +314,7 @@ def table_error(
 def expected_table(table: object, recipe: Recipe, margin: str | Sequence[str] | None = None) -> pl.DataFrame:
     """Return the expected table after a planned swap: one row per cell, with the total before.
 
-    Exact for `PermutationSwap`, mean field for true swaps (`RandomSwap`); see `table_error`.
+    Exact for `PermutationSwap` and `PrivateSwap`, mean field for true swaps (`RandomSwap`); see `table_error`.
 
     Example
     -------
@@ -494,6 +521,7 @@ def sampling_table(table: object, margin: str | Sequence[str] | None = None, *, 
 _WEIGHTED = "the cells are weighted totals, and random rounding is for counts"
 _CLASSES = "records move within classes, so there is no single number of records to compare with"
 _ACROSS = "records move across two groups, and the number that equals rounding is for the whole file"
+_BY_CHANCE = "records are drawn by chance, so there is no single number of records to compare with"
 _TRUE_SWAPS = "the number that equals rounding is for permutations, and true swaps are none"
 _SIDE_BY_SIDE = "compare_errors"
 
@@ -585,6 +613,8 @@ def compare_errors(
 
 def _no_equivalent(recipe: Recipe) -> dict[str, str]:
     """Say why no number of records equals rounding, if there is a reason."""
+    if isinstance(recipe, PrivateSwap):
+        return {"records": _BY_CHANCE}
     if not isinstance(recipe, PermutationSwap):
         return {"records": _TRUE_SWAPS}
     if recipe.within:

@@ -55,7 +55,7 @@ def attack(
     with show.working("Reading and attacking"):
         data = load(file, codebook, weight)
         design = None if recipe is None else read_recipe(recipe)
-        made = design if release is None else load_after(release, codebook, codebook_after, weight)
+        made = design if release is None else load_after(release, data, codebook, codebook_after, weight)
         assert made is not None
         found = qd.attack(
             data,

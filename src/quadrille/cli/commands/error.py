@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     import polars as pl
 
     from quadrille.chart.theme import Figure
-    from quadrille.release.dossier import Published
     from quadrille.data import Data
+    from quadrille.release.dossier import Published
     from quadrille.swap.permutation import PermutationSwap
+    from quadrille.swap.private import PrivateSwap
     from quadrille.swap.rank import RankSwap
     from quadrille.theory.tables import CellErrors
 
@@ -38,8 +39,12 @@ def error(
     file: Annotated[
         str, typer.Argument(metavar="FILE", help="A microdata file or dataset:NAME; with --swapped a table of counts.")
     ],
-    recipe: Annotated[Path, opt.value("FILE", "A recipe of permutation or rank swapping, JSON: see swap.", "--recipe")],
-    margin: Annotated[str | None, opt.value("A*B", "The table of a file to look at.")] = None,
+    recipe: Annotated[
+        Path, opt.value("FILE", "A recipe of permutation, private or rank swapping, JSON: see swap.", "--recipe")
+    ],
+    margin: Annotated[
+        str | None, opt.value("A*B", "The table to look at; of a private swap without: what it promises.")
+    ] = None,
     swapped: opt.Swapped = None,
     chart: opt.Chart = None,
     base: Annotated[int, opt.value("NUMBER", "Base of random rounding, to compare with.")] = 5,
@@ -57,7 +62,7 @@ def error(
     overwrite: opt.Overwrite = False,
     as_json: opt.Json = False,
 ) -> None:
-    """Predict the error of each cell of a table, before any swap; of a rank swap, how far ranks and correlations change."""
+    """Predict the error of a table, the guarantee, or how far ranks and correlations change, before any swap."""
     check_new(chart, realised, overwrite=overwrite, source=file)
     _check_suffixes(chart, realised)
     _check_numbers(base, sampling)
@@ -79,12 +84,16 @@ def error(
         _refuse_stray([name for name, each in given.items() if each is not None])
         _error_of_ranks(file, load(file, codebook, weight, layout=layout), ranked, as_json=as_json)
         return
-    if swapped is None and margin is None:
-        raise ParameterError("Name the table with --margin, as in Age*MS.")
     import quadrille as qd
+    from quadrille.swap.private import PrivateSwap
 
+    swap = _permutation(recipe, of_table=swapped is not None)
+    if swapped is None and margin is None:
+        if isinstance(swap, PrivateSwap) and realised is None and sampling is None:
+            _promise(file, load(file, codebook, weight, layout=layout), swap, chart, as_json=as_json)
+            return
+        raise ParameterError("Name the table with --margin, as in Age*MS.")
     with show.working("Reading and working out the error"):
-        swap = _permutation(recipe, of_table=swapped is not None)
         table = load(file, codebook, weight, layout=layout) if swapped is None else read_table(file)
         errors = qd.theory.compare_errors(table, swap, margin, base=base, sampling=sampling, no_totals=no_totals)
         made: list[tuple[Path, Figure]] = [] if chart is None else [(chart, _sizes_chart(errors, _named(swap)))]
@@ -138,14 +147,39 @@ def read_table(file: str) -> pl.DataFrame:
     return qd.read(file).frame()
 
 
-def _permutation(path: Path, *, of_table: bool) -> PermutationSwap:
+def _promise(file: str, data: Data, swap: PrivateSwap, chart: Path | None, *, as_json: bool) -> None:
+    """Say what a private swap promises and what each epsilon costs; nothing is drawn."""
+    import quadrille as qd
+    from quadrille.present.guarantee import curve_table, guarantee
+
+    with show.working("Working out what is promised and what it costs"):
+        found, curve = swap.guarantee(data), qd.theory.epsilon_curve(data, swap)
+        if chart is not None:
+            from quadrille.chart import epsilon_loss
+
+            _save([(chart, epsilon_loss(curve))])
+    if as_json:
+        show.emit(
+            {"file": file, "guarantee": found.as_dict(), "curve": curve.to_dicts(), "chart": chart and str(chart)}
+        )
+        return
+    show.render([*guarantee(found), curve_table(curve.to_dicts())])
+    if chart is not None:
+        show.note(f"\nDrew {chart}.")
+
+
+def _permutation(path: Path, *, of_table: bool) -> PermutationSwap | PrivateSwap:
     from quadrille.swap.permutation import PermutationSwap
+    from quadrille.swap.private import PrivateSwap
 
     recipe = read_recipe(path)
+    if isinstance(recipe, PrivateSwap) and not of_table:
+        return recipe
     if not isinstance(recipe, PermutationSwap):
         raise ParameterError(
-            f"The error is known in closed form for permutation and rank swapping, and the recipe {str(path)!r} is of "
-            f"{recipe.method_name}. Keep one with: quadrille swap FILE --method permutation --save-recipe FILE."
+            f"The error is known in closed form for permutation{'' if of_table else ', private and rank'} swapping, "
+            f"and the recipe {str(path)!r} is of {recipe.method_name}. Keep one with: quadrille swap FILE "
+            "--method permutation --save-recipe FILE."
         )
     if of_table and isinstance(recipe.rate, str):
         raise ParameterError("A table of counts has no column of class rates: the rate of the recipe must be a number.")
@@ -180,8 +214,12 @@ def _save(figures: Sequence[tuple[Path, Figure]]) -> None:
             chart.save(figure, path)
 
 
-def _named(recipe: PermutationSwap) -> str:
+def _named(recipe: PermutationSwap | PrivateSwap) -> str:
     """Name a swap in few words, for a legend."""
+    from quadrille.swap.private import PrivateSwap
+
+    if isinstance(recipe, PrivateSwap):
+        return f"private, {f'chance {recipe.chance:.4g}' if recipe.chance else f'epsilon {recipe.epsilon:.4g}'}"
     rate, records = recipe.rate, recipe.records
     much = f"{records:,} records" if rate is None else f"{100 * rate:.4g} %" if isinstance(rate, float) else "by class"
     return f"{recipe.kind}, {much}"
@@ -296,7 +334,9 @@ def correct(
         opt.value("COLUMN", "The column of TABLE that holds the classes; the result is their sum."),
     ] = None,
     swapped: opt.Swapped = None,
-    kind: Annotated[str | None, opt.value("WORD", "pairs or cycles. [default: what the note says, or pairs]")] = None,
+    kind: Annotated[
+        str | None, opt.value("WORD", "pairs, cycles or private. [default: what the note says, or pairs]")
+    ] = None,
     out: Annotated[Path | None, opt.value("FILE", "Write the corrected table to this CSV.")] = None,
     no_totals: opt.NoTotals = False,
     overwrite: opt.Overwrite = False,
@@ -309,7 +349,7 @@ def correct(
     said = _published(f, methods_note, of_class, class_column)
     counts, place = read_table(str(table)), swapped or "column"
     how = cast(
-        "Literal['pairs', 'cycles']", kind or ("pairs" if said is None else said.kind)
+        "Literal['pairs', 'cycles', 'private']", kind or ("pairs" if said is None else said.kind)
     )  # checked where it is used
     if said is None:
         corrected = qd.theory.correct(counts, f, swapped=place, kind=how, no_totals=no_totals)

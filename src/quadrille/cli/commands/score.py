@@ -109,7 +109,7 @@ def score(
         raise ParameterError("One recipe made the second file. Name that one.")
     with show.working("Reading and scoring"):
         data = about.load(before)
-        other = _second(after, codebook_after, about)
+        other = _second(after, data, codebook_after, about)
         swapped = _swapped_records(read_recipe(recipe[0]), data, other) if recipe else None
         ranked = (rank, top, min_records)
         _score_file((data, other, swapped), measures, tables, where, by, ranked, files, as_json=as_json)
@@ -195,6 +195,7 @@ def _parameter(recipe: Recipe, option: str, given_by: str) -> str:
     """Return the name of a parameter that an option names, of a method that has it."""
     params = {param.option: name for name, param in recipe.params().items()} | {name: name for name in recipe.params()}
     if option not in params:
+        recipe.refuse([option])
         raise unknown_name("parameter", option, params, where=f"{recipe.method_name} ({given_by})")
     if recipe.params()[params[option]].required and given_by == "--without":
         raise ParameterError(f"{recipe.method_name} cannot do without '{option}'.")
@@ -259,12 +260,12 @@ def _wanted(
     return list(dict.fromkeys([*(addresses(measures, data) if measures else []), *by_level]))
 
 
-def _second(after: str, own: Path | None, about: opt.FileOptions) -> Data:
+def _second(after: str, data: Data, own: Path | None, about: opt.FileOptions) -> Data:
     """Read the second file; levels of geography and roles are declared for both, unless a codebook describes it."""
     if about.geography and about.codebook is None and own is None:
         roles = {role: named for role, named in about.roles.items() if role != "id"}
         return load(after, None, about.weight, about.geography, roles)
-    return load_after(after, about.codebook, own, about.weight, about.roles)
+    return load_after(after, data, about.codebook, own, about.weight, about.roles)
 
 
 def _by_area(measures: Sequence[str] | None, data: Data, levels: Sequence[str]) -> Sequence[str]:

@@ -44,6 +44,7 @@ def swap(
     from quadrille.cli.designs import designed_for
     from quadrille.score.contradictions import refuse_contradictions
     from quadrille.study.designed import one_way_report
+    from quadrille.swap.private import PrivateSwap
 
     check_new(out, save_recipe, overwrite=overwrite, source=file)
     with show.working("Reading, swapping and scoring"):
@@ -52,6 +53,7 @@ def swap(
         made = designed_for(ctx, made, data, published)
         if not allow_contradictions:
             refuse_contradictions(data, made)
+        promised = made.guarantee(data) if isinstance(made, PrivateSwap) else None  # before the draw
         plan = made.plan(data)
         account = plan.report(data)
         scores = qd.score(data, plan, measured(made, measures, data))
@@ -66,11 +68,14 @@ def swap(
         chosen = json.loads(made.design_json())  # the seed stays out: it is a secret
         written = {"out": out and str(out), "save_recipe": save_recipe and str(save_recipe)}
         told = {"account": account.as_dict(), "scores": scores.as_dict(), "tables": changes and changes.as_dict()}
+        told |= {} if promised is None else {"guarantee": promised.as_dict()}
         show.emit({"recipe": chosen, **told, **written})
     else:
         show.show_account(account, one_way)
         show.show_scores(scores)
         show.show_published(changes, made)
+        if promised is not None:
+            show.show_guarantee(promised)
 
 
 def _save(out: Path | None, save_recipe: Path | None, recipe: Recipe, swapped: Callable[[], Data]) -> None:

@@ -271,7 +271,8 @@ def rows(kind: type, shape: int | tuple[int, ...], **fields: object) -> Rows:
 def _layout(kind: type) -> np.dtype[Any]:
     """Return the fields of a kind of row as numpy lays them out; always the same object, by which numba knows it."""
     hints = get_type_hints(kind, include_extras=True)
-    return np.dtype([(name, *hint.__metadata__) for name, hint in hints.items()], align=True)
+    fields = np.dtype([(name, *hint.__metadata__) for name, hint in hints.items()], align=True)
+    return np.dtype((np.record, fields))  # numba sees no difference; where it is switched off, rows have their fields
 
 
 def row(kind: type, **fields: object) -> Any:

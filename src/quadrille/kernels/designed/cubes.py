@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from quadrille.kernels.compile import Whole, kernel, no_alloc, step
-from quadrille.kernels.designed import NONE, NOTHING, FloatField, IntField, Real, Rows, ShortField
+from quadrille.kernels.compile import Whole, kernel, no_alloc, prefetch, step
+from quadrille.kernels.designed import NONE, NOTHING, FloatField, IntField, Real, Rows, ShortField, rows
 from quadrille.kernels.designed.neighbours import exposure, raw_loss
 
 Ints = NDArray[np.int64]
@@ -29,6 +29,8 @@ UNLIMITED = np.int32((1 << 31) - 1)
 AROUND_WORDS = 5
 """Words that one try to displace a record takes."""
 _TRIES_PER_BLOCK = 4
+_MANY, _EARLY, AHEAD = 1 << 14, 6, 8
+"""Occupied cells from which on steps are looked at early, how many steps early, and places for them."""
 _HALF, _LOW = np.uint64(32), np.uint64((1 << 32) - 1)
 
 
@@ -53,6 +55,9 @@ class CubeCell:
     least: ShortField
     most: ShortField
     alone: ShortField
+
+
+CELL_BYTES = rows(CubeCell, 0).itemsize
 
 
 class Cubes(NamedTuple):
@@ -98,6 +103,19 @@ class Cubes(NamedTuple):
     """Cells in use, and twice the records that have moved."""
 
 
+class Ahead(NamedTuple):
+    """Steps that are looked at before their turn, by their number modulo the places."""
+
+    blocks: Ints
+    """[place, block]: the change of the key in the first table; 0 behind the last block."""
+    size: Ints
+    """[place]: number of blocks, 0 where no cube was found."""
+    found: Ints
+    """[place]: cubes that were ever remembered with the small cell, then."""
+    used: Ints
+    """[place]: cells in use, then."""
+
+
 class Search(NamedTuple):
     """What a search remembers: for each small cell, cubes that could be moved there."""
 
@@ -107,6 +125,8 @@ class Search(NamedTuple):
     """[small cell]: how many were ever remembered; the last ones overwrite others."""
     small_no: NDArray[np.int32]
     """[cell of the first table]: its number among the small cells, -1 for others."""
+    ahead: Ahead
+    """Cubes that are spanned before their turn."""
 
 
 class Cube(NamedTuple):
@@ -454,6 +474,87 @@ def _remember(small: Whole, m: Whole, word: Any, cube: Cube, search: Search) -> 
         search.memory[small, which, j] = cube.blocks[0, j] if j < m else NOTHING
 
 
+@no_alloc
+def _cell_of_step(at: Whole, words: Any, targets: Any, cubes: Cubes) -> Whole:
+    """Return the cell at which a step starts, one of the targets in three steps of four."""
+    if words[at] & 7 < 6:
+        return np.int64(targets[_below(words[at + 1], len(targets))])
+    return _below(words[at + 1], len(cubes.levels))
+
+
+@no_alloc
+def _is_recalled(small: Whole, word: Any, search: Search) -> Any:
+    return small >= 0 and search.found[small] > 0 and (word >> 4) & 15 < 10
+
+
+@no_alloc
+def _look(i: Whole, c: Whole, at: Whole, words: Any, cube: Cube, cubes: Cubes, search: Search) -> None:
+    """Span the cube of a step at a cell, and keep it in the place of the step."""
+    place, ahead = i % AHEAD, search.ahead
+    small = np.int64(search.small_no[c])
+    if _is_recalled(small, words[at], search):
+        m = _recall(c, small, words[at + 2], cube, cubes, search)
+    else:
+        m = _propose(c, words[at] >> 8, words, at + 3, cube, cubes)
+    for j in range(ahead.blocks.shape[1]):
+        ahead.blocks[place, j] = cube.blocks[0, j] if j < m else NOTHING
+    ahead.size[place] = m
+    ahead.found[place] = search.found[small] if small >= 0 else NONE
+    ahead.used[place] = cubes.progress[0]
+
+
+@no_alloc
+def _turn(i: Whole, c: Whole, at: Whole, words: Any, cube: Cube, cubes: Cubes, search: Search) -> Whole:
+    """Return the number of blocks of a step's cube, as if it were spanned now: anew where something has changed."""
+    place, ahead, small = i % AHEAD, search.ahead, np.int64(search.small_no[c])
+    if ahead.used[place] != cubes.progress[0] or (small >= 0 and ahead.found[place] != search.found[small]):
+        _look(i, c, at, words, cube, cubes, search)
+    m = ahead.size[place]
+    for j in range(m):
+        cube.blocks[0, j] = ahead.blocks[place, j]
+    if len(cubes.tables) > 1:
+        _read_blocks(c, m, cube, cubes)
+    return m
+
+
+@no_alloc
+def _ask_for_corners(i: Whole, c: Whole, cells: bool, cubes: Cubes, search: Search) -> None:
+    """Ask for the places of the keys of a cube, or for the cells at them."""
+    place, ahead = i % AHEAD, search.ahead
+    for corner in range(1 << ahead.size[place] if ahead.size[place] else 0):
+        key = cubes.key_of[0, c]
+        for j in range(ahead.size[place]):
+            key += ahead.blocks[place, j] * (corner >> j & 1)
+        if not cells:
+            prefetch(cubes.cell_at, 4 * key)
+        elif cubes.cell_at[key] >= 0:
+            prefetch(cubes.cells, np.int64(CELL_BYTES) * cubes.cell_at[key])
+
+
+@no_alloc
+def _ask_for_cell(at: Whole, words: Any, targets: Any, cubes: Cubes, search: Search) -> None:
+    """Ask for what is known of the cell at which a step starts, and of the one towards which it may go."""
+    c = _cell_of_step(at, words, targets, cubes)
+    prefetch(search.small_no, 4 * c)
+    prefetch(cubes.key_of, 8 * c)
+    prefetch(cubes.levels, 4 * c * cubes.levels.shape[1])
+    prefetch(cubes.levels, 4 * _below(words[at + 4], len(cubes.levels)) * cubes.levels.shape[1])
+
+
+@no_alloc
+def _ask_for_memory(at: Whole, whole: bool, words: Any, targets: Any, cubes: Cubes, search: Search) -> None:
+    """Ask for how many cubes are remembered with the cell at which a step starts, or for the one that is recalled."""
+    small = np.int64(search.small_no[_cell_of_step(at, words, targets, cubes)])
+    if small < 0:
+        return
+    if not whole:
+        prefetch(search.found, 8 * small)
+    elif _is_recalled(small, words[at], search):
+        room = np.int64(search.memory.shape[1])
+        which = _below(words[at + 2], min(search.found[small], room))
+        prefetch(search.memory, 8 * (small * room + which) * search.memory.shape[2])
+
+
 @kernel
 def anneal(
     targets: NDArray[np.int32],
@@ -470,26 +571,43 @@ def anneal(
 ) -> int:
     """Take as many steps as there are words for; return how many moves were made.
 
-    `elsewhere` is the temperature of moves that do not start at one of the targets.
+    `elsewhere` is the temperature of moves that do not start at one of the targets. In a table that is larger than the
+    processor's cache most time would be spent waiting for cells: so the cube of a step is spanned some steps before
+    its turn, and what it needs is asked for. That changes nothing in what is done.
     """
-    made, occupied = 0, len(cubes.levels)
-    for at in range(0, len(words) - words_per_step + 1, words_per_step):
-        word = words[at]
-        targeted = word & 7 < 6
-        c = np.int64(targets[_below(words[at + 1], len(targets))]) if targeted else _below(words[at + 1], occupied)
-        s = np.int64(1) if word & 8 else np.int64(-1)
-        small = np.int64(search.small_no[c])
-        recalled = small >= 0 and search.found[small] > 0 and (word >> 4) & 15 < 10
-        if recalled:
-            m = _recall(c, small, words[at + 2], cube, cubes, search)
-        else:
-            m = _propose(c, word >> 8, words, np.int64(at + 3), cube, cubes)
+    made, steps = 0, np.int64(len(words) // words_per_step)
+    early = np.int64(_EARLY) if len(cubes.levels) > _MANY and not len(cubes.keys) else NOTHING
+    for now in range(-4 * early, steps):
+        i, at = np.int64(now), now * words_per_step
+        if early:
+            if i + 4 * early < steps:
+                _ask_for_cell(at + 4 * early * words_per_step, words, targets, cubes, search)
+            if 0 <= i + 3 * early < steps:
+                _ask_for_memory(at + 3 * early * words_per_step, False, words, targets, cubes, search)
+            if 0 <= i + 2 * early < steps:
+                _ask_for_memory(at + 2 * early * words_per_step, True, words, targets, cubes, search)
+            if 0 <= i + early < steps:
+                there = at + early * words_per_step
+                c = _cell_of_step(there, words, targets, cubes)
+                _look(i + early, c, there, words, cube, cubes, search)
+                _ask_for_corners(i + early, c, False, cubes, search)
+            if 0 <= i + early // 2 < steps:
+                there = at + early // 2 * words_per_step
+                _ask_for_corners(i + early // 2, _cell_of_step(there, words, targets, cubes), True, cubes, search)
+        if i < 0:
+            continue
+        word, c = words[at], _cell_of_step(at, words, targets, cubes)
+        small, s = np.int64(search.small_no[c]), np.int64(1) if word & 8 else np.int64(-1)
+        recalled = _is_recalled(small, word, search)
+        if not early:
+            _look(i, c, at, words, cube, cubes, search)
+        m = _turn(i, c, at, words, cube, cubes, search)
         if m == 0 or not _fits(c, m, s, cube, cubes):
             continue
         if small >= 0 and not recalled:
             _remember(small, m, words[at + 2], cube, search)
         cost = _cost(m, s, price, cube, cubes)
-        if not cost <= (temperature if targeted else elsewhere) * exponential[(word >> 16) & 4095]:
+        if not cost <= (temperature if word & 7 < 6 else elsewhere) * exponential[(word >> 16) & 4095]:
             continue
         if cubes.progress[1] + _moved_more(m, s, cube, cubes) > most_moved:
             continue

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from quadrille import kernels
 from quadrille.data import Data
-from quadrille.kernels.designed.cubes import AROUND_WORDS, Cube, Cubes, Search
+from quadrille.kernels.designed.cubes import AHEAD, AROUND_WORDS, Ahead, Cube, Cubes, Search
 from quadrille.kernels.designed.neighbours import HELLINGER
 from quadrille.plan import Details, Plan
 from quadrille.randomness import Chooser, Stream
@@ -180,6 +180,12 @@ class CubeDraw:
             memory=np.zeros((len(starts), remembered, blocks), dtype=np.int64),
             found=np.zeros(len(starts), dtype=np.int64),
             small_no=number,
+            ahead=Ahead(
+                blocks=np.zeros((AHEAD, blocks), dtype=np.int64),
+                size=np.zeros(AHEAD, dtype=np.int64),
+                found=np.zeros(AHEAD, dtype=np.int64),
+                used=np.zeros(AHEAD, dtype=np.int64),
+            ),
         )
         cube = room_for_cube(cubes)
         for stage in range(0 if recipe.improve else _LAST, _STAGES):

@@ -53,7 +53,7 @@ class RankSwap(Recipe):
     1996.
     """
 
-    near: ClassVar[bool] = True
+    partners_alike: ClassVar[bool] = True
 
     swap: Annotated[
         Sequence[str], Columns("numeric or ordinal variables to exchange, each by its own ranks", least=1, moves=True)
@@ -90,9 +90,9 @@ class RankSwap(Recipe):
     buckets: Annotated[
         int | None, Count('number of buckets of kernel="buckets", at most one for each rank', unit="buckets")
     ] = None
-    together: Annotated[
-        bool, Flag("ranks by the first variable, and all that are listed move in the same pairs")
-    ] = False
+    together: Annotated[bool, Flag("ranks by the first variable, and all that are listed move in the same pairs")] = (
+        False
+    )
     within: Annotated[
         Sequence[str],
         Columns("classes within which to rank and to swap; a missing value is a class of its own"),
@@ -104,9 +104,7 @@ class RankSwap(Recipe):
             "at random"
         ),
     ] = "swap"
-    tail: Annotated[
-        float, Share("share of the ranks in each tail", within="[0, 0.5]", unit="share of the ranks")
-    ] = 0.0
+    tail: Annotated[float, Share("share of the ranks in each tail", within="[0, 0.5]", unit="share of the ranks")] = 0.0
     weighted: Annotated[bool, Flag("the window is a share of the weight instead of the records")] = False
     differ: Annotated[Literal["any", "none"], Word("whether partners must hold different values: any or none")] = "none"
     rules: Annotated[
@@ -125,13 +123,13 @@ class RankSwap(Recipe):
         if self.kernel == "buckets":
             if self.buckets is None or wishes:
                 raise ParameterError(
-                    f'{_OWNER} with kernel="buckets" needs the number of \'buckets\', and no other measure of how far '
+                    f"{_OWNER} with kernel=\"buckets\" needs the number of 'buckets', and no other measure of how far "
                     f"to swap. Got {_listed(wishes + ['buckets'] * (self.buckets is not None))}."
                 )
         elif self.buckets is not None:
             raise ParameterError(f"The 'buckets' parameter of {_OWNER} belongs to kernel=\"buckets\". Set both.")
         elif self.kernel == "normal" and wishes != ["window"]:
-            raise ParameterError(f'{_OWNER} with kernel="normal" needs a \'window\' alone. Got {_listed(wishes)}.')
+            raise ParameterError(f"{_OWNER} with kernel=\"normal\" needs a 'window' alone. Got {_listed(wishes)}.")
         elif len(wishes) != 1:
             raise ParameterError(
                 f"{_OWNER} needs exactly one of 'window' (share of the ranks), 'correlation', 'r0' and 'k0'. "
@@ -153,11 +151,11 @@ class RankSwap(Recipe):
     def _check_tails(self) -> None:
         if (self.tails == "swap") != (self.tail == 0):
             raise ParameterError(
-                f"The 'tail' parameter of {_OWNER} is the share of the ranks that tails=\"leave\" and tails=\"shuffle\" "
+                f'The \'tail\' parameter of {_OWNER} is the share of the ranks that tails="leave" and tails="shuffle" '
                 "are about. Give both, or neither."
             )
         if self.tails == "shuffle" and (self.differ == "any" or self.rules):
-            other = "differ=\"any\"" if self.differ == "any" else "'rules'"
+            other = 'differ="any"' if self.differ == "any" else "'rules'"
             raise ParameterError(
                 f'{_OWNER} with tails="shuffle" permutes the tails at random, which {other} does not allow. '
                 'Use tails="leave", or leave one of them out.'

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from quadrille.data import Data
 from quadrille.errors import OverlapError, ParameterError, infeasible
@@ -54,6 +54,8 @@ class TargetedSwap(Recipe):
     Reference: Eurostat, Guidelines for Statistical Disclosure Control Methods Applied on Geo-Referenced Data and
     Harmonised Protection of Census Data; ONS, Statistical Disclosure Control for the 2011 UK Census.
     """
+
+    always_moves: ClassVar[str] = "all levels of geography"
 
     risk: Annotated[
         Sequence[str],

@@ -193,6 +193,11 @@ def _cautions(problem: Problem, drawn: Drawn) -> list[str]:
             f"Of {recipe.candidates} partners drawn in proportion to risk the one that changes the tables least was "
             "taken: somebody who knows the tables before could tell likelier partners from others."
         )
+    if problem.unit is not None and problem.data.codebook[problem.unit].role != "unit":
+        cautions.append(
+            f"Column {problem.unit!r} numbers the households and has no role, so a release publishes its numbers as "
+            "they are, and they may tell the area. Give it the role unit: then they are drawn anew."
+        )
     zero = _never_donors(problem)
     if zero:
         cautions.append(f"{zero:,} households have a score of 0 at the lowest level, so none of them is ever a donor.")
