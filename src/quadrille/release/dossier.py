@@ -13,7 +13,7 @@ import numpy as np
 
 from quadrille import __version__
 from quadrille.data import Column, Data, Rows
-from quadrille.delta import PlanReport, warnings_of
+from quadrille.delta import PlanReport, margins_kept, warnings_of
 from quadrille.errors import InputError, ParameterError
 from quadrille.inspect import inspect, repeated_identifiers, unnamed_units, weight_remarks, weights
 from quadrille.io.atomic import NOTE
@@ -612,8 +612,18 @@ def release_warnings(
 def draw_warnings(data: Data, plan: Plan, public: Data) -> list[ReleaseWarning]:
     """Return what to warn of that only the draw shows: small cells that are left, and traces of who was swapped."""
     cautions = cast("Sequence[str]", plan.details.facts.get("cautions", ()) if plan.details else ())
-    texts = (*cautions, *warnings_of(data, plan, public.columns))
+    texts = (*cautions, *_unequal_units(data, plan), *warnings_of(data, plan, public.columns))
     return [*_of_small_cells(data, plan), *map(ReleaseWarning, texts)]
+
+
+def _unequal_units(data: Data, plan: Plan) -> list[str]:
+    """Say that areas have other numbers of records than before, where units of different size moved."""
+    if margins_kept(data, plan):
+        return []
+    return [
+        "Units of different size changed places, so their areas have more or fewer records than before, and published "
+        "counts of persons no longer fit. Let partners agree on the size: put it into every profile."
+    ]
 
 
 _FORMULA = re.compile(r"[=@\t\r\uff1d\uff20]|[+\-\uff0b\uff0d](?!\Z|[\d.,\s]+(?:[eE][+-]?\d+)?%?\Z)")

@@ -151,17 +151,17 @@ def rivals(scope: ReportInput) -> Row:
         "blocks": [
             score_table(scores, addresses=scope.measures, caption="All measures", rivals=heads),
             *([Items(tuple(notes))] if notes else []),
-            _accounts(heads, scope.candidates),
+            accounts(heads, scope.candidates),
             _variables(heads, scope.candidates),
         ],
     }
 
 
-def _accounts(heads: Sequence[str], candidates: Sequence[Candidate]) -> Table:
+def accounts(heads: Sequence[str], candidates: Sequence[Candidate]) -> Table:
     """Return what was asked, paired and changed, a row per fact and a column per candidate."""
-    accounts = [dict(account_facts(candidate.account)) for candidate in candidates]
-    names = dict.fromkeys(name for known in sorted(accounts, key=len, reverse=True) for name in known)
-    rows = [(name, *(known.get(name, NONE) for known in accounts)) for name in names]
+    known = [dict(account_facts(candidate.account)) for candidate in candidates]
+    names = dict.fromkeys(name for each in sorted(known, key=len, reverse=True) for name in each)
+    rows = [(name, *(each.get(name, NONE) for each in known)) for name in names]
     caption = "The account: what was asked, what was paired, what really changed"
     return table(("fact", *heads), rows, caption=caption)
 
