@@ -150,14 +150,23 @@ def test_a_recoding_in_the_same_order_leaves_the_pairs(case: st.DataObject) -> N
 
 
 @examples(40)
-@given(files(), st.sampled_from(["r_ased(x*y)", "ased_reg(y ~ x)", "hellinger", "ordinal_shift", "exposed"]))
-def test_measures_follow_numbers_that_are_swapped_by_rank(data: Data, address: str) -> None:
-    finite = all(np.isfinite(data[name].values[~np.isnan(data[name].values)]).all() for name in ("x", "y"))
-    assume(finite)
-    try:
-        plan = qd.RankSwap(["x", "o"], window=0.5, seed=1).plan(data)
-        scores = qd.testing.check_measure(address, data, plan)
-    except (InputError, InfeasibleError, ParameterError):
-        assume(False)
-        raise
-    assert len(scores) == 1
+@given(
+    st.integers(3, 60),
+    st.integers(0, 2**32 - 1),
+    st.booleans(),
+    st.sampled_from(["r_ased(x*y)", "ased_reg(y ~ x)", "c_ard", "hellinger", "ordinal_shift(o)", "exposed"]),
+)
+def test_measures_follow_numbers_that_are_swapped_by_rank(n: int, seed: int, together: bool, address: str) -> None:
+    random = np.random.default_rng(seed)
+    values = [random.integers(0, 40, n) / 4 for _ in range(2)]
+    values[0][random.random(n) < 0.1] = np.nan
+    data = Data(
+        [
+            *(numbers(name, each) for name, each in zip("xy", values, strict=True)),
+            column("o", random.integers(0, 5, n), 5, kind="ordinal"),
+            column("g", random.integers(0, 3, n), 3),
+        ]
+    )
+    assume((~np.isnan(values[0])).sum() > 1)
+    plan = qd.RankSwap(["x", "o"], window=0.5, together=together, seed=1).plan(data)
+    assert len(qd.testing.check_measure(address, data, plan)) == 1

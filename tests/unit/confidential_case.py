@@ -67,7 +67,7 @@ METHODS: dict[str, list[str]] = {
     "designed": f"--method designed --effort {EFFORT} --n 4 --share {SHARE} --price {PRICE} --never Spared".split(),
     "cycle": "--method cycle --flag Forced --same Age --n 4 --geography Region".split(),
     "rank": ["--method", "rank", "--swap", "Income,Age", "--window", str(WINDOW)],
-    "targeted": [*f"--method targeted --rate {RATE} --k 3 --geography Region --never Spared".split(), *BY_RISK],
+    "targeted": [*f"--method targeted --rate {RATE} --k 3 --never Spared".split(), *BY_RISK],
 }
 """The words of the command line for a recipe of every method; every number in them is a secret."""
 

@@ -89,7 +89,7 @@ Method = Annotated[
     str | None,
     value(
         "WORD",
-        "designed, targeted, cycle, random, rank, controlled, permutation, private or MODULE:CLASS; each has its --help. "
+        "designed, targeted, cycle, random, rank, controlled, permutation, private or MODULE:CLASS. "
         "[default: designed]",
     ),
 ]

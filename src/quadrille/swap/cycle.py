@@ -44,7 +44,7 @@ class CycleSwap(Recipe):
     >>> plan = qd.CycleSwap(risk=["status", "citizen", "sex"], k=3, same=["hh_size"], seed=7).plan(data)
     >>> facts = plan.report(data).details
     >>> facts["flagged"], facts["moved_in_cycles"], facts["borrowed"], facts["left"]
-    (1, 2, 3, 4)
+    (69, 69, 0, 0)
 
     Reference: DePersio, Lemons, Ramanayake, Tsay & Zayatz, n-cycle swapping for the American Community Survey, Privacy
     in Statistical Databases, 2012.

@@ -62,7 +62,7 @@ def error(
     overwrite: opt.Overwrite = False,
     as_json: opt.Json = False,
 ) -> None:
-    """Predict the error of a table, the guarantee, or how far ranks and correlations change, before any swap."""
+    """Predict the error of a table, the guarantee, or how far ranks change, before any swap."""
     check_new(chart, realised, overwrite=overwrite, source=file)
     _check_suffixes(chart, realised)
     _check_numbers(base, sampling)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from quadrille import kernels
 from quadrille.data import Floats, Ints
-from quadrille.errors import InputError
+from quadrille.errors import InputError, ParameterError
 
 _MOST_RANKS = 200_000
 """Longer classes behave as this many ranks do with a window of the same share."""
