@@ -197,7 +197,8 @@ _UNEXPLAINED = 0.05
 
 def warnings_of(data: Data, plan: Plan, public: Sequence[str] | None = None) -> list[str]:
     """Say what speaks against a plan: the traces that it leaves, and what its method warns of."""
-    return [*traces(data, plan, public), *(() if plan.details is None else plan.details.warnings)]
+    own = () if plan.details is None else cast("Sequence[str]", plan.details.facts.get("warnings", ()))
+    return [*traces(data, plan, public), *own]
 
 
 def margins_kept(data: Data, plan: Plan) -> bool:

@@ -148,13 +148,12 @@ class DeferredFacts(Mapping[str, object]):
 class Details(Shown):
     """What a method remembers of a draw beyond the moves: plain facts, lists of rows, and plans it decided against.
 
-    `warnings` are what the method has to say against the draw. All of it is confidential.
+    The fact "warnings" is what the method has to say against the draw. All of it is confidential.
     """
 
     facts: Mapping[str, object]
     rows: Mapping[str, Rows] = field(default_factory=dict[str, Rows], repr=False)
     alternatives: Mapping[str, Plan] = field(default_factory=dict[str, "Plan"], repr=False)
-    warnings: tuple[str, ...] = ()
 
 
 class Plan(Shown):

@@ -148,9 +148,9 @@ def test_nobody_at_risk_and_no_rate_is_an_error_with_the_smallest_counts() -> No
 def test_nobody_at_risk_and_a_rate_is_a_caution() -> None:
     plan = recipe(k=1).plan(file_of(people()))
     assert plan.details is not None
-    cautions: Any = plan.details.facts["cautions"]
+    warnings: Any = plan.details.facts["warnings"]
     assert len(plan.unit_pairs if plan.unit_pairs is not None else ()) >= 6
-    assert cautions == [
+    assert warnings == [
         "Nobody is at risk: all pairs are drawn for the rate alone. Raise 'k', or name more risk variables or finer "
         "levels."
     ]
@@ -163,7 +163,7 @@ def test_everybody_at_risk_is_swapped_and_that_is_said() -> None:
     facts: Any = plan.details.facts
     assert facts["treated"]["left"] == 1
     assert facts["treated"]["reasons"] == {"no partner in any profile": 1}
-    (caution,) = facts["cautions"]
+    (caution,) = facts["warnings"]
     assert caution.startswith("61 of 61 households are at risk at level region; 98.4 % take part, and")
 
 

@@ -30,7 +30,7 @@ _OF_CELLS = (
     *("small_cells", *_OUTCOMES, "displaced", "new_cells", "exposed_before", "exposed_after", "by_size", "just_large"),
     *("design_loss", "weighted_change", *_OF_TABLES),
 )
-WORDED = frozenset((*_OF_TARGETS, *_OF_RULES, *_OF_CELLS, *OF_RANKS, *OF_CYCLES)) | OF_TARGETED
+WORDED = frozenset((*_OF_TARGETS, *_OF_RULES, *_OF_CELLS, *OF_RANKS, *OF_CYCLES, "warnings")) | OF_TARGETED
 """The details of a plan that have words of their own here; a method may remember others."""
 
 

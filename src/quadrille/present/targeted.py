@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-from quadrille.present.blocks import Alert, Block, Facts, Pairs, Table, Title, facts, table
+from quadrille.present.blocks import Block, Facts, Pairs, Table, Title, facts, table
 from quadrille.present.numbers import count, counted, share, statistic
 
 OF_TARGETED = frozenset(
     (
         *("households", "level_names", "at_risk", "treated", "pairs_by_phase", "pairs_by_profile", "pairs_crossing"),
-        *("set_aside", "areas_exhausted", "wanted_of_exhausted", "areas", "cautions"),
+        *("set_aside", "areas_exhausted", "wanted_of_exhausted", "areas"),
     )
 )
 """The details of a plan that have words here."""
@@ -38,7 +38,6 @@ def targeted(details: Mapping[str, object]) -> list[Block]:
         _phases(known),
         *profiles,
         _areas(known),
-        *(Alert("Beware.", text) for text in known["cautions"]),
     ]
 
 

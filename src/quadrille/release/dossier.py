@@ -611,8 +611,7 @@ def release_warnings(
 
 def draw_warnings(data: Data, plan: Plan, public: Data) -> list[ReleaseWarning]:
     """Return what to warn of that only the draw shows: small cells that are left, and traces of who was swapped."""
-    cautions = cast("Sequence[str]", plan.details.facts.get("cautions", ()) if plan.details else ())
-    texts = (*cautions, *_unequal_units(data, plan), *warnings_of(data, plan, public.columns))
+    texts = (*_unequal_units(data, plan), *warnings_of(data, plan, public.columns))
     return [*_of_small_cells(data, plan), *map(ReleaseWarning, texts)]
 
 

@@ -121,7 +121,7 @@ class RankDraw:
         if self._rules:
             pairs = zip(self._rules.texts, self._rules.before, strict=True)
             facts["rules"] = [{"rule": text, "broken_before": before} for text, before in pairs]
-        return Plan(moves, data=self._data, details=Details(facts, warnings=self._warnings(rows)))
+        return Plan(moves, data=self._data, details=Details(facts | {"warnings": self._warnings(rows)}))
 
     def _one(self, group: tuple[str, ...], now: Data, stream: Stream) -> Drawn:
         name, recipe = group[0], self._recipe

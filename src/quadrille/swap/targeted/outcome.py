@@ -51,7 +51,7 @@ def facts(problem: Problem, drawn: Drawn) -> dict[str, object]:
         "areas": _by_area(problem, drawn),
         **rules_facts(problem.rule_texts, [problem.rule_counts] if problem.rule_counts else []),
     }
-    return made | {"cautions": _cautions(problem, drawn)}
+    return made | {"warnings": _warnings(problem, drawn)}
 
 
 def _after(values: NDArray[Whole], drawn: Drawn) -> NDArray[Whole]:
@@ -166,42 +166,42 @@ def _spread(values: Ints | Floats) -> dict[str, float]:
     return {"least": low, "median": middle, "most": high, "deviation": float(ordered.std())}
 
 
-def _cautions(problem: Problem, drawn: Drawn) -> list[str]:
+def _warnings(problem: Problem, drawn: Drawn) -> list[str]:
     """Return what whoever judges the swap should know."""
     recipe, n = problem.recipe, problem.units.count
     levels, at_risk = problem.areas.levels, int((problem.level != NOT_AT_RISK).sum())
-    cautions: list[str] = []
+    warnings: list[str] = []
     if not at_risk:
         what = "Raise 'k', or name more risk variables or finer levels" if recipe.risk else "Look at the scores"
-        cautions.append(f"Nobody is at risk: all pairs are drawn for the rate alone. {what}.")
+        warnings.append(f"Nobody is at risk: all pairs are drawn for the rate alone. {what}.")
     taking = int(drawn.used.sum())
     if recipe.mode == "floor" and at_risk and taking > _MUCH * 2 * problem.quota.pairs:
         by_level = np.bincount(problem.level[problem.level != NOT_AT_RISK], minlength=len(levels))
         worst = int(by_level.argmax())
-        cautions.append(
+        warnings.append(
             f"{int(by_level[worst]):,} of {n:,} households are at risk at level {levels[worst]}; "
             f"{100 * taking / n:.3g} % take part, and {200 * problem.quota.pairs / n:.3g} % were asked for. Coarsen "
             "the risk variables, raise the level, or use mode='cap'."
         )
     if recipe.donors == "at-risk-first":
-        cautions.append(
+        warnings.append(
             "Households that are not at risk are hardly ever moved: somebody who knows that one is at risk knows that "
             "it was swapped, and that the others are where they were."
         )
     if recipe.near == "loss":
-        cautions.append(
+        warnings.append(
             f"Of {recipe.donors_drawn} partners drawn in proportion to risk the one that changes the tables least was "
             "taken: somebody who knows the tables before could tell likelier partners from others."
         )
     if problem.unit is not None and problem.data.codebook[problem.unit].role != "unit":
-        cautions.append(
+        warnings.append(
             f"Column {problem.unit!r} numbers the households and has no role, so a release publishes its numbers as "
             "they are, and they may tell the area. Give it the role unit: then they are drawn anew."
         )
     zero = _never_donors(problem)
     if zero:
-        cautions.append(f"{zero:,} households have a score of 0 at the lowest level, so none of them is ever a donor.")
-    return cautions
+        warnings.append(f"{zero:,} households have a score of 0 at the lowest level, so none of them is ever a donor.")
+    return warnings
 
 
 def _never_donors(problem: Problem) -> int:
