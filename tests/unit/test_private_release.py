@@ -49,7 +49,8 @@ def note_of(made: qd.release) -> str:  # type: ignore[valid-type]
 def test_the_note_says_the_promise_and_neither_seed_nor_what_was_drawn(data: Data, tmp_path: Path) -> None:
     made = qd.release(data, swap(), tmp_path / "made", measures=MEASURES)
     note = " ".join(note_of(made).split())
-    assert made.guarantee is not None and made.guarantee.holds and not made.warnings
+    assert made.guarantee is not None and made.guarantee.holds
+    assert not any("guarantee" in warning for warning in made.warnings)
     for part in (
         "## What is guaranteed",
         "Within each group of region, job was permuted among records drawn with a chance of its own for each group",
