@@ -49,6 +49,8 @@ def check_recipe(recipe: Recipe, data: Data) -> Plan:
         not is_secret(seed := recipe.parameters()["seed"]) or seed not in repr(recipe), "its text shows the secret seed"
     )
     _law(recipe.prepare(data).draw(recipe.stream()) == plan, "a fresh preparation draws another plan")
+    design = Recipe.from_json(recipe.design_json())
+    _law(design.prepare(data).draw(design.stream_of(seed)) == plan, "a search, by design and seed, draws another plan")
     _law(recipe.plan(data) == plan, "a second draw gives another plan")
     _law(len(set(plan.columns)) == len(plan.columns), "a column is in two moves")
     fixed = [name for name in plan.columns if data.codebook[name].role == "id"]
