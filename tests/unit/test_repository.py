@@ -22,6 +22,7 @@ FILES = {
     "README.md",
     "conftest.py",
     "constraints.txt",
+    "hashes.txt",
     "mkdocs.yml",
     "pyproject.toml",
 }

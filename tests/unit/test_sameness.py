@@ -26,6 +26,7 @@ RECIPES: tuple[str, ...] = (
     '{"method":"PermutationSwap","kind":"pairs","records":40,"seed":7,"swap":["text"]}',
     '{"method":"ControlledSwap","seed":7,"swap":["code"],"targets":0.1}',
     '{"method":"ControlledSwap","seed":"' + "5f" * 32 + '","swap":["many"],"targets":0.1,"boundary":["flag"]}',
+    '{"method":"PrivateSwap","chance":0.3,"seed":7,"swap":["code"],"within":["flag"]}',
     '{"method":"DesignedSwap","seed":7,"effort":0.05}',
     '{"method":"DesignedSwap","keep":"1-way","coin":0.3,"effort":0.05,"seed":7}',
     '{"method":"DesignedSwap","n":5,"seed":7,"version":1}',

@@ -37,7 +37,7 @@ CREATE TABLE notes (id INTEGER PRIMARY KEY, note TEXT NOT NULL);
 """
 
 
-TABLES = frozenset(re.findall(r"CREATE TABLE (\w+)", _SCHEMA))
+TABLES: set[str] = set(re.findall(r"CREATE TABLE (\w+)", _SCHEMA))
 
 
 class Pending(NamedTuple):
