@@ -200,6 +200,25 @@ def warnings_of(data: Data, plan: Plan, public: Sequence[str] | None = None) -> 
     return [*traces(data, plan, public), *(() if plan.details is None else plan.details.warnings)]
 
 
+def margins_kept(data: Data, plan: Plan) -> bool:
+    """Whether each category of every variable has as many records as before: not where units of unequal size move.
+
+    >>> import quadrille as qd
+    >>> from quadrille.delta import margins_kept
+    >>> data = qd.datasets.census(500)
+    >>> recipes = [qd.TargetedSwap(["gender"], similar=[each], rate=0.1, seed=1) for each in (["hsize"], [])]
+    >>> [margins_kept(data, recipe.plan(data)) for recipe in recipes]
+    [True, False]
+    """
+    of_units = [move for move in plan.moves if move.units is not None]
+    return all(
+        np.array_equal(np.sort(data[name].values[rows]), np.sort(data[name].values[source]), equal_nan=True)
+        for move in of_units
+        for rows, source in [move.expanded]
+        for name in move.columns
+    )
+
+
 def traces(data: Data, plan: Plan, public: Sequence[str] | None = None) -> list[str]:
     """Say which traces a plan leaves in the public columns: what, why, and what to do.
 

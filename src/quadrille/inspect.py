@@ -8,13 +8,14 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from quadrille.codebook import records_in
 from quadrille.data import Column, Cross, Data, different, uncounted_weights
+from quadrille.errors import ParameterError
 from quadrille.io.frames.identifiers import (
     MOST_ORDINAL,
     can_be_rounded,
@@ -29,6 +30,9 @@ from quadrille.io.stat_read import was_moment
 from quadrille.measure.population import Sample, sample_of
 from quadrille.score.dependencies import Dependency, dependencies
 from quadrille.text import Shown
+
+if TYPE_CHECKING:
+    from quadrille.score.at_risk import RiskByLevel
 
 _PLACE = re.compile(
     r"region|bundesland|province|provin[cz]|canton|kanton|county|district|distrit|bezirk|kreis|municip|commune|comune|"
@@ -613,6 +617,8 @@ class Profile(Shown):
     recoded: tuple[str, ...] = ()
     sample: Sample | None = None
     """What is known of the population, where the file has a weight or is said to be a sample."""
+    risk: RiskByLevel | None = None
+    """Who is at risk at each level of geography, where risk variables were named."""
 
     @property
     def roles(self) -> dict[str, tuple[str, ...]]:
@@ -625,16 +631,28 @@ class Profile(Shown):
         return {**asdict(self), "dependencies": [each.as_dict() for each in self.dependencies]}
 
 
-def inspect(data: Data, *, labels: bool = False, declared: Collection[str] = ()) -> Profile:
+def inspect(
+    data: Data,
+    *,
+    labels: bool = False,
+    declared: Collection[str] = (),
+    risk: Sequence[str] | None = None,
+    k: int | None = None,
+) -> Profile:
     """Look at a file before swapping: what each column is taken for and why, and what had better be mended first.
 
     labels : also list the categories of each column, but for identifiers.
     declared : the columns that the user's own codebook describes, whose kinds and roles are no guesses; or why so.
+    risk : count who is at risk at each level of geography: whose combination of these columns is rare in the area.
+    k : rare is a count below k; 3 unless said otherwise.
 
     >>> import quadrille as qd
     >>> found = qd.inspect(qd.datasets.state())
     >>> found.roles["geography"], str(found.geography[0])
     (('county', 'tract'), 'county: 67 areas of 325 to 39,795 records')
+    >>> found = qd.inspect(qd.datasets.census(), risk=["ageGroup", "national"], k=3).risk
+    >>> [(level.level, level.units, level.smallest) for level in found.levels]
+    [('nuts1', 0, 284), ('nuts2', 0, 44), ('nuts3', 2017, 1), ('lau2', 7408, 1)]
     """
     columns = tuple(_column(data[name], data, declared, labels=labels) for name in data.columns)
     weight = None
@@ -654,7 +672,20 @@ def inspect(data: Data, *, labels: bool = False, declared: Collection[str] = ())
         data.read_as,
         data.recoded,
         sample_of(data),
+        _risk(data, risk, k),
     )
+
+
+def _risk(data: Data, risk: Sequence[str] | None, k: int | None) -> RiskByLevel | None:
+    if risk is None:
+        if k is not None:
+            raise ParameterError(
+                "The 'k' parameter of inspect says which counts of the 'risk' columns are rare. Name them."
+            )
+        return None
+    from quadrille.score.at_risk import risk_by_level
+
+    return risk_by_level(data, risk, 3 if k is None else k)
 
 
 def _column(column: Column, data: Data, declared: Collection[str], *, labels: bool) -> ColumnProfile:

@@ -23,6 +23,7 @@ GOOD_CALLS = {
     "inspect": "inspect good.csv --weight Weight",
     "inspect with codebook": "inspect good.parquet --codebook book.toml",
     "inspect a data set": "inspect dataset:cps8d",
+    "inspect risk by level": "inspect dataset:census --risk gender,ageGroup --k 2",
     "codebook": "inspect good.csv --write-codebook -",
     "codebook to a file": "inspect good.csv --write-codebook new.toml",
     "measures": "measures",
@@ -47,6 +48,7 @@ GOOD_CALLS = {
     "recipe without a parameter": "score good.csv --codebook book.toml --recipe ruled.json --without rules --draws 2",
     "attack": "attack good.csv --recipe good.json --keys Sex,Age,Region",
     "attack with a population": "attack good.csv --recipe good.json --sampling 0.1 --earlier good.json",
+    "attack by roles": "attack good.csv --recipe good.json --key Sex,Age --layout separator=,",
     "attack on a file": "attack good.csv --release good.parquet --target Sex --knows file",
     "reproduce": "reproduce gomatam-karr-2003 --draws 2",
 }
@@ -320,3 +322,15 @@ def test_a_recipe_is_scored_as_it_is_swapped_unless_several_draws_are_asked_for(
     shown = run("score good.csv --recipe good.json --vary pairs=3,5").stdout
     assert f"{means['hellinger']:.6g}" in shown
     assert "ordinal_shift  no ordinal variable was moved" in shown
+
+
+def test_inspect_counts_who_is_at_risk_by_level_of_geography(run: Run) -> None:
+    levels = document(run("inspect dataset:census --risk gender,ageGroup --k 2 --json"))["risk"]["levels"]  # type: ignore[index]
+    assert [(level["level"], level["units"]) for level in levels] == [
+        ("nuts1", 0),
+        ("nuts2", 0),
+        ("nuts3", 0),
+        ("lau2", 2933),
+    ]
+    assert "2,933 11,769 3,752 29.33 %" in shown(run("inspect dataset:census --risk gender,ageGroup --k 2"))
+    assert "Name them" in run("inspect dataset:census --k 2").stderr

@@ -131,7 +131,7 @@ def test_no_option_of_a_method_is_one_of_a_command_as_well() -> None:
 
 def test_options_of_a_design_exist_on_swap_and_release_only() -> None:
     assert {"swap", "release"} == DESIGNED
-    shared = {"--seed", "--kind", "--sampler", "--risk"}  # of error, correct, frontier, ..., with the same meaning
+    shared = {"--seed", "--kind", "--sampler", "--risk", "--k"}  # of error, inspect, frontier, ..., meaning the same
     of_methods = {word for method in METHODS for option in method_options(method) for word in option.opts}
     for name in set(COMMANDS) - DESIGNED:
         assert not of_methods & {word for option in options(COMMANDS[name]) for word in option.opts} - shared, name

@@ -6,12 +6,14 @@ import json
 from math import inf, log
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 
 import quadrille as qd
+from quadrille import chart
 from quadrille.data import Data
 from quadrille.errors import InputError, ParameterError
 from quadrille.io.atomic import as_json, write_table
@@ -386,6 +388,31 @@ def test_flows_count_the_records_that_changed_their_area() -> None:
         qd.area_flows(data, plan, "sex")
     with pytest.raises(ParameterError, match="one column or cross"):
         qd.area_flows(data, plan, ["county"])
+
+
+def test_flows_of_units_count_units_and_the_coarsest_level_that_they_cross() -> None:
+    data = qd.datasets.census(800)
+    options: dict[str, Any] = {"levels": ["nuts1", "nuts2", "nuts3"], "similar": [[]], "rate": 0.2, "seed": 3}
+    plan = qd.TargetedSwap(["gender"], **options).plan(data)
+    assert plan.unit_pairs is not None and plan.units is not None
+    before, after = data.frame(), plan.apply(data).frame()
+    households = before.with_columns(new=after["nuts3"], new1=after["nuts1"], new2=after["nuts2"]).unique("hid")
+    moved = households.filter(pl.col("nuts3") != pl.col("new"))
+    crosses = pl.when(pl.col("nuts1") != pl.col("new1")).then(pl.lit("nuts1"))
+    crosses = crosses.when(pl.col("nuts2") != pl.col("new2")).then(pl.lit("nuts2")).otherwise(pl.lit("nuts3"))
+    counted = moved.group_by(pl.col("nuts3", "new").cast(pl.String)).agg(
+        pl.len(), pl.col("hsize").sum(), crosses.first()
+    )
+    flows = qd.area_flows(data, plan, "nuts3")
+    assert {row[1:] for row in flows.iter_rows()} == {(a, b, size, level, n) for a, b, n, size, level in counted.rows()}
+    assert flows["units"].sum() == len(plan.units)
+    details: Any = plan.report(data).details
+    levels = flows.group_by("crosses").agg(pl.col("units").sum())
+    assert dict(levels.rows()) == {row["level"]: row["units"] for row in details["pairs_crossing"] if row["units"]}
+    assert "crosses" not in qd.area_flows(data, plan, "nuts1").columns  # nothing lies above
+    notes = str(chart.flows(flows).to_dict()["title"])
+    assert f"{flows['records'].sum():,} records of {flows['units'].sum():,} units moved" in notes
+    assert f"nuts1 {dict(levels.rows())['nuts1']:,}" in notes
 
 
 def test_flows_of_files_sorted_alike_are_refused_unless_an_identifier_agrees() -> None:

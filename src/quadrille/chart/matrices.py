@@ -27,7 +27,7 @@ def distortion_heatmap(pairs: pl.DataFrame, *, measure: str) -> alt.LayerChart:
     One row of `pairs` is a pair of variables: `first`, `second` (text), `value` (number; null where the measure is
     undefined). A pair given in one order is drawn in both. Variables keep the order they first appear in. The scale
     runs from 0, or symmetrically around 0 when any value is negative. Up to 12 variables the values are printed.
-    The n-rule (`small_cells`) is refused: the matrix has no place for `exposed` beside it.
+    The n-rule (`small_cells`) is refused: the matrix has no place for `exposed` next to it.
 
     Example
     -------
@@ -141,7 +141,8 @@ def flows(moved: pl.DataFrame, *, most: int = 20) -> alt.LayerChart:
 
     One row of `moved` is a flow, as `area_flows` makes it: `origin`, `destination` (text), `records` (number). The
     `most` areas with the largest flows, in and out together, have a row and a column; the rest share those named
-    "all others". Up to 14 areas, and for all others, the numbers are printed.
+    "all others". Up to 14 areas, and for all others, the numbers are printed. Where flows have `units` and the coarsest
+    level that they cross, `crosses`, the notes count them.
 
     Example
     -------
@@ -170,8 +171,24 @@ def flows(moved: pl.DataFrame, *, most: int = 20) -> alt.LayerChart:
         f"Shown: the {len(names)} areas with the largest flows; {counted(rest, 'area')} share '{OTHER}', which "
         "has numbers instead of colours, moves among them included."
     )
-    notes = [f"{counted(total, 'record')} moved between {counted(sizes.height, 'area')}.", shared if rest else ""]
+    what = counted(total, "record") + _in_units(moved)
+    notes = [f"{what} moved between {counted(sizes.height, 'area')}.", _crossing(moved), shared if rest else ""]
     return theme.finish(figure, f"Where records moved, by {level}", reading, notes)
+
+
+def _in_units(moved: pl.DataFrame) -> str:
+    """Say of how many households or other units the records are."""
+    return f" of {counted(int(moved['units'].sum()), 'unit')}" if "units" in moved.columns else ""
+
+
+def _crossing(moved: pl.DataFrame) -> str:
+    """Say how many records, or units, have which level as the coarsest that they cross."""
+    if "crosses" not in moved.columns:
+        return ""
+    what = "units" if "units" in moved.columns else "records"
+    sums = moved.group_by("crosses", maintain_order=True).agg(pl.col(what).sum()).sort(what, descending=True)
+    listed = ", ".join(f"{name} {number:,}" for name, number in sums.rows())
+    return f"By the coarsest level crossed, {what}: {listed}."
 
 
 def _flow_sizes(known: pl.DataFrame) -> pl.DataFrame:

@@ -17,6 +17,7 @@ from quadrille.text import large
 if TYPE_CHECKING:
     from quadrille.inspect import ColumnProfile, Profile
     from quadrille.measure.population import Sample
+    from quadrille.score.at_risk import RiskByLevel
 
 MOST_LABELS = 30
 MOST_NAMES = 20
@@ -31,6 +32,7 @@ def profile(found: Profile, name: str) -> list[Block]:
         column_table(found.columns),
         *([Title("Categories"), labels] if labels.pairs else []),
         *dependency_blocks(found.dependencies),
+        *([] if found.risk is None else risk_blocks(found.risk)),
         *(Text(f"Hint: {hint}") for hint in found.hints),
     ]
 
@@ -157,6 +159,61 @@ def _holds(found: Dependency) -> str:
     if found.kind == "never together":
         return f"never, with {share(1 - found.share)} of all records expected"
     return "all records" if found.exact else share(found.share)
+
+
+_MANY_AT_RISK = 0.25
+"""With more than this share of the units at risk, a targeted swap moves a large part of the file."""
+
+
+def risk_blocks(found: RiskByLevel) -> list[Block]:
+    """Return who is at risk at each level of geography, and what follows for a targeted swap."""
+    what = "units" if found.unit is not None else "records"
+    head = ["level", "areas", "smallest count", f"{what} first here", "records in them", "at risk themselves", "so far"]
+    rows = [
+        [
+            level.level,
+            *map(count, (level.areas, level.smallest, level.units, level.moved, level.records)),
+            share(_rounded(level.share)),
+        ]
+        for level in found.levels
+    ]
+    if found.unit is None:  # every record is a unit: one number three times
+        head = [*head[:4], head[-1]]
+        rows = [[*row[:4], row[-1]] for row in rows]
+    names = ", ".join(found.risk)
+    whole = counted(found.units, what[:-1])
+    of = whole if found.unit is None else f"{whole} ({found.unit}) of {counted(found.records, 'record')}"
+    text = f"At risk is a combination of {names} with a count below k = {found.k} in the area: {of}."
+    caption = "Who is at risk, by level of geography"
+    without = f" {counted(found.without_area, what[:-1])} without an area cannot be swapped." * (found.without_area > 0)
+    return [
+        Title(caption),
+        Text(text + without),
+        table(head, rows, caption=caption, numbers=range(1, len(head))),
+        Text(_advice(found, what)),
+    ]
+
+
+def _rounded(part: float) -> float:
+    """Round a share to four decimals, never to nothing or all."""
+    return part if part in (0, 1) else min(max(round(part, 4), 0.0001), 0.9999)
+
+
+def _advice(found: RiskByLevel, what: str) -> str:
+    """Say in a sentence what a targeted swap of these units would be like, and what to change."""
+    if found.k == 1:
+        return "With k = 1 nobody is at risk, as every combination counts itself. Usual is 3."
+    if not found.at_risk:
+        least = count(min(level.smallest for level in found.levels))
+        return f"Nobody is at risk: the smallest count is {least}. Raise k, add risk variables, or add a finer level."
+    part = share(_rounded(found.at_risk / found.units))
+    if found.at_risk <= _MANY_AT_RISK * found.units:
+        return f"A targeted swap moves all {count(found.at_risk)} ({part}), each with a partner."
+    worst = max(found.levels, key=lambda level: level.units)
+    return (
+        f"{part} are at risk, most of them first at {worst.level}: a targeted swap would move them all. Coarsen the "
+        f"risk variables, count risk at coarser levels only (levels without {worst.level}), or set a cap (mode cap)."
+    )
 
 
 def contradiction_alerts(found: Contradicted) -> list[Alert]:

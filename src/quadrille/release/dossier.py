@@ -13,7 +13,7 @@ import numpy as np
 
 from quadrille import __version__
 from quadrille.data import Column, Data, Rows
-from quadrille.delta import PlanReport, warnings_of
+from quadrille.delta import PlanReport, margins_kept, warnings_of
 from quadrille.errors import InputError, ParameterError
 from quadrille.inspect import inspect, repeated_identifiers, unnamed_units, weight_remarks, weights
 from quadrille.io.atomic import NOTE
@@ -223,24 +223,33 @@ def methods_note(
     shuffled: bool,
     published: Published | None = None,
     kept: Sequence[str] = (),
+    exact: bool = True,
     promise: Guarantee | None = None,
     name: str = NOTE,
 ) -> str:
     """Return the note that goes out with the file, in a file of that name.
 
     It is made from the public file alone, and from the factor f, the kept tables and the guarantee where these are to
-    be published. It does not know the plan or the original, so it cannot give them away. A guarantee that does not hold
+    be published; `exact` says that each category has as many records as before, which units of unequal size do not
+    leave so. It does not know the plan or the original, so it cannot give them away. A guarantee that does not hold
     leaves no trace.
     """
     told = promise is not None and promise.holds
-    weight = f"\n{_WEIGHTED.format(weight=shown(public.weight))}" if public.weight is not None else ""
+    weighted = _WEIGHTED if exact else _WEIGHTED_UNITS
+    weight = f"\n{weighted.format(weight=shown(public.weight))}" if public.weight is not None else ""
     order = "The order of the records carries no information. " if shuffled else ""
     silent = published is None and not told
     secret = _ALL_SECRET if silent else _CHANCE_SECRET if told else _REST_SECRET
     variables = " or which variables" if silent else ""
     columns = _design_columns(public)
     note = _METHODS.format(
-        weight=weight, order=order, columns=columns, secret=secret, variables=variables, version=__version__
+        exact=_EXACT if exact else _EXACT_UNITS,
+        weight=weight,
+        order=order,
+        columns=columns,
+        secret=secret,
+        variables=variables,
+        version=__version__,
     )
     if kept:
         listed = "\n".join(f"- {line}." for line in EXACT)
@@ -293,10 +302,7 @@ invent, round or remove any value.
 ## What is exactly as in the original
 
 - The number of records.
-- The distribution of every single variable over the records: each category has as many records as
-  before; a numeric variable has the same values, so that its mean, quantiles and variance are
-  unchanged.
-{weight}
+{exact}{weight}
 ## What users should know
 
 - Tables, correlations and models of several variables can differ from the original. An association
@@ -325,12 +331,26 @@ Statistical Planning and Inference. Gomatam and Karr, Distortion measures for ca
 swapping, National Institute of Statistical Sciences.
 """
 
+_EXACT = """\
+- The distribution of every single variable over the records: each category has as many records as
+  before; a numeric variable has the same values, so that its mean, quantiles and variance are
+  unchanged.
+"""
+_EXACT_UNITS = """\
+- The number of households or other units, and the distribution over them of every single variable
+  that all members of a unit share, areas among them. The number of records in an area can differ.
+- The distribution over the records of every single variable that members do not share: each
+  category has as many records as before.
+"""
 _ALL_SECRET = "How much was swapped, which variables took part and how the records were chosen"
 _CHANCE_SECRET = "Which records took part, and how many,"
 _REST_SECRET = "Which records took part and how they were chosen"
 _WEIGHTED = """\
 The weight is `{weight}`. Numbers of records are exact for each variable, whereas weighted totals by
 category can differ a little from the original.
+"""
+_WEIGHTED_UNITS = """\
+The weight is `{weight}`. Weighted totals by category can differ a little from the original.
 """
 _COLUMNS = {
     "stratum": ("{} is the stratum of the sample.", "{} are the strata of the sample."),
@@ -591,7 +611,19 @@ def release_warnings(
 
 def draw_warnings(data: Data, plan: Plan, public: Data) -> list[ReleaseWarning]:
     """Return what to warn of that only the draw shows: small cells that are left, and traces of who was swapped."""
-    return [*_of_small_cells(data, plan), *map(ReleaseWarning, warnings_of(data, plan, public.columns))]
+    cautions = cast("Sequence[str]", plan.details.facts.get("cautions", ()) if plan.details else ())
+    texts = (*cautions, *_unequal_units(data, plan), *warnings_of(data, plan, public.columns))
+    return [*_of_small_cells(data, plan), *map(ReleaseWarning, texts)]
+
+
+def _unequal_units(data: Data, plan: Plan) -> list[str]:
+    """Say that areas have other numbers of records than before, where units of different size moved."""
+    if margins_kept(data, plan):
+        return []
+    return [
+        "Units of different size changed places, so their areas have more or fewer records than before, and published "
+        "counts of persons no longer fit. Let partners agree on the size: put it into every profile."
+    ]
 
 
 _FORMULA = re.compile(r"[=@\t\r\uff1d\uff20]|[+\-\uff0b\uff0d](?!\Z|[\d.,\s]+(?:[eE][+-]?\d+)?%?\Z)")

@@ -347,15 +347,21 @@ def _either(rule: str, asked: str, found: str, kept: bool) -> Line:
 
 
 def _rate(limit: Limit, account: PlanReport) -> Line:
-    """Judge the share of records that take part; a limit is rounded to whole pairs, as the rate of a recipe is."""
+    """Judge the share of records that take part, or of units where whole units move, as the rate of the recipe is.
+
+    A limit is rounded to whole pairs, as that rate is.
+    """
+    part, n = (account.records, account.n) if account.units is None else (account.units.units, account.units.n)
 
     def whole(share: float) -> int:
-        return 2 * half_up(share, account.n, of=2)
+        return 2 * half_up(share, n, of=2)
 
-    low = limit.least is None or account.records >= min(whole(limit.least), limit.least * account.n)
-    high = limit.most is None or account.records <= max(whole(limit.most), limit.most * account.n)
-    found = _of_all(account.records, account.n)
-    return _either("[swap] rate", f"{limit} of all records", found, low and high)
+    low = limit.least is None or part >= min(whole(limit.least), limit.least * n)
+    high = limit.most is None or part <= max(whole(limit.most), limit.most * n)
+    if account.units is None:
+        return _either("[swap] rate", f"{limit} of all records", _of_all(part, n), low and high)
+    found = f"{_of_all(part, n)}, with {_of_all(account.records, account.n)} records"
+    return _either("[swap] rate", f"{limit} of all units", found, low and high)
 
 
 def _of_all(count: int, n: int) -> str:

@@ -287,8 +287,8 @@ class Policy(Shown):
     rate: Annotated[
         Limit | None,
         Limits(
-            "share of the records that take part, both partners counted; limits are rounded to whole pairs as the rate "
-            "of a recipe is"
+            "share of the records that take part, both partners counted, or of the households or other units where "
+            "these move as a whole; limits are rounded to whole pairs as the rate of a recipe is"
         ),
     ] = None
     changed: Annotated[Limit | None, Limits("share of the records that really change")] = None

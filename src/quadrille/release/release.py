@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from quadrille.codebook import Variable
 from quadrille.data import Column, Data, Rows, Units, code_dtype, refuse_uncounted
-from quadrille.delta import PlanReport
+from quadrille.delta import PlanReport, margins_kept
 from quadrille.errors import InputError, ParameterError
 from quadrille.io import RELEASED, file_bytes
 from quadrille.io.atomic import INSECURE_NOTE, NOTE, as_json, check_free, new_folder, private_folder, write_file
@@ -227,8 +227,10 @@ def release(
         raise PolicyError(draft.verdict)
     name = INSECURE_NOTE if guessable else NOTE
     kept = kept_in_words(recipe, data) if publish_kept else ()
-    promise = draft.promise and draft.promise.guarantee
-    note = methods_note(draft.public, shuffled=shuffle, published=factor, kept=kept, promise=promise, name=name)
+    exact, promise = margins_kept(draft.data, draft.plan), draft.promise and draft.promise.guarantee
+    note = methods_note(
+        draft.public, shuffled=shuffle, published=factor, kept=kept, exact=exact, promise=promise, name=name
+    )
     outside, not_held = _public_files(draft.public, format, note, name)
     record = replace(
         draft,

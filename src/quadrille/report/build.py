@@ -54,6 +54,7 @@ _SECTIONS: dict[str, tuple[str, Callable[[ReportInput], Row]]] = {
     "rivals": ("The chosen candidate and its rivals", sections.rivals),
     "tables": ("Its tables before and after", tables.tables),
     "designed": ("Designed swap", sections.designed),
+    "flows": ("Who moved between areas", sections.flows),
     "intruder": ("The intruder's view", tables.intruder),
     "seeds": ("How much the seed matters", sections.seeds),
     "measures": ("The measures", sections.measures),
@@ -128,8 +129,12 @@ def _keep_apart(out: Path, study: Study) -> None:
 
 def render(scope: ReportInput, written: datetime) -> str:
     """Return the page."""
-    left_out = () if sections.has_designed(scope) else ("designed",)
-    left_out += () if sections.has_promise(scope) else ("guarantee",)
+    wanted = {
+        "designed": sections.has_designed(scope),
+        "flows": sections.has_flows(scope),
+        "guarantee": sections.has_promise(scope),
+    }
+    left_out = [name for name, needed in wanted.items() if not needed]
     filled: dict[str, Row] = {
         name: {"title": title, **fill(scope)} for name, (title, fill) in _SECTIONS.items() if name not in left_out
     }

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from statistics import fmean, stdev
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from quadrille import chart
-from quadrille.data import tidy
+from quadrille.data import Cross, Data, tidy
+from quadrille.delta import Delta
 from quadrille.inspect import inspect
-from quadrille.measure import beside_exposed, measure_of
+from quadrille.measure import measure_of
+from quadrille.plan import Plan
 from quadrille.present import words
 from quadrille.present.account import (
     Diagnosis,
@@ -26,10 +29,12 @@ from quadrille.present.blocks import Block, Items, Table, Text, table
 from quadrille.present.guarantee import guarantee
 from quadrille.present.numbers import NONE, count, counted, finite, ratio, score, share
 from quadrille.present.profile import column_table, contradiction_alerts, dependency_blocks, filled_table, profile_facts
-from quadrille.present.scores import of_population, score_table
+from quadrille.present.scores import inferred, of_population, score_table
+from quadrille.present.targeted import targeted
 from quadrille.report.frontier_chart import draw_frontier, shown_beside
-from quadrille.report.input import TOGETHER, TWO_WAY, Candidate, ReportInput, Row, reasons
+from quadrille.report.input import INFERRED, TOGETHER, TWO_WAY, Candidate, ReportInput, Row, reasons, risks
 from quadrille.report.tables import FullTable
+from quadrille.score.by_area import area_flows
 from quadrille.score.evaluator import Scores
 from quadrille.score.evaluator import score as score_plan
 from quadrille.study.designed import cell_costs, undoing_plan
@@ -37,12 +42,17 @@ from quadrille.study.frontier import non_dominated, seed_warning
 from quadrille.swap.designed.pairs import DesignedPairs
 from quadrille.swap.private import PrivateSwap
 
+if TYPE_CHECKING:
+    import polars as pl
+
+_MOST_AREAS = 30
+"""A chart of flows between more areas is hard to read."""
 _MANY_DOTS = 200
 _PARAMETERS = {
     "method": "method",
     "swap": "variables swapped",
     "pairs": "number of pairs",
-    "rate": "share of records that take part",
+    "rate": "share that takes part",
     "same": "must agree within a pair",
     "different": "must differ within a pair",
     "other": "other parameters",
@@ -71,7 +81,7 @@ def summary(scope: ReportInput) -> Row:
         "finding": {"kind": finding.kind, "text": finding.text},
         "table": score_table(
             {"before": before, "after": after},
-            addresses=dict.fromkeys((*beside_exposed(scope.together, scope.data), *scope.axes)),
+            addresses=dict.fromkeys((*risks(scope.n, scope.data), *scope.axes)),
             caption="Risk and loss before and after the swap, as plain numbers: 0.01 is 1 %",
         ),
     }
@@ -82,7 +92,7 @@ def _detail(scores: Scores, address: str, name: str) -> int:
 
 
 def _risk_in_words(scope: ReportInput) -> list[str]:
-    """Return the three risk measures as sentences, with the counts behind them."""
+    """Return the risk measures as sentences, with the counts behind them."""
     small, exposed, confidence = scope.together
     before, after = scope.before, scope.chosen.scores
     lines = [
@@ -101,6 +111,8 @@ def _risk_in_words(scope: ReportInput) -> list[str]:
         f"exposed: of the {shown:,} released records in such cells, {genuine:,} match a true record of the same "
         f"combination; that is {share(after[exposed])} of all records."
     )
+    if INFERRED in scope.measures and (cases := inferred(after.results[INFERRED][1].detail)):
+        lines.append(f"{INFERRED}: {cases}. A case is a person who is alone with all other keys, and one key inferred.")
     if after[confidence] is not None:
         lines.append(
             f"confidence: somebody who sees such a cell in the release and takes it for genuine is right in "
@@ -115,7 +127,8 @@ def _risk_in_words(scope: ReportInput) -> list[str]:
 def _loss_in_words(scope: ReportInput) -> str:
     address, account = scope.axes[1], dict(account_facts(scope.chosen.account))
     value = score(scope.chosen.scores[address])
-    moved = f"Records: {account['records']}; changed: {account['changed']}."
+    whole = f"Units: {account['units']}. " if "units" in account else ""
+    moved = f"{whole}Records: {account['records']}; changed: {account['changed']}."
     return f"The price: {address} is {value} (0 before any swap). {moved}"
 
 
@@ -140,16 +153,17 @@ def rivals(scope: ReportInput) -> Row:
         "blocks": [
             score_table(scores, addresses=scope.measures, caption="All measures", rivals=heads),
             *([Items(tuple(notes))] if notes else []),
-            _accounts(heads, scope.candidates),
+            accounts(heads, scope.candidates),
             _variables(heads, scope.candidates),
         ],
     }
 
 
-def _accounts(heads: Sequence[str], candidates: Sequence[Candidate]) -> Table:
+def accounts(heads: Sequence[str], candidates: Sequence[Candidate]) -> Table:
     """Return what was asked, paired and changed, a row per fact and a column per candidate."""
-    accounts = [account_facts(candidate.account) for candidate in candidates]
-    rows = [(same[0][0], *(value for _, value in same)) for same in zip(*accounts, strict=True)]
+    known = [dict(account_facts(candidate.account)) for candidate in candidates]
+    names = dict.fromkeys(name for each in sorted(known, key=len, reverse=True) for name in each)
+    rows = [(name, *(each.get(name, NONE) for each in known)) for name in names]
     caption = "The account: what was asked, what was paired, what really changed"
     return table(("fact", *heads), rows, caption=caption)
 
@@ -160,6 +174,44 @@ def _variables(heads: Sequence[str], candidates: Sequence[Candidate]) -> Table:
     rows = [(head, *row) for head, each in zip(heads, tables, strict=True) for row in each.rows]
     head = ("candidate", *tables[0].head)
     return table(head, rows, caption="The account by variable, with shares of all records", numbers=range(2, len(head)))
+
+
+def has_flows(scope: ReportInput) -> bool:
+    """Whether the chosen candidate moves records between areas."""
+    return bool(set(scope.chosen.plan.columns) & set(scope.data.codebook.geography))
+
+
+def flows(scope: ReportInput) -> Row:
+    """Say who was at risk and moved how far, and draw where they went at the finest level that can still be read."""
+    plan = scope.chosen.plan
+    moved = [name for name in scope.data.codebook.geography if name in plan.columns]
+    blocks = [*targeted(scope.chosen.account.details), *_flows_by_level(scope.data, plan, moved[-1])]
+    few = [name for name in moved if len(scope.data[name].labels) <= _MOST_AREAS] or moved[:1]
+    for name in reversed(few):  # a swap within a coarse level has flows at finer ones only
+        if (between := _flows_at(scope.data, plan, name)) is not None:
+            return {"blocks": blocks, "charts": {"Flows": chart.flows(between)}}
+    return {"blocks": blocks, "charts": {}}
+
+
+def _flows_at(data: Data, plan: Plan, level: str) -> pl.DataFrame | None:
+    """Return the flows between the areas of a level; None where nobody leaves an area."""
+    before, after = Delta(data, plan).cells(Cross.of(data, (level,)))
+    return None if np.array_equal(before, after) else area_flows(data, plan, level)
+
+
+def _flows_by_level(data: Data, plan: Plan, lowest: str) -> list[Block]:
+    """Count who moved by the coarsest level of geography crossed."""
+    between = _flows_at(data, plan, lowest)
+    if between is None:
+        return [Text("Nobody changes the area.")]
+    sums: dict[str, Counter[str]] = {}
+    whats = [name for name in ("units", "records") if name in between.columns]
+    for row in between.iter_rows(named=True):
+        sums.setdefault(row.get("crosses", lowest), Counter()).update({name: row[name] for name in whats})
+    levels = [name for name in data.codebook.geography if name in sums]
+    rows = [(level, *(count(sums[level][name]) for name in whats)) for level in levels]
+    caption = "Who moved, by the coarsest level of geography crossed"
+    return [table(("coarsest level", *whats), rows, caption=caption, numbers=range(1, len(whats) + 1))]
 
 
 def seeds(scope: ReportInput) -> Row:

@@ -12,6 +12,7 @@ from quadrille import chart
 from quadrille.attack.attack import attack
 from quadrille.attack.input import Section
 from quadrille.data import Cross, Data, tidy
+from quadrille.delta import margins_kept
 from quadrille.present.blocks import Block, Table, table
 from quadrille.present.numbers import count, counted, score, share, signed
 from quadrille.present.scores import exposure, published_tables, section_blocks
@@ -174,6 +175,7 @@ def tables(scope: ReportInput) -> Row:
         "kept": kept,
         "kept_in_words": f"{counted(len(kept), 'variable')} as before, to the last digit shown",
         "weighted": data.ticks is not None,
+        "exact": margins_kept(data, scope.chosen.plan),
         "two_way": [two_way(data, released, pair, value) for pair, value in _most_changed(scope)],
         "categories": categories(scope, full),
     }

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from quadrille.data import Cells, Cross, Data, require_columns, require_data, tidy
+from quadrille.data import Cells, Cross, Data, Rows, Units, require_columns, require_data, tidy
 from quadrille.delta import Delta
 from quadrille.errors import InputError, ParameterError, bad_parameter, unknown_name
 from quadrille.expressions import Where, split_outside_quotes, unquoted
@@ -404,7 +404,9 @@ def area_flows(data: Data, released: Plan | Data, by: str, *, swapped: ArrayLike
     """Count the records that moved between areas: level, origin, destination, records; the largest flow first.
 
     `released` is the plan, or the released file with its rows in the order of `data`. `by` is a level of geography,
-    or a cross such as "county*sex". Records that stay in their area are not counted.
+    or a cross such as "county*sex". Records that stay in their area are not counted. Where `by` has coarser levels
+    above it, `crosses` is the coarsest that a flow crosses; in a file of households or other units, `units` counts
+    those of the records.
 
     A file must show that its rows are in order, as flows of rows out of order look like any others. `swapped`, true or
     false per row, says who was swapped: all others must be where they were. Without it, the columns that agree row by
@@ -417,6 +419,11 @@ def area_flows(data: Data, released: Plan | Data, by: str, *, swapped: ArrayLike
     >>> flows = qd.area_flows(data, qd.RandomSwap(["tract"], rate=0.02, seed=1).plan(data), "county")
     >>> flows.columns, flows["records"].sum() <= 6400
     (['level', 'origin', 'destination', 'records'], True)
+    >>> census = qd.datasets.census(1_000)
+    >>> plan = qd.TargetedSwap(["gender"], rate=0.1, levels=["nuts1", "nuts2"], similar=[[]], seed=1).plan(census)
+    >>> flows = qd.area_flows(census, plan, "nuts2")
+    >>> {level: sum(part["units"]) for (level,), part in flows.group_by("crosses", maintain_order=True)}
+    {'nuts1': 74, 'nuts2': 26}
     """
     require_data(data, "area_flows")
     levels = levels_of(by, data) if isinstance(by, str) else {}  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -429,15 +436,28 @@ def area_flows(data: Data, released: Plan | Data, by: str, *, swapped: ArrayLike
         labelled, old, new = _of_plan(data, released, level)
     else:
         labelled, old, new = _of_files(data, require_data(released, "area_flows"), level, swapped)
-    if not (old != new).any():
+    moved = np.flatnonzero(old != new)
+    if not len(moved):
         raise InputError(f"No record changes its area of {text!r}: there are no flows. Name a level that was swapped.")
-    return tidy(_rows(text, labelled, Cross.of(labelled, level), old, new))
+    cross = Cross.of(labelled, level)
+    return tidy(_rows(text, labelled, cross, old[moved], new[moved], moved, _unit_column(data, released)))
 
 
 def _of_plan(data: Data, plan: Plan, level: Level) -> tuple[Data, Cells, Cells]:
     plan.check(data)
-    old, new = Delta(data, plan).cells(Cross.of(data, level))
-    return data, old.astype(np.int64), new.astype(np.int64)
+    delta, cross = Delta(data, plan), Cross.of(data, level)
+    old = cross.cells(data).astype(np.int64)
+    new = old.copy()
+    new[delta.rows] = delta.cells(cross)[1]
+    return data, old, new
+
+
+def _unit_column(data: Data, released: Plan | Data) -> Units | None:
+    """Return the units that a plan moves, or those of the file."""
+    moves = released.moves if isinstance(released, Plan) else ()
+    name = next((variable.name for variable in data.codebook if variable.role == "unit"), None)
+    of_file = None if name is None else data.units(name)
+    return next((move.units for move in moves if move.units is not None), of_file)
 
 
 def _of_files(data: Data, other: Data, level: Level, swapped: ArrayLike | None) -> tuple[Data, Cells, Cells]:
@@ -491,18 +511,45 @@ def _told_apart(data: Data, names: Sequence[str]) -> int:
     return int((np.bincount(group) == 1).sum())
 
 
-def _rows(text: str, data: Data, cross: Cross, old: Cells, new: Cells) -> list[dict[str, object]]:
-    moved = old != new
-    areas, place = np.unique(np.concatenate((old[moved], new[moved])), return_inverse=True)
+def _rows(
+    text: str, data: Data, cross: Cross, old: Cells, new: Cells, rows: Rows, units: Units | None
+) -> list[dict[str, object]]:
+    """Return a flow per row of the table; `old` and `new` are the cells of the records that moved, which are `rows`."""
+    areas, place = np.unique(np.concatenate((old, new)), return_inverse=True)
     origin, destination = np.split(place, 2)
-    flows, count = np.unique(origin * len(areas) + destination, return_counts=True)
+    flows, of, count = np.unique(origin * len(areas) + destination, return_inverse=True, return_counts=True)
     names = [" × ".join(labels) for labels in labels_of(cross, areas, [data[name].labels for name in cross.variables])]
+    further: dict[str, Sequence[object]] = {}
+    if above := _crossed(data, cross, areas):
+        pairs = zip(*(ends.tolist() for ends in np.divmod(flows, len(areas))), strict=True)
+        further["crosses"] = [next(name for name, of_area in above if of_area[a] != of_area[b]) for a, b in pairs]
+    if units is not None:
+        apart = np.unique(of * units.count + units.of[rows])
+        further["units"] = np.bincount(apart // units.count, minlength=len(flows)).tolist()
+    sizes: list[int] = count.tolist()
     return [
         {
             "level": text,
-            "origin": names[flow // len(areas)],
-            "destination": names[flow % len(areas)],
-            "records": records,
+            "origin": names[int(flows[flow]) // len(areas)],
+            "destination": names[int(flows[flow]) % len(areas)],
+            "records": sizes[flow],
+            **{name: values[flow] for name, values in further.items()},
         }
-        for flow, records in sorted(zip(flows.tolist(), count.tolist(), strict=True), key=lambda each: -each[1])
+        for flow in sorted(range(len(sizes)), key=lambda flow: -sizes[flow])
     ]
+
+
+def _crossed(data: Data, cross: Cross, cells: Cells) -> list[tuple[str, list[int]]]:
+    """Return the area of each cell at each level of geography down to that of the cells; nothing without one above."""
+    levels, (name, *others) = data.codebook.geography, cross.variables
+    if others or name not in levels[1:]:
+        return []
+    codes = cross.codes(cells, name)
+    row_of = np.full(data[name].size, -1, dtype=np.int64)
+    row_of[data[name].values] = np.arange(data.n)
+    rows = row_of[codes]
+    above = [
+        np.where(rows >= 0, data[level].values[rows].astype(np.int64), -1) for level in levels[: levels.index(name)]
+    ]
+    coarser = [(level, values.tolist()) for level, values in zip(levels, above, strict=False)]
+    return [*coarser, (name, codes.tolist())]

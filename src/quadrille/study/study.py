@@ -637,7 +637,9 @@ def written(value: object) -> str:
     """Write a value of a parameter in words: lists with plus signs, what is linked by its parent."""
     if isinstance(value, list):
         listed = cast("list[object]", value)
-        return " + ".join("*".join(cast("list[str]", each)) if isinstance(each, list) else str(each) for each in listed)
+        return " + ".join(
+            "*".join(cast("list[str]", each)) or "anybody" if isinstance(each, list) else str(each) for each in listed
+        )
     if isinstance(value, dict):
         links = cast("dict[str, object]", value)
         return "; ".join(f"{parent}: {written(each)}" for parent, each in links.items())

@@ -10,7 +10,7 @@ import typer
 from quadrille.cli import options as opt
 from quadrille.cli import show
 from quadrille.cli.guard import tell
-from quadrille.cli.inputs import check_new, load
+from quadrille.cli.inputs import check_new, load, names
 from quadrille.io import FORMATS
 
 
@@ -22,6 +22,11 @@ def inspect(
     reasons: Annotated[
         bool, opt.flag("--reasons", "Say why each column has its kind and role, and its label.")
     ] = False,
+    risk: Annotated[
+        list[str] | None,
+        opt.value("COLUMNS", "Count who is at risk in each area: whose combination of these is rare."),
+    ] = None,
+    k: Annotated[int | None, opt.value("NUMBER", "With --risk: rare is a count below it. [default: 3]", "--k")] = None,
     full: Annotated[bool, opt.flag("--full", "Write all of the codebook, not only what is no guess.")] = False,
     write_codebook: Annotated[
         Path | None,
@@ -39,7 +44,7 @@ def inspect(
         data = about.load(file, catalog)
         declared = dict.fromkeys(about.roles.get("id", ()), "as an option says")
         declared |= {} if codebook is None else dict.fromkeys(qd.Codebook.read(codebook).names, "as the codebook says")
-        found = qd.inspect(data, labels=categories, declared=declared)
+        found = qd.inspect(data, labels=categories, declared=declared, risk=names(risk) if risk else None, k=k)
         guessed = None
         if write_codebook is not None and not full:
             said = codebook is not None or about.weight is not None or about.geography or about.roles

@@ -49,7 +49,7 @@ class DesignedSwap(DesignedPairs):
     -------
     >>> import quadrille as qd
     >>> data = qd.datasets.cps8d()
-    >>> plan = qd.DesignedSwap(seed=7).plan(data)
+    >>> plan = qd.DesignedSwap(effort=0.3, seed=7).plan(data)
     >>> scores = qd.score(data, plan, ["exposed", "hellinger", "hellinger(2-way)"])
     >>> scores["exposed"] < 0.0002, scores["hellinger"] < 0.06, scores["hellinger(2-way)"]
     (True, True, 0.0)
