@@ -202,8 +202,7 @@ def test_a_number_of_units_that_nobody_named_is_pointed_out_and_warned_of(tmp_pa
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert any(text in warning for warning in qd.release(data, recipe, tmp_path / "r").warnings)
-    for role in ("unit", "id"):
-        named = data.with_roles(**{role: ["zper"] if role == "id" else "zper"})
+    for named in (data.with_roles(unit="zper"), data.with_roles(id=["zper"])):
         assert not any(text in hint for hint in qd.inspect(named).hints)
 
 

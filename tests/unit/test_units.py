@@ -32,12 +32,12 @@ def persons(*, text: bool = False, scattered: bool = True) -> Data:
     columns = {"hh": [f"H{n}" for n in number] if text else number}
     columns |= {"region": [f"r{r}" for r in region[hh]], "sex": rng.choice(["f", "m"], len(hh))}
     columns |= {"job": rng.integers(0, 6, len(hh)), "age": rng.integers(0, 90, len(hh)) // 10}
-    columns |= {"rent": rng.lognormal(6, 0.5, HOUSEHOLDS).round(2)[hh]}
+    columns |= {"rent": (200 + 5 * rng.integers(0, 80, HOUSEHOLDS))[hh]}  # shared by households of other regions
     return qd.from_frame(pl.DataFrame(columns)).with_roles(unit="hh")
 
 
 @dataclass(frozen=True)
-class OwnSwap(Recipe):
+class UnawareSwap(Recipe):
     """A method from outside, which says nothing of units."""
 
     swap: Annotated[Sequence[str], Columns("the columns that move", least=1, moves=True)]
@@ -53,7 +53,7 @@ class OwnSwap(Recipe):
 
 
 RECIPES = {
-    "own": OwnSwap(["region"]),
+    "own": UnawareSwap(["region"]),
     "private": qd.PrivateSwap(["region"], chance=0.3),
     "rank": qd.RankSwap(["rent"], window=0.2),
     "random": qd.RandomSwap(["region"], rate=0.05),

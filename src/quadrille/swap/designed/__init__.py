@@ -213,7 +213,7 @@ class DesignedSwap(DesignedPairs):
         """Return the random stream of this design with a seed; without a coin version 3 draws as version 2 did."""
         if self.coin or self.version == DesignedNeighbours.version:
             return super().stream_of(seed)
-        return DesignedNeighbours(**{**self.parameters(), "seed": seed}).stream_of(seed)
+        return DesignedNeighbours(**self.parameters()).stream_of(seed)
 
     def prepare(self, data: Data) -> Prepared:
         """Tabulate the file."""
