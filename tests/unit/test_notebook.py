@@ -139,7 +139,7 @@ def about_data(data: qd.Data) -> list[object]:
     ranked, cyclic = qd.RankSwap(["Income"], window=RATE, seed=SEEDS[0]), qd.CycleSwap(flag="Forced", seed=SEEDS[1])
     recipes = (
         *(recipe, permutation, targeted, private, qd.DesignedSwap(seed=SEEDS[1]), OwnSwap(("Edu",), seed=SEEDS[0])),
-        *(ranked, cyclic),
+        *(ranked, cyclic, qd.TargetedSwap(["Edu"], similar=[["Age"]], rate=RATE, seed=SEEDS[0])),
     )
     measures = ["hellinger", "hellinger(Edu, where=Region=north)", "ased_reg(Income ~ C(Age))"]
     units = qd.Plan.of_unit_pairs(data, ["Edu"], "Phone", np.array([[0, 5]]))

@@ -437,7 +437,7 @@ def mean_square_distance(ranks: Whole, width: Whole) -> float:
 
 
 @kernel
-def compare_pairs(held: Floats, pairs: Ints) -> tuple[Whole, float, float]:
+def compare_pairs(held: Floats, pairs: Ints) -> tuple[Whole, Whole, Whole]:
     """Return how many pairs hold two values, the sum of their squared differences, and the spread of all values.
 
     Both sums are in units of the largest value, so that none is too large; the spread is 0 where a value is infinite.

@@ -137,13 +137,13 @@ class RankDraw:
         return Drawn(self._data, ranks, known, pairs, tails)
 
     def _pairing(self, group: tuple[str, ...], now: Data) -> Pairing:
-        recipe, data = self._recipe, self._data
+        recipe, data, lead = self._recipe, self._data, group[0]
         apart, rules = recipe.differ == "any", self._rules.on(now).about(group)
-        compared = group if apart and len(group) > 1 else ()
+        compared: tuple[str, ...] = group if apart and len(group) > 1 else ()
         alike = class_ids(data, compared)[0]
         ticks = data.ticks.values if recipe.weighted and data.ticks is not None else None
         edits = rules.edits(group) if rules else kernels.no_edits(data.n)
-        window = self._fixed.get(group[0], 1.0)
+        window = self._fixed.get(lead, 1.0)
         return Pairing(recipe.kernel, window, recipe.buckets or 1, apart, alike, edits, ticks)
 
     def _calibrated(self, ranks: Ranks, pairing: Pairing, stream: Stream) -> float:
