@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 # Without bytecode on disk every process compiles what it imports, and the tests start many.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test nightly bench lint types imports unit browser docs pages comparison pins wheelhouse airgap fuzz clean
+.PHONY: demo test nightly bench lint types imports unit browser docs pages comparison pins hashes bill wheelhouse airgap fuzz clean
 
 demo: $(READY)
 	@$(BIN)/quadrille demo --out demo
@@ -73,6 +73,17 @@ comparison: $(READY)
 # Write the pins anew: the newest versions that fit pyproject.toml.
 pins: $(READY)
 	@$(BIN)/uv pip compile pyproject.toml --quiet --all-extras --no-header --no-annotate --upgrade --output-file constraints.txt
+	@$(MAKE) --no-print-directory hashes
+
+# The hashes of what users are delivered, for every system: a wheelhouse takes no other wheels.
+hashes: $(READY)
+	@$(BIN)/uv pip compile pyproject.toml --quiet --universal --extra excel --extra pandas --extra report --extra stat \
+	  --constraint constraints.txt --generate-hashes --no-header --no-annotate --upgrade --output-file hashes.txt
+
+# What the program is delivered with: names, versions and licences, as CycloneDX JSON.
+BILL ?= dist/bill-of-materials.json
+bill: $(READY)
+	@$(BIN)/python tools/bill_of_materials.py $(BILL)
 
 # A folder from which pip installs on a machine with no network. Needs a package index once, here.
 WHEELHOUSE ?= dist/wheelhouse
@@ -83,10 +94,10 @@ wheelhouse: $(READY)
 airgap: $(READY)
 	@$(BIN)/pytest -m airgap -rs tests/unit/test_wheelhouse.py
 
-# Hostile input for every reader, parser and command, for a night: 100,000 inputs, which take about an hour, and four
-# hours at most; the next run goes on where this one stopped. Coverage guides the parsers' inputs where atheris can be
+# Hostile input for every reader, parser and command, for a night: a million inputs, which take about ten hours, and
+# twelve hours at most; the next run goes on where this one stopped. Coverage guides the parsers' inputs where atheris can be
 # installed.
-FUZZ ?= --minutes 240 --inputs 100000
+FUZZ ?= --minutes 720 --inputs 1000000
 fuzz: $(READY)
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python 'atheris>=3' 2>/dev/null || true
 	@$(BIN)/python -m fuzz $(FUZZ)

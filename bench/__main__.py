@@ -19,6 +19,7 @@ from bench.reading import inspecting_ratios, reading_ratios
 from bench.search import candidate_ratios, search_results
 from bench.search import memory_result as search_memory
 from bench.simulate import simulate_results
+from bench.targeted import targeted_results
 from bench.theory import table_error_results
 from bench.timing import Result
 
@@ -31,6 +32,7 @@ def main() -> int:
     results += [*candidate_ratios(), *search_results(), search_memory()]
     results += _apart(controlled_results)
     results += exact_results()
+    results += _apart(targeted_results)
     results += [*private_results(), *rank_results(), *cycle_results()]
     results += table_error_results()
     results += simulate_results()

@@ -123,15 +123,15 @@ def peak_memory(n: int) -> None:
     Evaluator(small, ADDRESSES).score(RandomSwap(SWAP, rate=0.01, seed=1).plan(small))
     data = large_file(n)
     resident = memory("VmRSS")
-    _reset_peak()
+    reset_peak()
     evaluator = Evaluator(data, ADDRESSES)
     evaluator.score(RandomSwap(SWAP, rate=0.01, seed=1).plan(data))
     print((memory("VmHWM") - resident) / 2**30)
 
 
-def _reset_peak() -> None:
+def reset_peak() -> None:
     with open("/proc/self/clear_refs", "w", encoding="ascii") as refs:  # noqa: PTH123
         refs.write("5")
 
 
-__all__ = ["candidate_results", "growth_results", "memory_result", "peak_memory"]
+__all__ = ["candidate_results", "growth_results", "memory_result", "peak_memory", "reset_peak"]

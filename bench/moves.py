@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from bench.timing import Result
-from quadrille.codebook import Variable
+from quadrille.codebook import Role, Variable
 from quadrille.data import Column, Data, code_dtype
 from quadrille.recipe import Recipe
 from quadrille.swap.cycle import CycleSwap
@@ -78,7 +78,7 @@ def flagged_file(n: int = RECORDS, flagged: int = FLAGGED) -> Data:
     g = np.random.default_rng(1)
     flag = np.zeros(n, dtype=np.uint8)
     flag[g.choice(n, flagged, replace=False)] = 1
-    columns = (("area", AREAS, "geography"), ("cell", CELLS, None))
+    columns: tuple[tuple[str, int, Role | None], ...] = (("area", AREAS, "geography"), ("cell", CELLS, None))
     made = [
         Column(
             Variable(name, "nominal", tuple(range(size)), role=role, level=None if role is None else 1),

@@ -71,7 +71,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """Leave what was imported and collected alone: looking through it for garbage takes a twentieth of all the time."""
+    """Leave what was imported and collected alone: looking through it for garbage takes a twentieth of all the time.
+
+    Nor is every part of a chart checked against the schema when it is made: the whole chart is when it is drawn or
+    read, parts and all.
+    """
+    if (altair := sys.modules.get("altair.utils.schemapi")) is not None:
+        altair.disable_debug_mode()
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)

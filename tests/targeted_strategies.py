@@ -108,7 +108,7 @@ def designs(draw: st.DrawFn) -> dict[str, Any]:
         "donors": draw(st.sampled_from(["risk", "at-risk-first"])),
         "near": near,
         "loss": {"hellinger(low*kind)": 1.0, "chi_square(top*size)": 0.5} if near == "loss" else None,
-        "candidates": 3,
+        "donors_drawn": 3,
         "retry": draw(st.booleans()),
         "never": draw(st.sampled_from([None, "never"])),
         "rules": draw(st.sampled_from([[], [], [RULE]])),

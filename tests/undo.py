@@ -57,26 +57,38 @@ def _laws(
 
 def _lacking(group: np.ndarray, value: np.ndarray, mixed: np.ndarray) -> np.ndarray:
     """Records that lack the commonest value of their group, if hardly any does, and many did by chance."""
-    lack, shared = _minority(group, value)
-    believed = lack.sum() <= BELIEVED * shared.sum() and shared.sum() >= 100
-    if believed and lack.sum() <= _minority(group, value[mixed])[0].sum() / 3:
-        return lack
+    size = np.bincount(group)
+    lack, shared = _minority(group, value, size), int(size[size > 1].sum())
+    believed = lack.sum() <= BELIEVED * shared and shared >= 100
+    if believed and lack.sum() <= _minority(group, value[mixed], size).sum() / 3:
+        groups, values = len(size), value.max() + 1
+        if _few(groups, values, len(value)):
+            return lack[value * groups + group] > 0
+        place = np.unique(value * groups + group, return_inverse=True)[1]
+        return lack[place] > 0
     return np.zeros(len(group), dtype=bool)
 
 
-def _minority(group: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    size = np.bincount(group)
-    values = value.max() + 1
-    cell = group * values + value
-    if len(size) * values <= FEW_CELLS * len(cell):
-        table = np.bincount(cell, minlength=len(size) * values)
-        held, most = table[cell], table.reshape(-1, values).max(axis=1)
-    else:
-        cells, place, counts = np.unique(cell, return_inverse=True, return_counts=True)
-        held, most = counts[place], np.zeros(len(size), dtype=int)
-        np.maximum.at(most, cells // values, counts)
-    shared = size[group] > 1
-    return shared & (held < most[group]), shared
+def _minority(group: np.ndarray, value: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """Count the records of each cell, a group with a value, that is not the commonest of a group of two or more.
+
+    Cells are those of the whole table, or those that occur where the table is large.
+    """
+    groups, values = len(size), value.max() + 1
+    cell = value * groups + group
+    if _few(groups, values, len(cell)):
+        table = np.bincount(cell, minlength=groups * values).reshape(values, groups)
+        table[(table == table.max(axis=0)) | (size < 2)] = 0
+        return table.ravel()
+    cells, counts = np.unique(cell, return_counts=True)
+    most = np.zeros(groups, dtype=int)
+    np.maximum.at(most, cells % groups, counts)
+    counts[(counts == most[cells % groups]) | (size[cells % groups] < 2)] = 0
+    return counts
+
+
+def _few(groups: int, values: int, records: int) -> bool:
+    return groups * values <= FEW_CELLS * records
 
 
 def _numbered(key: np.ndarray) -> np.ndarray:
@@ -87,10 +99,10 @@ def _numbered(key: np.ndarray) -> np.ndarray:
 
 
 def _impossible(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    table = np.zeros((a.max() + 1, b.max() + 1))
-    if table.shape[0] > MOST_VALUES or table.shape[1] > MOST_VALUES:
+    rows, columns = a.max() + 1, b.max() + 1
+    if max(rows, columns) > MOST_VALUES:
         return np.zeros(len(a), dtype=bool)
-    np.add.at(table, (a, b), 1)
+    table = np.bincount(a * columns + b, minlength=rows * columns).reshape(rows, columns)
     expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / len(a)
     return ((expected >= 10) & (table < RARE * expected))[a, b]
 

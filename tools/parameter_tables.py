@@ -81,7 +81,8 @@ def _cells(param: Param) -> tuple[str, str, str]:
 def _values(param: Param) -> str:
     """Say which values there are."""
     if isinstance(param, params.Word):
-        return ", ".join(f"`{word}`" for word in param.words)
+        number = [f"a whole number of {param.least} or more"] if isinstance(param, params.WordOrCount) else []
+        return ", ".join([*(f"`{word}`" for word in param.words), *number])
     if isinstance(param, params.Number):
         limits = "of 0 or more" if param.within == "[0, inf)" else f"in {param.within}"
         return f"a number {limits}" + (", or a column" if param.or_column else "")

@@ -1,7 +1,8 @@
 """Build a wheelhouse: a folder of wheels from which Quadrille installs on a machine with no network.
 
-`make wheelhouse` runs it. The folder holds the wheel of this project, the pinned wheels of everything that it needs, a
-README with the two commands and the SHA-256 of every file. It appears whole or not at all.
+`make wheelhouse` runs it. The folder holds the wheel of this project, the wheels of everything that it needs, whose
+versions and hashes are pinned in `hashes.txt`, a README with the two commands, the same pins for pip, a bill of
+materials and the SHA-256 of every file. It appears whole or not at all.
 """
 
 from __future__ import annotations
@@ -9,11 +10,16 @@ from __future__ import annotations
 import argparse
 import hashlib
 import platform
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from bill_of_materials import OURS, as_text, of_wheels
 
 HOME = Path(__file__).resolve().parent.parent
 EXTRAS = "excel,pandas,report,stat"
@@ -24,7 +30,10 @@ README = """\
 Wheels for Python {python} on {system}. Copy this folder to the machine. There, inside of this folder:
 
     python3 -m venv ~/quadrille
-    ~/quadrille/bin/pip install --no-index --find-links . 'quadrille[{extras}]'
+    ~/quadrille/bin/pip install --no-index --find-links . --require-hashes -r requirements.txt
+
+pip compares every wheel with its hash in `requirements.txt` before it installs it, those of `quadrille[{extras}]` and
+of all that it needs. `bill-of-materials.json` lists them with their licences (CycloneDX).
 
 Then `~/quadrille/bin/quadrille demo` walks the whole path on bundled data.
 
@@ -65,6 +74,18 @@ def collect(folder: Path, extras: str) -> None:
     pip("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder), str(HOME))
     (ours,) = folder.glob("quadrille-*.whl")
     pip("download", "--only-binary", ":all:", *constraint, "--dest", str(folder), f"{ours}[{extras}]")
+    verify(folder, (HOME / "hashes.txt").read_text(encoding="utf-8"))
+
+
+def verify(folder: Path, pins: str) -> None:
+    """Refuse wheels that are not those whose hashes are pinned."""
+    known: dict[str, set[str]] = {}
+    for block in re.split(r"\n(?=\S)", pins):
+        if found := re.match(r"([A-Za-z0-9._-]+)==([^\s;]+)", block):
+            known[f"{found[1]}=={found[2]}"] = set(re.findall(r"sha256:([0-9a-f]{64})", block))
+    for name, part in of_wheels(folder).items():
+        if name != OURS and part.sha256 not in known.get(f"{name}=={part.version}", set()):
+            sys.exit(f"The wheel of {name} {part.version} is not the one that hashes.txt has. Was it tampered with?")
 
 
 def pip(*words: str) -> None:
@@ -75,7 +96,14 @@ def pip(*words: str) -> None:
 
 
 def describe(folder: Path, extras: str) -> None:
-    """Write the README and the hashes."""
+    """Write the README, the pins, the bill of materials and the hashes."""
+    parts = of_wheels(folder)
+    pins = [
+        f"{name}{f'[{extras}]' if name == OURS and extras else ''}=={part.version} --hash=sha256:{part.sha256}\n"
+        for name, part in sorted(parts.items())
+    ]
+    (folder / "requirements.txt").write_text("".join(pins), encoding="utf-8")
+    (folder / "bill-of-materials.json").write_text(as_text(parts), encoding="utf-8")
     python, system = ".".join(platform.python_version_tuple()[:2]), f"{platform.system()}, {platform.machine()}"
     (folder / "README.md").write_text(README.format(python=python, system=system, extras=extras), encoding="utf-8")
     lines = [f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}" for file in sorted(folder.iterdir())]

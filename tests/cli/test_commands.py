@@ -48,6 +48,7 @@ GOOD_CALLS = {
     "recipe without a parameter": "score good.csv --codebook book.toml --recipe ruled.json --without rules --draws 2",
     "attack": "attack good.csv --recipe good.json --keys Sex,Age,Region",
     "attack with a population": "attack good.csv --recipe good.json --sampling 0.1 --earlier good.json",
+    "attack by roles": "attack good.csv --recipe good.json --key Sex,Age --layout separator=,",
     "attack on a file": "attack good.csv --release good.parquet --target Sex --knows file",
     "reproduce": "reproduce gomatam-karr-2003 --draws 2",
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 from cli_files import Run
@@ -218,3 +219,20 @@ def test_designed_and_random_candidates_stand_in_one_study(run: Run, folder: Pat
     done = json.loads(run(release).stdout)
     assert done["account"]["details"]["camouflaged"] > 100
     assert shown(run("score dataset:cps8d new/public/data.csv --measures exposed"))
+
+
+def names_with_signs(folder: Path) -> None:
+    """A file of which two columns have signs in their names that stand between names elsewhere."""
+    random = np.random.default_rng(1)
+    head, held = random.integers(0, 3, 500), {}
+    for name, size in (("a*b", 4), ("x,y", 5), ("c", 6)):
+        held[name] = (head + random.integers(0, 3, 500)) % size
+    pl.DataFrame(held).write_csv(folder / "signs.csv")
+
+
+def test_a_kept_table_names_columns_with_signs_in_backticks(run: Run, folder: Path) -> None:
+    names_with_signs(folder)
+    result = run("swap signs.csv --effort 0.02 --seed 1 --json --keep '`a*b`*c,`x,y`*c'")
+    assert result.exit_code == 0, result.output
+    kept = json.loads(result.stdout)["account"]["details"]["kept"]
+    assert kept == ["`a*b`*c", "`x,y`*c"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from math import sqrt
 
 import numpy as np
@@ -77,6 +78,15 @@ def test_the_predicted_loss_is_that_of_sixty_draws(cps8d: Data, design: tuple[st
     drawn = [judge.score(recipe.changed(seed=seed).plan(cps8d))["hellinger"] for seed in range(60)]
     found = qd.theory.predict(cps8d, recipe, ["hellinger"])["hellinger"]
     assert found == pytest.approx(np.mean(np.array(drawn, dtype=float)), rel=0.02)
+
+
+def test_a_recipe_draws_the_plan_that_it_drew_when_it_was_new(cps8d: Data) -> None:
+    text = '{"chance":0.05,"method":"PrivateSwap","seed":7,"swap":["Edu"],"version":1,"within":["MS","Race","Sex"]}'
+    recipe = qd.Recipe.from_json(text)
+    assert recipe.to_json() == text
+    (move,) = recipe.plan(cps8d).moves
+    drawn = np.concatenate((move.rows, move.source)).astype("<i8").tobytes()
+    assert hashlib.sha256(drawn).hexdigest() == "7f10cb089e8f86239ac2021b4a81fc3aa28b581a20df327f4de4ef68e6a5ec50"
 
 
 def tabulated(data: Data) -> dict[str, list[list[int]]]:

@@ -157,13 +157,13 @@ def test_the_nearest_on_either_side_are_drawn_in_proportion_to_risk() -> None:
     fits(found, {outcome("3-4"): F(5, 9), outcome("4-5"): F(1, 9), outcome("6-7"): F(1, 3)})
 
 
-def test_of_some_candidates_the_cheapest_is_taken() -> None:
-    """Donors 1, 2 and 3 of equal weight cost nothing, once and twice: two candidates, so 5/9, 3/9 and 1/9."""
+def test_of_some_donors_the_cheapest_is_taken() -> None:
+    """Donors 1, 2 and 3 of equal weight cost nothing, once and twice: two are drawn, so 5/9, 3/9 and 1/9."""
     columns = {"place": list("ABCD"), "x": [0, 0, 1, 1], "y": [0, 0, 0, 1], "score": [2.0, 1.0, 1.0, 1.0]}
     data = qd.from_frame(pl.DataFrame(columns)).with_roles(geography=["place"])
     loss = {"total_variation(place*x)": 1.0, "total_variation(place*y)": 1.0}
     by_score = {"risk": [], "scores": ["score"], "threshold": 1.5}
-    found = frequencies(data, **by_score, near="loss", loss=loss, candidates=2)
+    found = frequencies(data, **by_score, near="loss", loss=loss, donors_drawn=2)
     fits(found, {outcome("0-1"): F(5, 9), outcome("0-2"): F(3, 9), outcome("0-3"): F(1, 9)})
 
 

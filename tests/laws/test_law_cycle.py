@@ -92,8 +92,8 @@ def test_laws_of_cycles(data: Data, n: int, leftover: str, level: str, seed: int
 
     source, seen = dict(zip(to.tolist(), of.tolist(), strict=True)), set[int]()
     found: Counter[int] = Counter()
-    for unit in source:
-        cycle: list[int] = []
+    for start in to.tolist():
+        cycle, unit = list[int](), start
         while unit not in seen:
             seen.add(unit)
             cycle.append(unit)

@@ -298,9 +298,9 @@ def test_scores_of_zero_give_no_donor_and_a_score_above_the_threshold_is_at_risk
 @examples(30)
 @given(towns(), designs())
 def test_of_all_donors_the_cheapest_costs_the_tables_least(town: Town, design: dict[str, Any]) -> None:
-    """Of so many candidates of equal weight that none is left out, the exchange that changes the table least is taken."""
+    """Of so many donors drawn that none is left out, the exchange that changes the table least is taken."""
     plain: dict[str, Any] = {"rules": [], "donors": "risk", "quota": "initiated", "carry": [], "levels": ["low"]}
-    plain |= {"risk": [], "scores": ["age"], "similar": [["hhkind"], []], "near": "loss", "candidates": 2_500}
+    plain |= {"risk": [], "scores": ["age"], "similar": [["hhkind"], []], "near": "loss", "donors_drawn": 2_500}
     design = {**design, **plain, "loss": {"total_variation(low*kind)": 1.0}}
     town = replace(town, data=with_ages(town.data, np.ones(town.data.n)))
     _, drawn = made(town, design)

@@ -65,7 +65,7 @@ METHODS: dict[str, list[str]] = {
     "permutation": ["--method", "permutation", "--swap", "Age", "--rate", str(RATE)],
     "private": ["--method", "private", "--swap", "Age", "--chance", str(RATE)],
     "designed": f"--method designed --effort {EFFORT} --n 4 --share {SHARE} --price {PRICE} --never Spared".split(),
-    "cycle": "--method cycle --flag Forced --same Age --n 4 --geography Region".split(),
+    "cycle": ["--method", "cycle", "--flag", "Forced", "--same", "Age", "--length", "4"],
     "rank": ["--method", "rank", "--swap", "Income,Age", "--window", str(WINDOW)],
     "targeted": [*f"--method targeted --rate {RATE} --k 3 --never Spared".split(), *BY_RISK],
 }

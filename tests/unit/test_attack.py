@@ -51,12 +51,26 @@ def test_a_file_in_another_order_leaves_out_what_needs_to_know_whose_row_is_whic
     cps8d: qd.Data, found: Attack
 ) -> None:
     order = np.random.default_rng(1).permutation(cps8d.n)
-    other = qd.attack(cps8d, rows_of(SWAP.plan(cps8d).apply(cps8d), order), recipe=SWAP)
+    other = qd.attack(cps8d, rows_of(SWAP.plan(cps8d).apply(cps8d), order), recipe=SWAP.changed(seed=2))
     assert other["linkage"].findings == () and "not aligned" in other["linkage"].reason
     for section in ("genuine", "attribute"):
         assert other[section] == found[section]
     row = other.frame().filter(attack="linkage").to_dicts()
     assert [(each["quantity"], each["value"]) for each in row] == [("not made", None)]
+
+
+def test_the_recipe_of_a_shuffled_file_tells_whose_row_is_which(cps8d: qd.Data, found: Attack) -> None:
+    order = np.random.default_rng(1).permutation(cps8d.n)
+    assert qd.attack(cps8d, rows_of(SWAP.plan(cps8d).apply(cps8d), order), recipe=SWAP).frame().equals(found.frame())
+
+
+def test_a_recipe_that_does_not_fit_the_file_tells_nothing_of_its_rows(cps8d: qd.Data) -> None:
+    order = np.random.default_rng(1).permutation(cps8d.n)
+    too_many = qd.RandomSwap(["Edu"], pairs=cps8d.n, seed=1)
+    with pytest.raises(qd.QuadrilleError):
+        too_many.plan(cps8d)
+    other = qd.attack(cps8d, rows_of(cps8d, order), ["Edu", "Sex"], recipe=too_many)
+    assert "not aligned" in other["linkage"].reason
 
 
 def test_the_result_is_a_frame_a_dictionary_for_json_and_a_text(found: Attack) -> None:
@@ -418,7 +432,10 @@ def test_other_columns_tell_who_came_in() -> None:
     assert picked.value is not None and picked.value > 0.5 and picked.chance == pytest.approx(1 / 3)
     assert "needs other columns" in qd.attack(data, recipe, keys=keys)["rows"].reason
     mixed = rows_of(recipe.plan(data).apply(data), np.random.default_rng(1).permutation(data.n))
-    assert "not aligned" in qd.attack(data, mixed, keys=keys, columns=columns, recipe=recipe)["rows"].reason
+    assert (
+        "not aligned"
+        in qd.attack(data, mixed, keys=keys, columns=columns, recipe=recipe.changed(seed=4))["rows"].reason
+    )
 
 
 def test_the_distance_is_that_of_the_measure(cps8d: qd.Data) -> None:

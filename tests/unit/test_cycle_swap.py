@@ -216,7 +216,7 @@ def test_bad_files_are_refused() -> None:
     refuses("'tract' in 'same' of CycleSwap is the level", OverlapError, risk=["age"], same=["tract"])
     refuses("'tract' in 'same' .* lies in it", OverlapError, risk=["age"], area="county", same=["tract"])
     refuses("'county' in 'carry' of CycleSwap is a level of geography", OverlapError, risk=["age"], carry=["county"])
-    refuses(r"'age' differs within \d+ of 40 units", risk=["tenure"], k=99, same=["age"])
+    refuses(r"'age' differs within \d+ of 40 households", risk=["tenure"], k=99, same=["age"])
     refuses("no levels of geography", flag="f", file=qd.from_frame(pl.DataFrame({"f": [1, 0]})))
     none = qd.from_frame(pl.DataFrame({"f": [0, 0], "area": ["a", "b"]})).with_roles(geography=["area"])
     refuses("'f', given as 'flag' of CycleSwap, is true for nobody", flag="f", file=none)

@@ -25,6 +25,7 @@ from quadrille.study.designed import (
     undoing_plan,
 )
 from quadrille.study.study import Study
+from quadrille.swap.designed import DesignedNeighbours
 
 AXES = ("exposed", "hellinger")
 MEASURES = ("exposed", "small_cells", "hellinger", "confidence")
@@ -45,6 +46,15 @@ def test_every_random_candidate_lies_above_the_curve(study: Study) -> None:
     assert found.at_no_more_loss is not None and found.gentlest_random is not None
     assert found.at_no_more_loss[0] < found.gentlest_random[0]
     assert found.at_no_more_loss[1] <= found.gentlest_random[1]
+
+
+def test_what_a_study_has_scored_is_what_its_recipe_draws(cps8d: Data, tmp_path: Path) -> None:
+    recipes: list[qd.Recipe] = [qd.DesignedSwap(coin=coin, effort=0.05, seed=3) for coin in (0.0, 0.5)]
+    recipes += [DesignedNeighbours(effort=0.05, seed=3)]
+    found = qd.search(cps8d, recipes, AXES, out=tmp_path / "drawn", workers=1, progress=False)
+    for place in range(len(recipes)):
+        plan = found.recipe(place + 1).plan(cps8d)
+        assert list(qd.score(cps8d, plan, list(AXES)).values()) == found.scores[place].tolist()
 
 
 def test_the_curve_falls_with_the_price_and_no_step_is_wide(cps8d: Data) -> None:

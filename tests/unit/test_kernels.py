@@ -273,3 +273,8 @@ def test_augmenting_passes_through_odd_cycles() -> None:
         while kernels.augment(np.array([group[i] for i in records], dtype=np.int64), mate, pool):
             pass
         assert (mate >= 0).sum() == 2 * largest(allowed)
+
+
+def test_a_step_can_be_called_from_python_too() -> None:
+    """It is compiled without a way in, and without one numba would jump to where no code is."""
+    assert [kernels.below(n, roll(2**31 + 1)) for n in (2, 10)] == [1, 5]

@@ -136,7 +136,11 @@ def about_data(data: qd.Data) -> list[object]:
     permutation = qd.PermutationSwap(["Age"], rate=RATE, seed=SEEDS[1])
     targeted = qd.ControlledSwap(["Edu"], targets=0.08, seed=SEEDS[0])
     private = qd.PrivateSwap(["Age"], chance=RATE, seed=SEEDS[1])
-    recipes = (recipe, permutation, targeted, private, qd.DesignedSwap(seed=SEEDS[1]), OwnSwap(("Edu",), seed=SEEDS[0]))
+    ranked, cyclic = qd.RankSwap(["Income"], window=RATE, seed=SEEDS[0]), qd.CycleSwap(flag="Forced", seed=SEEDS[1])
+    recipes = (
+        *(recipe, permutation, targeted, private, qd.DesignedSwap(seed=SEEDS[1]), OwnSwap(("Edu",), seed=SEEDS[0])),
+        *(ranked, cyclic),
+    )
     measures = ["hellinger", "hellinger(Edu, where=Region=north)", "ased_reg(Income ~ C(Age))"]
     units = qd.Plan.of_unit_pairs(data, ["Edu"], "Phone", np.array([[0, 5]]))
     broken = pl.DataFrame({"a": [f"a{i % 9}" for i in range(900)], "b": [f"b{i % 9 // 3}" for i in range(900)]})

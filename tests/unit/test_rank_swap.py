@@ -128,6 +128,74 @@ def test_small_files_have_the_enumerated_chances(
     assert chisquare([found[each] for each in chances], expected).pvalue > RECKONED
 
 
+def naive(values: np.ndarray, options: dict[str, object], random: np.random.Generator) -> tuple[float, int]:
+    """Follow the law step by step: the mean squared distance in ranks, and how many ranks are left over."""
+    m, free, square, left = len(values), set(range(len(values))), 0, 0
+    for i in range(m):
+        if i not in free:
+            continue
+        above = [j for j in sorted(free) if j > i and (options.get("differ") != "any" or values[i] != values[j])]
+        if options.get("kernel") == "buckets":
+            b = options["buckets"]
+            held = {s: [j for j in above if j * b // m == s] for s in range(b)}
+            weight = np.array([2.0**-s if held[s] else 0.0 for s in range(b)])
+            above = held[random.choice(b, p=weight / weight.sum())] if weight.any() else []
+        elif options.get("kernel") != "normal":
+            above = [j for j in above if j <= i + floor(options["window"] * m)]
+        elif above:  # the last resort of the 256 tries is seldom needed here
+            for _ in range(256):
+                j = i + ceil(m * options["window"] * (1 + random.normal()) / 2)
+                if j in above:
+                    above = [j]
+                    break
+        free.discard(i)
+        left += not above
+        if above:
+            j = int(random.choice(above))
+            free.discard(j)
+            square += 2 * (j - i) ** 2
+    return square / m, left
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"window": 0.25},
+        {"window": 0.25, "differ": "any"},
+        {"kernel": "buckets", "buckets": 2},
+        {"kernel": "buckets", "buckets": 8},
+        {"kernel": "buckets", "buckets": 3, "differ": "any"},
+        {"kernel": "normal", "window": 0.3},
+        {"kernel": "normal", "window": 0.3, "differ": "any"},
+    ],
+)
+def test_draws_agree_with_the_law_followed_step_by_step(options: dict[str, object]) -> None:
+    random, draws = np.random.default_rng(1), tries(600, nightly=6_000)
+    values = np.sort(random.choice(np.arange(9.0), 48)) if "differ" in options else np.arange(48.0)
+    recipe = qd.RankSwap(["x"], seed=1, **options)
+    prepared = recipe.prepared(file_of(*values))
+    kept = [prepared.draw(recipe.stream_of(seed)) for seed in range(draws)]
+    facts = [plan.details.facts["ranks"][0] for plan in kept]
+    total = 48 * (48**2 - 1) / 6
+    found = np.array([[(1 - row["rank_correlation"]) * total / 48, row["left_over"]] for row in facts])
+    twin = np.array([naive(values, options, random) for _ in range(draws)])
+    se = np.sqrt((found.var(axis=0) + twin.var(axis=0)) / draws)
+    assert (np.abs(found.mean(axis=0) - twin.mean(axis=0)) <= 4 * se + 1e-9).all()
+
+
+def test_a_bucket_with_a_single_partner_keeps_its_chance() -> None:
+    """Two buckets of 30 ranks. The rules leave rank 0 one partner in its own bucket, and all 30 of the other."""
+    group = ["d", *("c" if rank == 17 or rank >= 30 else "b" for rank in range(1, 60))]
+    frame = pl.DataFrame({"x": np.arange(60.0), "g": group})
+    data = qd.from_frame(frame, codebook=qd.Codebook((qd.Variable("x", "numeric"), qd.Variable("g", "nominal"))))
+    recipe = qd.RankSwap(["x"], kernel="buckets", buckets=2, rules=["g=b & x<0.5"], seed=1)
+    prepared, draws = recipe.prepared(data), tries(600, nightly=6_000)
+    partner = [dict(prepared.draw(recipe.stream_of(seed)).pairs.tolist())[0] for seed in range(draws)]
+    own = sum(each == 17 for each in partner)
+    assert chisquare([own, draws - own], [draws * 2 / 3, draws / 3]).pvalue > RECKONED
+    assert all(each == 17 or each >= 30 for each in partner)
+
+
 def test_equal_values_are_in_uniformly_random_order() -> None:
     """Rows 0, 1, 2 and 4 hold one value, row 3 a smaller one: with a window of one rank it meets each of them alike."""
     data, draws = file_of(7, 7, 7, 1, 7), tries(1_000, nightly=20_000)

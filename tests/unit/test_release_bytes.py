@@ -186,3 +186,38 @@ def test_swapped_and_unswapped_cells_are_written_alike(tmp_path: Path) -> None:
     for name in ("number", "weight", "small"):
         prints = {row[name] for row in rows} - {"", "-0.0"}
         assert len({float(text) for text in prints}) == len(prints)
+
+
+@pytest.mark.parametrize("ending", WRITABLE)
+def test_equal_data_written_at_two_moments_are_equal_bytes(
+    ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = data_of(table())
+    write(data, tmp_path / f"one{ending}")
+    monkeypatch.setattr("time.time", lambda: 2_000_000_000.0)
+    write(data_of(table()), tmp_path / f"two{ending}")
+    assert (tmp_path / f"one{ending}").read_bytes() == (tmp_path / f"two{ending}").read_bytes()
+
+
+def test_a_packed_file_has_neither_time_nor_name_in_its_head(tmp_path: Path) -> None:
+    write(data_of(table()), tmp_path / "secret-name.csv.gz")
+    head = (tmp_path / "secret-name.csv.gz").read_bytes()[:10]
+    assert head[:4] == b"\x1f\x8b\x08\x00", "no flag, so neither a name nor a comment"
+    assert head[4:8] == bytes(4), "no time"
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_two_releases_laid_side_by_side_share_no_row_by_position(form: str, tmp_path: Path) -> None:
+    """The order is drawn afresh each time: as many rows stay in place as in a random permutation, 1 on average."""
+    frame = table().with_columns(pl.Series("number", np.arange(N) * 1.5 + 0.25))
+    data = data_of(frame)
+    PLANS[data.fingerprint] = qd.RandomSwap(["flag"], pairs=40, seed=1).plan(data)
+    seen = []
+    for name in ("one", "two"):
+        qd.release(data, Given(KINDS), tmp_path / name, format=form, shuffle=True, measures=[])
+        seen.append(qd.read(tmp_path / name / "public" / f"data.{form}")["number"].values)
+    assert sorted(seen[0]) == sorted(seen[1]) == sorted(frame["number"])
+    pairs = [(seen[0], seen[1]), (seen[0], frame["number"].to_numpy()), (seen[1], frame["number"].to_numpy())]
+    for one, other in pairs:
+        assert int((one == other).sum()) < 12, "12 or more of 240 in place: a chance of 1e-9"
+        assert abs(np.corrcoef(one, other)[0, 1]) < 6 / np.sqrt(N), "6 standard errors"

@@ -29,7 +29,8 @@ from quadrille.report.build import templates
 from quadrille.study.study import Study
 
 MEASURES = ["small_cells", "exposed", "hellinger"]
-FRESH = ["small_cells", "exposed", "confidence", "hellinger", "total_variation", "entropy_change", "cramers_v_change"]
+FRESH = ["small_cells", "exposed", "attributed_unique", "confidence", "hellinger", "total_variation"]
+FRESH += ["entropy_change", "cramers_v_change"]
 SECTIONS = ["summary", "profile", "design", "frontier", "rivals", "tables", "intruder", "seeds", "measures", "limits"]
 ODD = '<b>&"x"'
 
@@ -147,7 +148,7 @@ def test_numbers_equal_those_of_score(page: Page, study: Study, cps8d: Data) -> 
         assert f"{name} {qd.measures().filter(pl.col('name') == name)['side'].item()} {better} {values}" in (
             page.text.replace("▸ ", "")
         ), name
-    for name in ("small_cells", "exposed", "confidence"):
+    for name in ("small_cells", "exposed", "attributed_unique", "confidence"):
         assert f"{numbers.score(before[name])} {numbers.score(scores[0][name])}" in page.text
     assert "733 of 48,842 records (1.501 %)" in page.text
 

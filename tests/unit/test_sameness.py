@@ -80,7 +80,7 @@ SCRIPT = """
 import json, sys, warnings
 warnings.simplefilter("ignore")
 from pathlib import Path
-sys.path.insert(0, sys.argv[1])
+sys.path[:0] = [sys.argv[1], sys.argv[1] + "/.."]
 from test_sameness import everything
 print(json.dumps(everything(Path(sys.argv[2]), Path(sys.argv[3]))))
 """
@@ -132,7 +132,7 @@ def test_neither_machine_nor_language_nor_zone_changes_a_plan_a_score_or_a_publi
 
 INTERPRETED = """
 import json, sys
-sys.path.insert(0, sys.argv[1])
+sys.path[:0] = [sys.argv[1], sys.argv[1] + "/.."]
 from test_sameness import RECIPES, digest_of
 import quadrille as qd
 data = qd.read(sys.argv[2], weight="w")

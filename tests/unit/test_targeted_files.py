@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
+from typer.testing import CliRunner
 
 import quadrille as qd
 from effort import tries
+from quadrille.cli import app
 from quadrille.data import Data
 from quadrille.errors import InfeasibleError, InputError, ParameterError, QuadrilleError
 from quadrille.score.contradictions import contradicted
@@ -186,11 +189,11 @@ def test_the_number_of_the_household_must_be_there() -> None:
         ({"risk": ["income"]}, "Column 'income' is numeric, and 'risk' of TargetedSwap needs categories"),
         ({"risk": []}, "needs one of 'risk'"),
         ({"risk": ["area"]}, "Column 'area' is in 'risk' or 'scores' of TargetedSwap and moves"),
-        ({"similar": [["sex"]]}, r"Column 'sex' differs within \d+ of 60 units"),
+        ({"similar": [["sex"]]}, r"Column 'sex' differs within \d+ of 60 households"),
         ({"similar": [["area"]]}, "'similar' of TargetedSwap names 'area', the lowest level"),
         ({"similar": [["area"]], "levels": ["region"]}, "'similar' of TargetedSwap names 'area', the lowest level"),
         ({"carry": ["age"]}, "Column 'age' is in both 'carry' and 'risk'"),
-        ({"carry": ["sex"], "risk": ["age"]}, r"Column 'sex' differs within \d+ of 60 units"),
+        ({"carry": ["sex"], "risk": ["age"]}, r"Column 'sex' differs within \d+ of 60 households"),
         ({"carry": ["hh"]}, "Column 'hh' numbers the units"),
         ({"levels": ["area", "region"]}, "must list the coarsest first: region, area"),
         ({"levels": ["size"]}, "names 'size', which is no level of geography. They are region, area"),
@@ -294,3 +297,37 @@ def test_households_that_move_whole_contradict_nothing() -> None:
     assert contradicted(data, made.plan(data)).records == 0
     torn = qd.RandomSwap(["area"], rate=0.1, seed=1)
     assert contradicted(data, torn.plan(data)).records > 0
+
+
+def test_a_grid_and_a_job_take_several_designs_and_several_profiles(tmp_path: Path) -> None:
+    """A list of lists of columns is one value of `similar`; one deeper, it is several."""
+    one = qd.grid(qd.TargetedSwap, risk=["age"], similar=[["size"], []], k=[2, 3], near=["any", "parent", 5], seed=1)
+    assert len(list(one)) == 6
+    deeper = [[["size"]], [["size", "kind"], ["size"]], [[]]]
+    several = list(qd.grid(qd.TargetedSwap, risk=["age"], similar=deeper, rate=[0.0, 0.1], seed=1))
+    assert len(several) == 6
+    assert {made.parameters()["similar"] for made in several} == {(("size",),), (("size", "kind"), ("size",)), ((),)}
+    assert all(qd.Recipe.from_json(made.to_json()) == made for made in several)
+    file_of(people()).frame().write_csv(tmp_path / "file.csv")
+    (tmp_path / "job.toml").write_text(JOB.format(folder=tmp_path), encoding="utf-8")
+    done = CliRunner().invoke(app, ["search", str(tmp_path / "job.toml"), "--json"])
+    assert done.exit_code == 0, done.output
+    assert len(qd.Study(tmp_path / "study").frame()) == 8
+
+
+JOB = """
+[data]
+file = "{folder}/file.csv"
+geography = ["region", "area"]
+unit = "hh"
+[search]
+measures = ["exposed(area*age*sex)", "hellinger(region*kind)"]
+out = "{folder}/study"
+[[grid]]
+method = "targeted"
+risk = ["age"]
+k = [2, 3]
+rate = [0.1, 0.3]
+near = ["any", "parent"]
+similar = [["size"], []]
+"""

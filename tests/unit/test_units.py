@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 import polars as pl
@@ -10,6 +13,10 @@ import pytest
 
 import quadrille as qd
 from quadrille.data import Data
+from quadrille.params import SEED, Columns
+from quadrille.plan import Move, Plan
+from quadrille.randomness import Seed, Stream
+from quadrille.recipe import Prepared, Recipe, random_order
 from quadrille.score.contradictions import ContradictionError, contradictions
 
 HOUSEHOLDS = 200
@@ -25,10 +32,30 @@ def persons(*, text: bool = False, scattered: bool = True) -> Data:
     columns = {"hh": [f"H{n}" for n in number] if text else number}
     columns |= {"region": [f"r{r}" for r in region[hh]], "sex": rng.choice(["f", "m"], len(hh))}
     columns |= {"job": rng.integers(0, 6, len(hh)), "age": rng.integers(0, 90, len(hh)) // 10}
+    columns |= {"rent": rng.lognormal(6, 0.5, HOUSEHOLDS).round(2)[hh]}
     return qd.from_frame(pl.DataFrame(columns)).with_roles(unit="hh")
 
 
+@dataclass(frozen=True)
+class OwnSwap(Recipe):
+    """A method from outside, which says nothing of units."""
+
+    swap: Annotated[Sequence[str], Columns("the columns that move", least=1, moves=True)]
+    _: KW_ONLY
+    seed: Annotated[Seed, SEED] = field(default=None, repr=False)
+
+    def prepare(self, data: Data) -> Prepared:
+        def draw(stream: Stream) -> Plan:
+            pairs = random_order(data.n, stream.sub("pairs"))[:100].reshape(-1, 2)
+            return Plan([Move.exchange(tuple(self.swap), pairs)], data=data, asked=50)
+
+        return Prepared(draw)
+
+
 RECIPES = {
+    "own": OwnSwap(["region"]),
+    "private": qd.PrivateSwap(["region"], chance=0.3),
+    "rank": qd.RankSwap(["rent"], window=0.2),
     "random": qd.RandomSwap(["region"], rate=0.05),
     "permutation": qd.PermutationSwap(["region"], rate=0.05),
     "controlled": qd.ControlledSwap(["region"], targets=0.05),

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quadrille.data import Data, require_columns, require_data
-from quadrille.errors import InputError, ParameterError, bad_parameter
+from quadrille.errors import InputError, ParameterError, QuadrilleError, bad_parameter
 from quadrille.measure.population import all_margins, fit, is_feasible, sample_of
 from quadrille.params import one_of
 from quadrille.plan import Plan
@@ -210,12 +210,15 @@ def attack_input(
         if name in known:
             raise ParameterError(f"Column {name!r} is both in 'keys' and in 'columns' of attack. Name it once.")
     names = tuple(dict.fromkeys((*known, *wanted, *others)))
-    if isinstance(release, Plan):
-        released, moved, aligned = release.apply(data), release.columns, True
-    else:
+    moved = None
+    if not isinstance(release, Plan):
         require_data(release, "the release of attack")
         moved = changed_columns(data, release)
-        aligned = moved is not None
+        release = (None if moved is not None else _redrawn(data, release, recipe, names)) or release
+    aligned = isinstance(release, Plan) or moved is not None
+    if isinstance(release, Plan):
+        released, moved = release.apply(data), release.columns
+    else:
         data, released = matched(data, release, names)
     for name in names:
         data.coded(name, purpose="an attack")
@@ -235,6 +238,21 @@ def attack_input(
         sampling if population is not None or sample is None else sample.share,
         (earlier,) if isinstance(earlier, Release) else tuple(earlier),
     )
+
+
+def _redrawn(data: Data, release: Data, recipe: Recipe | None, names: Sequence[str]) -> Plan | None:
+    """Return the plan of a recipe if the release holds the rows that it makes, in whatever order; None if not.
+
+    A public file is shuffled. With the recipe of the release it is known all the same which row is whose.
+    """
+    if recipe is None or data.n != release.n:
+        return None
+    try:
+        plan = recipe.plan(data)
+    except QuadrilleError:
+        return None  # a design that does not fit these data has not made the release
+    table = KeyTable.of(*matched(plan.apply(data), release, tuple(names)), names)
+    return plan if bool((table.f == table.g).all()) else None
 
 
 def _is_size(n: object) -> bool:

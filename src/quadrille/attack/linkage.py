@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import floor
 
@@ -351,7 +351,7 @@ _RANK_ADVICE = (
 
 
 def rank(given: AttackInput) -> Section:
-    """Report on what was swapped by ranks, or on numbers; the intruder knows how far the ranks of each moved at most."""
+    """Report on what was swapped by ranks, or on numbers; the intruder knows how far ranks moved at most."""
     swap = given.recipe if isinstance(given.recipe, RankSwap) else None
     moved = given.moved or ()
     looked = [name for name in moved if not given.data[name].variable.coded]
@@ -366,7 +366,7 @@ def rank(given: AttackInput) -> Section:
         reason = NEEDS_DESIGN
     if reason:
         return Section(RANK, RANK_TITLE, "Which rows the ranks leave possible is not looked at.", reason=reason)
-    known = {} if swap is None else swap.radius(given.data)
+    known: Mapping[str, float] = {} if swap is None else swap.radius(given.data)
     windows = [
         known[name] if name in known else least_window(_values(given.data, name), _values(given.released, name))
         for name in looked

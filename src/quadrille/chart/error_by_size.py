@@ -82,7 +82,7 @@ def _symlog(count: float) -> float:
 
 
 def error_by_size(cells: pl.DataFrame, *, size: str = _COUNTS) -> alt.LayerChart:
-    """Draw the error of swapping against the count of each cell, with the errors of rounding and of sampling beside it.
+    """Draw the error of swapping by the count of each cell, with the errors of rounding and of sampling next to it.
 
     One row of `cells` is a cell: `label`, `group` (text: what the colour says, such as the rate or the region; at most
     seven), `count`, `rmse` (numbers; rows without one, or with an error of 0, are left out and counted). Columns that

@@ -27,7 +27,7 @@ def distortion_heatmap(pairs: pl.DataFrame, *, measure: str) -> alt.LayerChart:
     One row of `pairs` is a pair of variables: `first`, `second` (text), `value` (number; null where the measure is
     undefined). A pair given in one order is drawn in both. Variables keep the order they first appear in. The scale
     runs from 0, or symmetrically around 0 when any value is negative. Up to 12 variables the values are printed.
-    The n-rule (`small_cells`) is refused: the matrix has no place for `exposed` beside it.
+    The n-rule (`small_cells`) is refused: the matrix has no place for `exposed` next to it.
 
     Example
     -------

@@ -1,4 +1,4 @@
-"""The n-rule never alone: a chart that shows `small_cells` shows `exposed` beside it, which no swap can fool."""
+"""The n-rule never alone: a chart that shows `small_cells` shows `exposed` next to it, which no swap can fool."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def finish(figure: AnyFigure, title: str, reading: str, notes: Iterable[str] = (
 
 
 PIXELS = 2.0
-"""A picture has so many pixels for each one of the chart, for sharp print."""
+"""The number of pixels of a picture for each one of the chart, for sharp print."""
 
 
 class Picture:
@@ -133,7 +133,7 @@ def heading(text: str, **style: Any) -> alt.TitleParams:
 
 
 def in_rows(panels: Sequence[alt.LayerChart], across: int, spacing: int, between: int) -> alt.VConcatChart:
-    """Set panels side by side, so many across, in as many rows as that takes."""
+    """Set panels side by side, `across` in a row, in as many rows as that takes."""
     rows = (panels[start : start + across] for start in range(0, len(panels), across))
     return alt.vconcat(*(alt.hconcat(*row, spacing=spacing) for row in rows), spacing=between)
 

@@ -15,6 +15,7 @@ from quadrille.cli.guard import refuse
 from quadrille.errors import InputError, OutputError, ParameterError, unknown_name
 
 if TYPE_CHECKING:
+    from quadrille.cli.options import FileOptions
     from quadrille.codebook import Codebook
     from quadrille.data import Data
     from quadrille.study.study import Study
@@ -85,6 +86,14 @@ def load_after(
     if data.weight is None and original.weight is not None and original.weight in data.codebook:
         return data.with_roles(weight=original.weight)
     return data
+
+
+def second(file: str, first: Data, own: Path | None, about: FileOptions) -> Data:
+    """Read the second file; levels of geography and roles are declared for both, unless a codebook describes it."""
+    if about.geography and about.codebook is None and own is None:
+        roles = {role: named for role, named in about.roles.items() if role != "id"}
+        return load(file, None, about.weight, about.geography, roles)
+    return load_after(file, first, about.codebook, own, about.weight, about.roles)
 
 
 def names(values: Sequence[str] | None) -> list[str]:

@@ -89,8 +89,8 @@ Method = Annotated[
     str | None,
     value(
         "WORD",
-        "designed, targeted, cycle, random, rank, controlled, permutation, private or MODULE:CLASS. "
-        "[default: designed]",
+        "targeted, cycle, random, rank, controlled, permutation, "
+        "private, designed or MODULE:CLASS; each has its --help.",
     ),
 ]
 RecipeFile = Annotated[Path | None, value("FILE", "A recipe, JSON, as --save-recipe keeps it.", "--recipe")]

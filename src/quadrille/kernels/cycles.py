@@ -10,7 +10,7 @@ from quadrille.kernels.compile import Flags, Ints, Whole, kernel
 from quadrille.kernels.draw import Dice, below
 
 ALONE, ONE_AREA, DOMINATED = 1, 2, 3
-"""Why a unit is in no cycle: alone in its cell, all of its cell in one area, its area has more than half of the cell."""
+"""Why a unit is in no cycle: alone in its cell, all of its cell in one area, its area has more than half."""
 
 TRIES = 64
 
@@ -97,8 +97,11 @@ def make_cycles(flagged: Flagged, length: Whole, dice: Dice) -> Cycles:
         if runs < 2:
             set_aside(flagged, first, end, ALONE if count == 1 else ONE_AREA, made)
             continue
-        places, above = np.arange(first, end), max(0, 2 * largest - count)
-        line, order, waiting = np.empty(count - above, dtype=np.int64), np.arange(runs), 0
+        places = np.empty(count, dtype=np.int64)
+        for p in range(count):
+            places[p] = first + p
+        above, waiting = max(0, 2 * largest - count), 0
+        line, order = np.empty(count - above, dtype=np.int64), np.arange(runs)
         shuffle_part(order, 0, runs, dice)
         for r in order:
             low, high = run[r] - first, run[r + 1] - first

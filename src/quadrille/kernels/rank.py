@@ -102,8 +102,7 @@ def reach_by_weight(order: Order, start: Ints, ticks: Ints, limit: Ints) -> Orde
     for c in range(len(start) - 1):
         last, within = start[c], np.int64(0)
         for i in range(start[c], start[c + 1]):
-            if last < i:
-                last = i
+            last = max(last, i)
             while last + 1 < start[c + 1] and within + ticks[order[last + 1]] <= limit[c]:
                 last += 1
                 within += ticks[order[last]]
@@ -305,7 +304,7 @@ def halvings(dice: Dice) -> Whole:
 
 @step
 def span(i: Whole, bucket: Whole, c: Whole, buckets: Whole, ladder: Ladder) -> tuple[Whole, Whole]:
-    """Return the first and the last rank of a bucket that may be partners of rank i; none in a bucket beyond the last."""
+    """Return the first and the last rank of a bucket that may be partners of rank i; none beyond the last bucket."""
     low, ranks = ladder.low[c], ladder.high[c] - ladder.low[c]
     if bucket >= buckets:
         return np.int64(0), np.int64(-1)
@@ -345,8 +344,8 @@ def pair_by_buckets(ladder: Ladder, buckets: Ints, pairs: Ints, dice: Dice) -> W
                 tries += 1
                 first, last = span(i, base + halvings(dice), c, buckets[c], ladder)
                 partner = try_some(i, first, last, ladder, free.skip, dice)
-            if partner < 0:
-                partner = pick(i, first, last, ladder, free, dice)
+                if partner < 0:  # a bucket that holds a partner gives one, however few it holds
+                    partner = pick(i, first, last, ladder, free, dice)
             if partner >= 0:
                 count = note_pair(i, partner, count, pairs, free)
     return count
@@ -444,18 +443,18 @@ def compare_pairs(held: Floats, pairs: Ints) -> tuple[Whole, float, float]:
     Both sums are in units of the largest value, so that none is too large; the spread is 0 where a value is infinite.
     """
     scale, total = 0.0, 0.0
-    for value in held:
-        scale = max(scale, abs(value))
-    unlike, squares, spread = 0, 0.0, 0.0
+    for i in range(len(held)):
+        scale = max(scale, float(abs(held[i])))
+    unlike, squares, spread = np.int64(0), 0.0, 0.0
     for k in range(len(pairs)):
         unlike += held[pairs[k, 0]] != held[pairs[k, 1]]
     if scale == 0.0 or np.isinf(scale):
         return unlike, 0.0, 0.0
-    for value in held:
-        total += value / scale
+    for i in range(len(held)):
+        total += held[i] / scale
     mean = total / len(held)
-    for value in held:
-        spread += (value / scale - mean) ** 2
+    for i in range(len(held)):
+        spread += (held[i] / scale - mean) ** 2
     for k in range(len(pairs)):
         squares += (held[pairs[k, 0]] / scale - held[pairs[k, 1]] / scale) ** 2
     return unlike, squares, spread

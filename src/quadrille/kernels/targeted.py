@@ -21,20 +21,20 @@ Short = NDArray[np.int32]
 
 
 @kernel
-def least_in_table(combination: Ints, of: Ints, area: Short, areas: Whole, table: Short, least: Short) -> None:
+def least_in_table(combination: Short, of: Ints, area: Short, areas: Whole, table: Short, least: Short) -> None:
     """Count the rows of each combination in each area, in a table of zeros; `least` gets the least of each unit.
 
     `of` is the unit of each row, `area` the area of each unit.
     """
     for i in range(len(of)):
-        table[combination[i] * areas + area[of[i]]] += 1
+        table[np.int64(combination[i]) * areas + area[of[i]]] += 1
     for i in range(len(of)):
         unit = of[i]
-        least[unit] = min(least[unit], table[combination[i] * areas + area[unit]])
+        least[unit] = min(least[unit], table[np.int64(combination[i]) * areas + area[unit]])
 
 
 @kernel
-def least_in_runs(order: Short, combination: Ints, of: Ints, area: Short, least: Short) -> None:
+def least_in_runs(order: Short, combination: Short, of: Ints, area: Short, least: Short) -> None:
     """Do the same without a table, for rows sorted so that those of one combination and area stand together."""
     first, n = 0, len(order)
     while first < n:
@@ -459,7 +459,7 @@ def draw_cheapest(
             return np.int64(-1)
         if i == best:
             continue
-        donor = profiles.order[profiles.start[c] + i]
+        donor = np.int64(profiles.order[profiles.start[c] + i])  # of one type, so that one form is compiled
         cost = exchange(t, donor, tables)
         take_back(t, donor, tables)
         if cost < least:
@@ -607,7 +607,7 @@ def draw_target(x: Whole, slots: Slots, dice: Dice) -> Whole:
 def close_area(x: Whole, slots: Slots, terms: Terms, trees: SumTrees, profiles: Profiles) -> None:
     """Take the units of an area of which no more are wanted out of the favoured."""
     for place in range(slots.areas.start[x], slots.areas.start[x + 1]):
-        unit = slots.areas.order[place]
+        unit = np.int64(slots.areas.order[place])
         terms.favoured[unit] = 0
         out_of_tier(unit, terms, trees, profiles)
 
@@ -616,7 +616,7 @@ def close_area(x: Whole, slots: Slots, terms: Terms, trees: SumTrees, profiles: 
 def served(unit: Whole, slots: Slots, terms: Terms, trees: SumTrees, profiles: Profiles) -> None:
     """Count a unit of an area that takes part."""
     out_of_slots(unit, slots)
-    x = slots.areas.of[0, unit]
+    x = np.int64(slots.areas.of[0, unit])
     if slots.open[x] > 0:
         slots.open[x] -= 1
         if slots.open[x] == 0:

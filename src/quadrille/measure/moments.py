@@ -183,13 +183,14 @@ class Sums:
     def plus(self, block: Block) -> Sums:
         """Add the sums over other records."""
         products, squares, count, infinite = block
-        return replace(
-            self,
-            products=self.products + products,
-            squares=self.squares + squares,
-            count=self.count + count,
-            infinite=self.infinite + infinite,
-        )
+        with np.errstate(over="ignore", invalid="ignore"):  # `out_of_range` looks at what comes of it
+            return replace(
+                self,
+                products=self.products + products,
+                squares=self.squares + squares,
+                count=self.count + count,
+                infinite=self.infinite + infinite,
+            )
 
     def change(self, delta: Delta) -> SumsChange:
         """Return what a plan does to the sums, at a cost in proportion to the rows that change."""
@@ -253,7 +254,8 @@ class Sums:
             raise MismatchError("Only sums over the same columns, with the same categories, can be merged.")
         mine, theirs = self._own_weight, other._own_weight
         share = np.divide(theirs, mine + theirs, out=np.zeros_like(mine), where=mine + theirs > 0)
-        centre = self.centre + share * (other.centre - self.centre)
+        with np.errstate(over="ignore", invalid="ignore"):
+            centre = self.centre + share * (other.centre - self.centre)
         other = other.centred(centre)
         merged = self.centred(centre).plus((other.products, other.squares, other.count, other.infinite))
         return replace(merged, unknown=self.unknown + other.unknown, merged=True)
@@ -265,17 +267,18 @@ class Sums:
 
     def centred(self, centre: Floats) -> Sums:
         """Return the same sums around another centre."""
-        shift = self.centre - centre
-        if not shift.any():
-            return self
-        p = len(centre)
-        own = np.zeros((p + self.reader.masks, p))
-        own[p + self.mask_of, np.arange(p)] = shift
-        turn = np.eye(len(self.products))
-        turn[:, :p] += own
-        crossed, masks = self.products[:p, p:], self.weight[self.mask_of]
-        squares = self.squares + 2 * shift[:, None] * crossed + shift[:, None] ** 2 * masks
-        return replace(self, centre=centre, products=turn.T @ self.products @ turn, squares=squares)
+        with np.errstate(over="ignore", invalid="ignore"):
+            shift = self.centre - centre
+            if not shift.any():
+                return self
+            p = len(centre)
+            own = np.zeros((p + self.reader.masks, p))
+            own[p + self.mask_of, np.arange(p)] = shift
+            turn = np.eye(len(self.products))
+            turn[:, :p] += own
+            crossed, masks = self.products[:p, p:], self.weight[self.mask_of]
+            squares = self.squares + 2 * shift[:, None] * crossed + shift[:, None] ** 2 * masks
+            return replace(self, centre=centre, products=turn.T @ self.products @ turn, squares=squares)
 
 
 @dataclass(frozen=True, eq=False)

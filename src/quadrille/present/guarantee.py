@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from quadrille.present.blocks import Alert, Block, Pairs, Table, Text, Title, facts, table
 from quadrille.present.numbers import count, counted, epsilon, odds, score, share, statistic
@@ -111,17 +111,14 @@ def guarantee(found: Guarantee) -> list[Block]:
     return [*blocks, *([Text(promise(found))] if found.holds else []), Text(meaning(found))]
 
 
-def curve_table(rows: Sequence[dict[str, object]]) -> Table:
+def curve_blocks(rows: Sequence[Mapping[str, Any]]) -> list[Block]:
     """Return what each epsilon costs: records moved and loss, with one chance and with own chances."""
-    lines = [
-        (
-            epsilon(float(str(row["epsilon"]))),
-            str(row["design"]),
-            share(float(str(row["moved"]))) if row["moved"] is not None else "",
-            score(float(str(row["loss"]))) if row["loss"] is not None else str(row["reason"]),
-        )
-        for row in rows
-    ]
-    measure = str(rows[0]["measure"]) if rows else "loss"
-    head = ("epsilon", "design", "moved", f"{measure}, predicted")
-    return table(head, lines, caption="What an epsilon costs", numbers=(0, 2, 3), whole=(0, 2, 3))
+    lines = [(epsilon(row["epsilon"]), row["design"], share(row["moved"]), score(row["loss"])) for row in rows]
+    head = ("epsilon", "design", "moved", f"{rows[0]['measure']}, predicted")
+    listed = table(head, lines, caption="What an epsilon costs", numbers=(0, 2, 3), whole=(0, 2, 3))
+    lacking = [row["reason"].rstrip(".") for row in rows if row["loss"] is None]
+    if not lacking:
+        return [listed]
+    what = "None of the losses is" if len(lacking) == len(rows) else f"{count(len(lacking))} of the losses are not"
+    other = "In Python another loss can be named: `theory.epsilon_curve(data, recipe, loss=...)`."
+    return [listed, Text(f"{what} predicted: {lacking[0]}. {other}")]

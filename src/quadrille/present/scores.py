@@ -331,7 +331,7 @@ def _row(finding: Finding) -> tuple[str, ...]:
     return finding.quantity, *numbers, NONE if finding.count is None else count(finding.count)
 
 
-_MOST_KEYS = 30
+MOST_KEYS = 30
 """With more keys than this each in turn is too many to infer; these measures are then made when they are asked for."""
 
 
@@ -340,7 +340,7 @@ def exposure(data: Data, plan: Plan, n: int = 3) -> list[Block]:
 
     The three belong together: a swap that hides small cells and makes no new one leaves every inference as it was.
     """
-    if not 1 < len(data.keys) <= _MOST_KEYS:
+    if not 1 < len(data.keys) <= MOST_KEYS:
         return []
     sampled = sample_of(data) is not None
     names = [name for name in _EXPOSURE if sampled or name != _OF_SAMPLE]

@@ -14,6 +14,7 @@ from quadrille.errors import InputError
 from quadrille.measure import beside_exposed, measure_of
 from quadrille.measure.base import Address
 from quadrille.plan import Plan
+from quadrille.present.scores import MOST_KEYS
 from quadrille.report import frontier_chart
 from quadrille.report.frontier_chart import FrontierPredictions, Row, Scored
 from quadrille.score.contradictions import Contradicted, contradicted
@@ -65,7 +66,7 @@ def reasons(study: Study, choice: Choice) -> list[str]:
 TOGETHER = ("small_cells", "exposed", "confidence")
 """Risk measures that are always shown together: a swap can fool the first one, not the others."""
 
-TWO_WAY = "hellinger(2-way)"
+INFERRED, TWO_WAY = "attributed_unique", "hellinger(2-way)"
 _FRESH = ("hellinger", "total_variation", "entropy_change")
 
 
@@ -146,6 +147,13 @@ def together(n: int) -> tuple[str, str, str]:
     return small, exposed, confidence
 
 
+def risks(n: int, data: Data) -> tuple[str, ...]:
+    """Return the risk measures that are always shown: what is inferred stands right behind `exposed`."""
+    listed = beside_exposed(together(n), data)
+    behind = listed.index(together(n)[1]) + 1
+    return (*listed[:behind], *([INFERRED] if 1 < len(data.keys) <= MOST_KEYS else []), *listed[behind:])
+
+
 def look(
     study: Study,
     data: Data,
@@ -164,7 +172,7 @@ def look(
     n = _small(study)
     pairs = len(data.keys) > 1
     fresh = (*_FRESH, *(("cramers_v_change", TWO_WAY) if pairs else ()))
-    measures = tuple(dict.fromkeys((*beside_exposed(together(n), data), *study.measures, *fresh)))
+    measures = tuple(dict.fromkeys((*risks(n, data), *study.measures, *fresh)))
     judge = Evaluator(data, measures)
     roles = {choice.candidate: "example" if about.is_example else "chosen"}
     for option, role in ((choice.safer, "next safer"), (choice.gentler, "next gentler")):

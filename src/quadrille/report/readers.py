@@ -524,7 +524,7 @@ def reader_pages(
 ) -> dict[str, bytes]:
     """Return the pages of `write_readers` by their reader, so that they can be written together with other files."""
     require_data(data, _OWNER)
-    design_of(data, stratum, cluster)  # a wrong column is told before the draw
+    design_of(data, stratum, cluster)  # a wrong column is reported before the draw
     plan = swap.plan(data) if isinstance(swap, Recipe) else swap
     if not isinstance(plan, Plan):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InputError(f"{_OWNER} needs a plan or a recipe, and got {type(plan).__name__!r}.")

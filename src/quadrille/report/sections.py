@@ -13,7 +13,7 @@ from quadrille import chart
 from quadrille.data import Cross, Data, tidy
 from quadrille.delta import Delta
 from quadrille.inspect import inspect
-from quadrille.measure import beside_exposed, measure_of
+from quadrille.measure import measure_of
 from quadrille.plan import Plan
 from quadrille.present import words
 from quadrille.present.account import (
@@ -29,10 +29,10 @@ from quadrille.present.blocks import Block, Items, Table, Text, table
 from quadrille.present.guarantee import guarantee
 from quadrille.present.numbers import NONE, count, counted, finite, ratio, score, share
 from quadrille.present.profile import column_table, contradiction_alerts, dependency_blocks, filled_table, profile_facts
-from quadrille.present.scores import of_population, score_table
+from quadrille.present.scores import inferred, of_population, score_table
 from quadrille.present.targeted import targeted
 from quadrille.report.frontier_chart import draw_frontier, shown_beside
-from quadrille.report.input import TOGETHER, TWO_WAY, Candidate, ReportInput, Row, reasons
+from quadrille.report.input import INFERRED, TOGETHER, TWO_WAY, Candidate, ReportInput, Row, reasons, risks
 from quadrille.report.tables import FullTable
 from quadrille.score.by_area import area_flows
 from quadrille.score.evaluator import Scores
@@ -81,7 +81,7 @@ def summary(scope: ReportInput) -> Row:
         "finding": {"kind": finding.kind, "text": finding.text},
         "table": score_table(
             {"before": before, "after": after},
-            addresses=dict.fromkeys((*beside_exposed(scope.together, scope.data), *scope.axes)),
+            addresses=dict.fromkeys((*risks(scope.n, scope.data), *scope.axes)),
             caption="Risk and loss before and after the swap, as plain numbers: 0.01 is 1 %",
         ),
     }
@@ -92,7 +92,7 @@ def _detail(scores: Scores, address: str, name: str) -> int:
 
 
 def _risk_in_words(scope: ReportInput) -> list[str]:
-    """Return the three risk measures as sentences, with the counts behind them."""
+    """Return the risk measures as sentences, with the counts behind them."""
     small, exposed, confidence = scope.together
     before, after = scope.before, scope.chosen.scores
     lines = [
@@ -111,6 +111,8 @@ def _risk_in_words(scope: ReportInput) -> list[str]:
         f"exposed: of the {shown:,} released records in such cells, {genuine:,} match a true record of the same "
         f"combination; that is {share(after[exposed])} of all records."
     )
+    if INFERRED in scope.measures and (cases := inferred(after.results[INFERRED][1].detail)):
+        lines.append(f"{INFERRED}: {cases}. A case is a person who is alone with all other keys, and one key inferred.")
     if after[confidence] is not None:
         lines.append(
             f"confidence: somebody who sees such a cell in the release and takes it for genuine is right in "

@@ -191,7 +191,7 @@ class SimulationDesign(Shown):
 
     @classmethod
     def read(cls, path: str | Path) -> SimulationDesign:
-        """Read a design file and check it; the first fault is told with its place."""
+        """Read a design file and check it; the first fault is reported with its place."""
         path = Path(path)
         return cls.of(read_toml(path, "the design"), place=str(path))
 

@@ -107,7 +107,7 @@ class ReplicateStore:
 
 
 def remove(path: Path) -> None:
-    """Delete a store, which must be closed, and what SQLite may have left beside it."""
+    """Delete a store, which must be closed, and what SQLite may have left next to it."""
     for end in _BESIDE:
         with suppress(OSError):
             path.with_name(path.name + end).unlink(missing_ok=True)

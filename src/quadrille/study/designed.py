@@ -41,7 +41,7 @@ def size_table(data: Data, plan: Plan, variables: Sequence[str] = (), *, most: i
     >>> import quadrille as qd
     >>> from quadrille.study.designed import size_table
     >>> data = qd.datasets.cps8d()
-    >>> found = size_table(data, qd.DesignedSwap(seed=7).plan(data))
+    >>> found = size_table(data, qd.DesignedSwap(effort=0.05, seed=7).plan(data))
     >>> dict(found.filter(when="before").select("size", "cells").iter_rows())
     {1: 361, 2: 186, 3: 118, 4: 101, 5: 89, 6: 65}
     """

@@ -295,7 +295,7 @@ class Job:
 
     @classmethod
     def read(cls, path: str | Path) -> Job:
-        """Read a job file and check it; the first fault is told with its place."""
+        """Read a job file and check it; the first fault is reported with its place."""
         path = Path(path)
         document = _parsed(path)
         data, search = _section(path, document, "data"), _section(path, document, "search")

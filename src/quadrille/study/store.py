@@ -166,7 +166,7 @@ class Store:
         self._db.close()
 
     def finish(self) -> None:
-        """Stop writing, and leave one file behind without a journal beside it; a reader may make that wait."""
+        """Stop writing, and leave one file behind without a journal next to it; a reader may make that wait."""
         with suppress(sqlite3.Error):
             self._db.execute("PRAGMA busy_timeout=2000")
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -389,7 +389,7 @@ def _create(path: Path, header: Header) -> sqlite3.Connection:
 
 
 def discard(path: Path) -> None:
-    """Remove a closed study that holds nothing, with what the data base may have left beside it."""
+    """Remove a closed study that holds nothing, with what the data base may have left next to it."""
     for ending in ("", "-journal", "-wal", "-shm"):
         with suppress(OSError):
             path.with_name(path.name + ending).unlink()

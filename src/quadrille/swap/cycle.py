@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -50,6 +50,8 @@ class CycleSwap(Recipe):
     in Statistical Databases, 2012.
     """
 
+    always_moves: ClassVar[str] = "all levels of geography"
+
     _: KW_ONLY
     flag: Annotated[
         str | None,
@@ -71,7 +73,7 @@ class CycleSwap(Recipe):
         ),
     ] = None
     carry: Annotated[Sequence[str], Columns("further columns that travel with the geography", moves=True)] = ()
-    n: Annotated[int, Count("units in a cycle", least=2, unit="units")] = 3
+    n: Annotated[int, Count("units in a cycle", least=2, unit="units", option="length")] = 3
     leftover: Annotated[
         Literal["borrow", "leave"],
         Word(
@@ -82,7 +84,9 @@ class CycleSwap(Recipe):
     unit: Annotated[
         str | None,
         ColumnName(
-            "number of the household or other unit that moves as one", otherwise="the column with the role unit, if any"
+            "number of the household or other unit that moves as one",
+            otherwise="the column with the role unit, if any",
+            option="household",
         ),
     ] = None
     rules: Annotated[
@@ -96,13 +100,13 @@ class CycleSwap(Recipe):
         if (self.flag is None) == (not self.risk):
             got = "neither" if self.flag is None else "both"
             raise ParameterError(
-                f"{_OWNER} needs one of 'flag' (a column that is true for what must move) and 'risk' (columns to count). "
-                f"Got {got}."
+                f"{_OWNER} needs one of 'flag' (a column that is true for what must move) and 'risk' (columns to "
+                f"count). Got {got}."
             )
         if self.rules:
             raise ParameterError(
-                f"{_OWNER} takes no 'rules': the members of a cycle are drawn at random. Put what must fit into 'same', "
-                "or swap with TargetedSwap, which obeys rules."
+                f"{_OWNER} takes no 'rules': the members of a cycle are drawn at random. Put what must fit into "
+                "'same', or swap with TargetedSwap, which obeys rules."
             )
         parts = (("carry", "same"), ("carry", "risk"))
         for one, other in parts:

@@ -409,7 +409,14 @@ class PrivateSwap(Recipe):
 
     @property
     def fresh(self) -> bool:
-        """Whether the seed was drawn when the recipe was made, and no plan was drawn with it since."""
+        """Whether the seed was drawn when the recipe was made, and no plan was drawn with it since.
+
+        >>> import quadrille as qd
+        >>> recipe = qd.PrivateSwap(["Edu"], chance=0.1)
+        >>> before, plan = recipe.fresh, recipe.plan(qd.datasets.cps8d())
+        >>> before, recipe.fresh, recipe.changed(seed=None).fresh
+        (True, False, True)
+        """
         return bool(self.__dict__["_fresh"])
 
     def _void(self) -> tuple[str, ...]:

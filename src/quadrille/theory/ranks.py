@@ -50,9 +50,9 @@ def expected_ranks(data: Data, recipe: RankSwap) -> pl.DataFrame:
     """Return what is known of a rank swap before any draw: one row per variable. Its seed plays no part.
 
     `width` is the window in ranks, `correlation` the expected one of ranks before and after, and `f` 1 less it: a
-    correlation with another variable falls by this factor, where the regression on the ranks is linear. `changing` is the
-    share of the pairs that hold two values. What has no closed form is missing: kernels other than "window", weighted
-    windows, rules, differ="any", and a window that is found by trial.
+    correlation with another variable falls by this factor, where the regression on the ranks is linear. `changing` is
+    the share of the pairs that hold two values. What has no closed form is missing: kernels other than "window",
+    weighted windows, rules, differ="any", and a window that is found by trial.
 
     Example
     -------
@@ -72,5 +72,9 @@ def expected_ranks(data: Data, recipe: RankSwap) -> pl.DataFrame:
         "changing": "pairs_that_change_expected",
         "window_for_half": "window_for_half",
     }
-    listed = [{name: row.get(key) for name, key in names.items()} for row in rows]
-    return tidy([{**row, "f": None if row["correlation"] is None else 1 - row["correlation"]} for row in listed])  # pyright: ignore[reportOperatorIssue]
+    listed: list[dict[str, object]] = []
+    for row in rows:
+        expected = cast("float | None", row.get("rank_correlation_expected"))
+        known = {name: row.get(key) for name, key in names.items()}
+        listed.append({**known, "f": None if expected is None else 1 - expected})
+    return tidy(listed)

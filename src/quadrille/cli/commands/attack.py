@@ -8,12 +8,13 @@ from typing import Annotated
 from quadrille.cli import options as opt
 from quadrille.cli import show
 from quadrille.cli.designs import read_recipe
-from quadrille.cli.inputs import check_new, load, load_after, names
+from quadrille.cli.inputs import check_new, load, names, second
 from quadrille.errors import ParameterError
 
 
 def attack(
     file: opt.File,
+    about: opt.FileOptions = opt.NOTHING_SAID,
     recipe: opt.RecipeFile = None,
     release: Annotated[
         str | None, opt.value("FILE", "The released file; with --recipe, which made it, the intruder knows the design.")
@@ -36,10 +37,7 @@ def attack(
         list[Path] | None, opt.value("FILE", "A recipe, JSON, of another release of these data. May be given again.")
     ] = None,
     chart: opt.Chart = None,
-    codebook: opt.Codebook = None,
     codebook_after: opt.CodebookAfter = None,
-    weight: opt.Weight = None,
-    sampling: opt.Sampling = None,
     overwrite: opt.Overwrite = False,
     as_json: opt.Json = False,
 ) -> None:
@@ -53,9 +51,9 @@ def attack(
     import quadrille as qd
 
     with show.working("Reading and attacking"):
-        data = load(file, codebook, weight)
+        data = about.load(file)
         design = None if recipe is None else read_recipe(recipe)
-        made = design if release is None else load_after(release, data, codebook, codebook_after, weight)
+        made = design if release is None else second(release, data, codebook_after, about)
         assert made is not None
         found = qd.attack(
             data,
@@ -66,8 +64,8 @@ def attack(
             knows,
             names(columns),
             recipe=None if release is None else design,
-            population=None if population is None else load(population, codebook),
-            sampling=sampling,
+            population=None if population is None else load(population, about.codebook, layout=about.layout),
+            sampling=about.sampling,
             earlier=[read_recipe(path) for path in earlier or ()],
         )
         if chart is not None:

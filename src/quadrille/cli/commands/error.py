@@ -150,10 +150,12 @@ def read_table(file: str) -> pl.DataFrame:
 def _promise(file: str, data: Data, swap: PrivateSwap, chart: Path | None, *, as_json: bool) -> None:
     """Say what a private swap promises and what each epsilon costs; nothing is drawn."""
     import quadrille as qd
-    from quadrille.present.guarantee import curve_table, guarantee
+    from quadrille.present.guarantee import curve_blocks, guarantee
 
     with show.working("Working out what is promised and what it costs"):
         found, curve = swap.guarantee(data), qd.theory.epsilon_curve(data, swap)
+        if curve["loss"].null_count() == curve.height and len(data.keys) > 1:  # too large a table: pairs of variables
+            curve = qd.theory.epsilon_curve(data, swap, loss="hellinger(2-way)")
         if chart is not None:
             from quadrille.chart import epsilon_loss
 
@@ -163,7 +165,7 @@ def _promise(file: str, data: Data, swap: PrivateSwap, chart: Path | None, *, as
             {"file": file, "guarantee": found.as_dict(), "curve": curve.to_dicts(), "chart": chart and str(chart)}
         )
         return
-    show.render([*guarantee(found), curve_table(curve.to_dicts())])
+    show.render([*guarantee(found), *curve_blocks(curve.to_dicts())])
     if chart is not None:
         show.note(f"\nDrew {chart}.")
 

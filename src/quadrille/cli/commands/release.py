@@ -258,7 +258,7 @@ def _trouble(verdict: Verdict) -> str:
 
 @contextmanager
 def verdict_shown(*, as_json: bool) -> Generator[None]:
-    """Show the verdict of a release that is refused, before the error is told."""
+    """Show the verdict of a release that is refused, before the error is reported."""
     from quadrille.release.judge import PolicyError
 
     try:

@@ -11,7 +11,7 @@ import typer
 from quadrille.cli import options as opt
 from quadrille.cli import show
 from quadrille.cli.designs import read_recipe, value_of
-from quadrille.cli.inputs import addresses, check_new, load, load_after, names, published_tables
+from quadrille.cli.inputs import addresses, check_new, names, published_tables, second
 from quadrille.cli.show import show_ranking, show_spread, statistic
 from quadrille.errors import ParameterError, bad_parameter, unknown_name
 
@@ -109,7 +109,7 @@ def score(
         raise ParameterError("One recipe made the second file. Name that one.")
     with show.working("Reading and scoring"):
         data = about.load(before)
-        other = _second(after, data, codebook_after, about)
+        other = second(after, data, codebook_after, about)
         swapped = _swapped_records(read_recipe(recipe[0]), data, other) if recipe else None
         ranked = (rank, top, min_records)
         _score_file((data, other, swapped), measures, tables, where, by, ranked, files, as_json=as_json)
@@ -258,14 +258,6 @@ def _wanted(
     swapped = list(dict.fromkeys(name for recipe in recipes for name in recipe.moved(recipe.parameters())))
     by_level = [address for level in levels for address in joint_measures(data, level, swapped)]
     return list(dict.fromkeys([*(addresses(measures, data) if measures else []), *by_level]))
-
-
-def _second(after: str, data: Data, own: Path | None, about: opt.FileOptions) -> Data:
-    """Read the second file; levels of geography and roles are declared for both, unless a codebook describes it."""
-    if about.geography and about.codebook is None and own is None:
-        roles = {role: named for role, named in about.roles.items() if role != "id"}
-        return load(after, None, about.weight, about.geography, roles)
-    return load_after(after, data, about.codebook, own, about.weight, about.roles)
 
 
 def _by_area(measures: Sequence[str] | None, data: Data, levels: Sequence[str]) -> Sequence[str]:

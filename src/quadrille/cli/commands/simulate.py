@@ -39,7 +39,7 @@ def simulate(
         raise ParameterError(f"--workers must be a whole number of 1 or more. Got {workers}.")
     asked = SimulationDesign.read(design)
     if charts is not None:
-        _make(charts)  # what cannot be written is told before the work, not after it
+        _make(charts)  # what cannot be written is reported before the work, not after it
     try:
         with show.progress_bar("Simulating") as progress:
             done = simulate(design=asked, out=out, workers=workers, progress=progress)

@@ -49,7 +49,7 @@ class DesignedSwap(DesignedPairs):
     -------
     >>> import quadrille as qd
     >>> data = qd.datasets.cps8d()
-    >>> plan = qd.DesignedSwap(seed=7).plan(data)
+    >>> plan = qd.DesignedSwap(effort=0.3, seed=7).plan(data)
     >>> scores = qd.score(data, plan, ["exposed", "hellinger", "hellinger(2-way)"])
     >>> scores["exposed"] < 0.0002, scores["hellinger"] < 0.06, scores["hellinger(2-way)"]
     (True, True, 0.0)
@@ -209,11 +209,11 @@ class DesignedSwap(DesignedPairs):
         protected = tuple(view.variables for view in layout.views if view.protected and not self.makes_cells)
         return Movement(together, tuple(self.same), (*layout.kept, *protected))
 
-    def stream(self) -> Stream:
-        """Return the random stream that belongs to this recipe; without a coin version 3 draws as version 2 did."""
+    def stream_of(self, seed: int | str) -> Stream:
+        """Return the random stream of this design with a seed; without a coin version 3 draws as version 2 did."""
         if self.coin or self.version == DesignedNeighbours.version:
-            return super().stream()
-        return DesignedNeighbours(**self.parameters()).stream()
+            return super().stream_of(seed)
+        return DesignedNeighbours(**{**self.parameters(), "seed": seed}).stream_of(seed)
 
     def prepare(self, data: Data) -> Prepared:
         """Tabulate the file."""

@@ -76,7 +76,7 @@ def facts(problem: DesignedProblem, drawn: Drawn) -> dict[str, object]:
 
 
 def _outcome(problem: DesignedProblem, drawn: Drawn) -> Ints:
-    """Return what became of each small cell: with several tables, moves for one cell may also fill or empty another."""
+    """Return the outcome of each small cell: with several tables, moves for one cell may also fill or empty another."""
     held = drawn.state.lattice.cells["count"][problem.small]
     status = drawn.state.treatments.small_cells["status"]
     left = np.where(np.isin(status, (CAMOUFLAGED, EMPTIED)), SPOILT, status)
@@ -91,7 +91,7 @@ def _counts(drawn: Drawn) -> tuple[Ints, Ints]:
 
 
 def of_size(f: Ints, g: Ints, size: int, n: int) -> dict[str, object]:
-    """Tell what became of the cells that held so many records."""
+    """Return the outcome of the cells that held a number of records."""
     held, after = f == size, g[f == size]
     small = (after > 0) & (after < n)
     return {

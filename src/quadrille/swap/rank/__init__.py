@@ -47,10 +47,10 @@ class RankSwap(Recipe):
     [('age',), ('hours-per-week',)]
     >>> qd.RankSwap(["age"], window=5)
     Traceback (most recent call last):
-    quadrille.errors.ParameterError: The 'window' parameter of RankSwap must be a share in (0, 1], never a percentage: ...
+    quadrille.errors.ParameterError: The 'window' parameter of RankSwap must be a share in (0, 1], never a ...
 
-    Reference: Moore, Controlled Data-Swapping Techniques for Masking Public Use Microdata Sets, US Bureau of the Census,
-    1996.
+    Reference: Moore, Controlled Data-Swapping Techniques for Masking Public Use Microdata Sets, US Bureau of the
+    Census, 1996.
     """
 
     partners_alike: ClassVar[bool] = True
@@ -90,9 +90,10 @@ class RankSwap(Recipe):
     buckets: Annotated[
         int | None, Count('number of buckets of kernel="buckets", at most one for each rank', unit="buckets")
     ] = None
-    together: Annotated[bool, Flag("ranks by the first variable, and all that are listed move in the same pairs")] = (
-        False
-    )
+    together: Annotated[
+        bool,
+        Flag("ranks by the first variable, and all that are listed move in the same pairs", option="move-together"),
+    ] = False
     within: Annotated[
         Sequence[str],
         Columns("classes within which to rank and to swap; a missing value is a class of its own"),
@@ -110,8 +111,8 @@ class RankSwap(Recipe):
     rules: Annotated[
         Sequence[str],
         RuleList(
-            'no record may come to meet it: "age<15 & income>0". Each variable is judged on the file as those before it '
-            "have left it",
+            'no record may come to meet it: "age<15 & income>0". Each variable is judged on the file as those before '
+            "it have left it",
             option="rule",
         ),
     ] = ()
@@ -138,8 +139,8 @@ class RankSwap(Recipe):
         self._check_tails()
         if self.weighted and (self.kernel != "window" or self.window is None):
             raise ParameterError(
-                f"The 'weighted' parameter of {_OWNER} measures a 'window' of kernel=\"window\" in weight. Give one, or "
-                "leave it out."
+                f"The 'weighted' parameter of {_OWNER} measures a 'window' of kernel=\"window\" in weight. Give one, "
+                "or leave it out."
             )
         both = [name for name in self.swap if name in self.within]
         if both:

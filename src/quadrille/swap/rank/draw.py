@@ -15,7 +15,6 @@ from quadrille.expressions import Rules
 from quadrille.plan import Details, Move, Plan
 from quadrille.randomness import Stream
 from quadrille.recipe import random_order
-from quadrille.swap.groups import codes_of, group_ids
 from quadrille.swap.rank.expected import (
     rule_of_thumb,
     smallest_window,
@@ -83,11 +82,11 @@ class RankDraw:
                 rows.append({"variable": group[0], **self._facts(ranks, pairing)})
             else:
                 rows.append({"variable": group[0], **ranks.facts()})
-            rows += [{"variable": name, "moves_with": group[0]} for name in group[1:]]
+            rows.extend({"variable": name, "moves_with": group[0]} for name in group[1:])
         return rows
 
     def _facts(self, ranks: Ranks, pairing: Pairing) -> dict[str, object]:
-        """Return what follows from the window, whatever is drawn; worked out once, unless the window depends on that."""
+        """Return what follows from the window, whatever is drawn; once, unless the window is found by trial."""
         recipe = self._recipe
         if ranks.name in self._known:
             return self._known[ranks.name]
@@ -140,9 +139,8 @@ class RankDraw:
     def _pairing(self, group: tuple[str, ...], now: Data) -> Pairing:
         recipe, data = self._recipe, self._data
         apart, rules = recipe.differ == "any", self._rules.on(now).about(group)
-        alike = np.empty(0, dtype=np.int64)
-        if apart and len(group) > 1:
-            alike = group_ids([codes_of(data, name) for name in group], data.n)[0]
+        compared = group if apart and len(group) > 1 else ()
+        alike = class_ids(data, compared)[0]
         ticks = data.ticks.values if recipe.weighted and data.ticks is not None else None
         edits = rules.edits(group) if rules else kernels.no_edits(data.n)
         window = self._fixed.get(group[0], 1.0)
@@ -191,9 +189,9 @@ class RankDraw:
         if len(shares) > 1 and others < _FEW:
             some = f"{others:.1f}" if others >= 0.1 else "less than 0.1"
             warned.append(
-                f"Windows of ranks can be intersected: somebody who knows the {len(shares)} true values of a person and "
-                f"the window is left with that person's row and {some} others, were the variables independent. Swap "
-                "fewer variables, widen the window, or move them together; `attack` measures it."
+                f"Windows of ranks can be intersected: somebody who knows the {len(shares)} true values of a person "
+                f"and the window is left with that person's row and {some} others, were the variables independent. "
+                "Swap fewer variables, widen the window, or move them together; `attack` measures it."
             )
         return tuple(warned)
 
@@ -213,12 +211,12 @@ class Drawn:
 
     def move(self, columns: tuple[str, ...]) -> Move:
         """Return the move of these columns."""
-        rows = self.ranks.order.astype(np.int64)
+        rows = self.ranks.order
         if not len(self.tails[0]):
-            return Move.exchange(columns, rows[self.pairs])
+            return Move.exchange(columns, rows[self.pairs].astype(np.int64))
         to = np.concatenate((self.pairs[:, 0], self.pairs[:, 1], self.tails[0]))
         of = np.concatenate((self.pairs[:, 1], self.pairs[:, 0], self.tails[1]))
-        return Move(columns, (rows[to], rows[of]))
+        return Move(columns, (rows[to].astype(np.int64), rows[of].astype(np.int64)))
 
     def facts(self, name: str) -> dict[str, object]:
         """Return what is remembered of a variable: of one that moves along with another its values only.

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from quadrille import kernels
 from quadrille.data import Floats, Ints
-from quadrille.errors import InputError, ParameterError
+from quadrille.errors import InputError
 
 _MOST_RANKS = 200_000
 """Longer classes behave as this many ranks do with a window of the same share."""
@@ -71,6 +71,8 @@ class Ties:
     def of(cls, ends: NDArray[np.int32]) -> Ties:
         """Count the runs of ranks whose run ends at `ends`."""
         ranks = len(ends)
+        if not _tied(ends):
+            return cls(np.array([1]), np.array([ranks - 1]), ranks)
         first = np.flatnonzero(ends[1:] != ends[:-1]) + 1
         runs = np.diff(np.concatenate(([0], first)))
         of_size = np.bincount(runs, minlength=1)
@@ -99,6 +101,11 @@ class Ties:
         return _bisect(lambda window: self.share_changed(window) < 0.5, 1 / self.ranks, LARGEST_FINE)
 
 
+def _tied(ends: NDArray[np.int32]) -> bool:
+    """Tell whether any two values of one class are equal."""
+    return bool((ends[1:] == ends[:-1]).any())
+
+
 _LOOKED_AT = 2_000
 
 
@@ -108,14 +115,14 @@ def possible_share(ends: NDArray[np.int32], width: int) -> float:
     Equal values share all their ranks. Of a long file some ranks are looked at, at equal distances. Only for one class.
     """
     ranks = len(ends)
-    first = np.append(0, np.flatnonzero(ends[1:] != ends[:-1]) + 1)
+    first = np.append(0, np.flatnonzero(ends[1:] != ends[:-1]) + 1) if _tied(ends) else None
     looked = np.arange(ranks) if ranks <= _LOOKED_AT else np.arange(_LOOKED_AT) * ranks // _LOOKED_AT
 
-    def run_at(rank: Ints) -> Ints:
-        return np.searchsorted(first, rank, side="right") - 1
+    def start_at(rank: Ints) -> Ints:
+        return rank if first is None else first[np.searchsorted(first, rank, side="right") - 1]
 
-    own = first[run_at(looked)], ends[looked].astype(np.int64)
-    low = first[run_at(np.maximum(own[0] - width, 0))]
+    own = start_at(looked), ends[looked].astype(np.int64)
+    low = start_at(np.maximum(own[0] - width, 0))
     high = ends[np.minimum(own[1] - 1 + width, ranks - 1)]
     return float((high - low).mean()) / ranks
 

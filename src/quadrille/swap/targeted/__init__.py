@@ -82,9 +82,7 @@ class TargetedSwap(Recipe):
     ] = 0.0
     levels: Annotated[
         Sequence[str],
-        Columns(
-            "levels of geography that count, the coarsest first; all levels travel",
-        ),
+        Columns("levels of geography that count, the coarsest first; all levels travel", otherwise="all"),
     ] = ()
     unit: Annotated[
         str | None,
@@ -132,7 +130,7 @@ class TargetedSwap(Recipe):
             option="keep-low",
         ),
     ] = field(default=None, hash=False)
-    candidates: Annotated[int, Count('partners drawn, of which near="loss" takes one', unit="candidates")] = 10
+    donors_drawn: Annotated[int, Count('donors drawn for a household, of which near="loss" takes one')] = 10
     never: Annotated[str | None, ColumnName("true or false: households of such members take no part", steers=True)] = (
         None
     )

@@ -59,12 +59,12 @@ class Draw:
         self._problem, self._tables = problem, tables
         recipe = problem.recipe
         self._near = _NEAR[recipe.near] if isinstance(recipe.near, str) else kernels.NEAREST
-        self._most = recipe.candidates if isinstance(recipe.near, str) else recipe.near
+        self._most = recipe.donors_drawn if isinstance(recipe.near, str) else recipe.near
         # One more than there can be stops nothing: whoever has no partner is tried, and known to have none.
         self._limit = problem.quota.pairs if recipe.mode == "cap" else problem.units.count // 2 + 1
         at_risk = int(((problem.level >= 0) & problem.takes_part).sum())
         pairs = min(self._limit, at_risk + problem.quota.pairs)
-        times = recipe.candidates if recipe.near == "loss" else 1
+        times = recipe.donors_drawn if recipe.near == "loss" else 1
         self._words = 256 + max(len(problem.areas.levels) * at_risk, 5 * times * pairs // 2)
 
     def draw(self, stream: Stream) -> Drawn:

@@ -19,7 +19,8 @@ def loss_tables(problem: Problem) -> kernels.LossTables:
     """Lay the tables out, with nothing moved; empty ones where no loss is named."""
     data, units, loss = problem.data, problem.units, problem.recipe.loss or {}
     prices = {loss: 1.0} if isinstance(loss, str) else dict(loss)
-    weight = np.ones(data.n) if data.ticks is None else data.ticks.values / data.ticks.per_unit
+    rows = data.n if prices else 0
+    weight = np.ones(rows) if data.ticks is None else data.ticks.values[:rows] / data.ticks.per_unit
     stay = np.zeros((len(prices), data.n), dtype=np.int64)
     move = np.zeros((len(prices), units.count), dtype=np.int64)
     kind: list[int] = []

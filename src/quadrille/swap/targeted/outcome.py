@@ -190,7 +190,7 @@ def _cautions(problem: Problem, drawn: Drawn) -> list[str]:
         )
     if recipe.near == "loss":
         cautions.append(
-            f"Of {recipe.candidates} partners drawn in proportion to risk the one that changes the tables least was "
+            f"Of {recipe.donors_drawn} partners drawn in proportion to risk the one that changes the tables least was "
             "taken: somebody who knows the tables before could tell likelier partners from others."
         )
     if problem.unit is not None and problem.data.codebook[problem.unit].role != "unit":

@@ -118,9 +118,9 @@ def refuse_within(data: Data, units: Units, columns: Sequence[str], owner: str) 
         mixed = int(units.mixed(data[name].values).sum())
         if mixed:
             raise InputError(
-                f"Column {name!r} differs within {mixed:,} of {units.count:,} units, and {owner} moves whole units: "
-                "areas, profiles and what travels along must be the same for all members. Correct the file, name "
-                "another unit, or leave the column out."
+                f"Column {name!r} differs within {mixed:,} of {units.count:,} households, and {owner} moves whole "
+                "households: areas, profiles and what travels along must be the same for all members. Correct the "
+                "file, name another unit, or leave the column out."
             )
 
 
@@ -128,14 +128,15 @@ def refuse_within(data: Data, units: Units, columns: Sequence[str], owner: str) 
 class Combinations(Shown):
     """The combination of risk variables of each row, a missing value being a category of its own, and their number."""
 
-    of: Ints = field(repr=False)
+    of: Counts = field(repr=False)
     count: int
 
     @classmethod
     def find(cls, data: Data, risk: Sequence[str], owner: str) -> Combinations:
         """Number the combinations that occur."""
         columns = [data.coded(name, purpose=f"'risk' of {owner}") for name in risk]
-        return cls(*group_ids([(column.one_missing, column.valid + 1) for column in columns], data.n))
+        of, count = group_ids([(column.one_missing, column.valid + 1) for column in columns], data.n)
+        return cls(of.astype(np.int32), count)
 
     def least(self, areas: Areas, units: Units) -> Counts:
         """Return m[h, y], level by level: the least frequency in the unit's area of the combinations of its members."""
@@ -150,7 +151,7 @@ class Combinations(Shown):
                 continue
             if order is None:  # by combination, then along the map: one order for all levels
                 along = sorted_by(areas.path[units.of], areas.count)[0]
-                order = along[sorted_by(self.of[along], self.count)[0]].astype(np.int32)
+                order = along[sorted_by(self.of[along].astype(np.int64), self.count)[0]].astype(np.int32)
             kernels.least_in_runs(order, self.of, units.of, area, least[h])
         return least
 
