@@ -62,7 +62,7 @@ def risk_by_level(data: Data, risk: Sequence[str], k: int = 3) -> RiskByLevel:
     >>> from quadrille.score.at_risk import risk_by_level
     >>> found = risk_by_level(qd.datasets.census(), ["hincome", "ageGroup", "gender"])
     >>> [(level.level, level.smallest, level.units) for level in found.levels]
-    [('nuts1', 43, 0), ('nuts2', 4, 0), ('nuts3', 1, 8837), ('lau2', 1, 1163)]
+    [('nuts1', 58, 0), ('nuts2', 4, 0), ('nuts3', 1, 8837), ('lau2', 1, 1044)]
     """
     _check(data, risk, k)
     levels = levels_of(data, (), _METHOD)
