@@ -122,7 +122,7 @@ def test_json_has_the_diagnosis(run: Run) -> None:
         ("--keep-low foo=a", "'--keep-low' parameter of the command must be measures with their weights"),
         ("--keep-low hellinger,hellinger", "'--keep-low' parameter of the command must be measures with their weights"),
         ("--protect Age*Foo", "There is no column 'Foo' in 'tables'"),
-        ("--rate 0.1", "--rate belongs to --method permutation or random, and this is designed swapping"),
+        ("--rate 0.1", "--rate belongs to --method permutation or random or targeted, and this is designed swapping"),
         ("--targets 0.1", "--targets belongs to --method controlled"),
         ("--spread 3", "'spread' parameter"),
         ("--effort 0", "'effort' parameter of DesignedSwap must be a number above 0, up to 1000"),

@@ -121,9 +121,10 @@ def test_a_column_of_rates_is_for_permutations_of_files(run: Run, table: Path, c
 
 
 def test_a_recipe_of_another_method_has_no_error_in_closed_form(run: Run, table: Path) -> None:
-    for words in ("table.csv --swapped row", "good.csv --margin Age*Sex"):
+    known = {"table.csv --swapped row": "permutation", "good.csv --margin Age*Sex": "permutation, private and rank"}
+    for words, methods in known.items():
         message = told(run, f"error {words} --recipe good.json")
-        assert "permutation swapping, and the recipe 'good.json' is of RandomSwap" in message
+        assert f"{methods} swapping, and the recipe 'good.json' is of RandomSwap" in message
         assert "--method permutation --save-recipe FILE" in message
 
 

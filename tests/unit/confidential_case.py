@@ -13,7 +13,7 @@ import polars as pl
 import quadrille as qd
 
 N = 613
-RATE, TARGETS, SHARE, PRICE, EFFORT, WINDOW = 0.1173, 0.0877, 0.917, 3.0239, 0.0143, 0.0793
+RATE, TARGETS, SHARE, PRICE, EFFORT, WINDOW, TAIL = 0.1173, 0.0877, 0.917, 3.0239, 0.0143, 0.0793, 0.2193
 IDS = ("Serial", "Phone")
 STEERING = ("Forced", "Spared")
 POLICY = """
@@ -66,7 +66,7 @@ METHODS: dict[str, list[str]] = {
     "private": ["--method", "private", "--swap", "Age", "--chance", str(RATE)],
     "designed": f"--method designed --effort {EFFORT} --n 4 --share {SHARE} --price {PRICE} --never Spared".split(),
     "cycle": ["--method", "cycle", "--flag", "Forced", "--same", "Age", "--length", "4"],
-    "rank": ["--method", "rank", "--swap", "Income,Age", "--window", str(WINDOW)],
+    "rank": f"--method rank --swap Income,Age --window {WINDOW} --tails leave --tail {TAIL}".split(),
     "targeted": [*f"--method targeted --rate {RATE} --k 3 --never Spared".split(), *BY_RISK],
 }
 """The words of the command line for a recipe of every method; every number in them is a secret."""

@@ -150,6 +150,7 @@ def about_data(data: qd.Data) -> list[object]:
         *(recipe.stream(), recipe.prepare(data), recipe.movement(data), permutation.classes(data)),
         *(private.strata(data), private.guarantee(data)),
         *(plan, *plan.moves, plan.report(data), qd.before_after(data, plan), qd.inspect(state), qd.inspect(data)),
+        qd.inspect(qd.datasets.island(), risk=["age"]).risk,
         *(qd.dependencies(state), qd.contradictions(qd.from_frame(broken), qd.RandomSwap(["b"], rate=0.1))),
         *(units, units.report(data)),
         *(qd.score(data, plan, measures), qd.score(data, plan, measures[:1], by=["Region"])),

@@ -33,7 +33,7 @@ METHODS = (
     "before-and-after",
     "simulating-swaps",
 )
-DERIVATIONS = ("moments", "expected", "correction", "prediction", "bound")
+DERIVATIONS = ("moments", "expected", "correction", "prediction", "bound", "private", "ranks")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 PAGES = (*METHODS, *(f"derivations/{name}" for name in DERIVATIONS))
 

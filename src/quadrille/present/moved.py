@@ -45,7 +45,7 @@ def _reach(row: Mapping[str, Any], unknown: str = "no bound") -> str:
         return f"with {row['moves_with']}"
     window = row.get("window")
     if row.get("width") is not None:
-        return f"{share(float(f'{window:.4g}'))}: {counted(row['width'], 'rank')}"
+        return f"{share(window)}: {counted(row['width'], 'rank')}"
     return unknown if window is None else share(window)
 
 
@@ -74,9 +74,9 @@ def _ties(row: Mapping[str, Any], *, name: bool = True) -> str:
     wider = (
         "no window up to a quarter of the ranks would change half of them"
         if half is None
-        else f"at a window of {share(float(f'{half:.2g}'))} half of them would"
+        else f"at a window of {share(half, digits=2)} half of them would"
     )
-    said = f"many values are equal: about {share(float(f'{changing:.3g}'))} of the pairs change anything; {wider}."
+    said = f"many values are equal: about {share(changing, digits=3)} of the pairs change anything; {wider}."
     more = ' With differ="any" all do.'
     return f"{row['variable']}: {said}{more}" if name else said.capitalize() + more
 
@@ -92,7 +92,7 @@ def expected_ranks(rows: Sequence[Mapping[str, Any]]) -> list[Block]:
             count(row["missing"]),
             fixed(row["correlation"], 6),
             fixed(row["f"], 6),
-            NONE if row["changing"] is None else share(float(f"{row['changing']:.3g}")),
+            NONE if row["changing"] is None else share(row["changing"], digits=3),
         )
         for row in rows
     ]

@@ -37,8 +37,10 @@ def total(weights: float) -> str:
     return f"{weights:,.10g}"
 
 
-def share(value: float | None) -> str:
+def share(value: float | None, digits: int = 4) -> str:
     """Write a share as per cent with four digits; "0 %" is none and "100 %" is all, never nearly.
+
+    What is estimated from few draws has fewer digits.
 
     >>> from quadrille.present.numbers import share
     >>> share(0.0150076), share(0.9423), share(1.0), share(0.0000012), share(0.99999)
@@ -46,7 +48,6 @@ def share(value: float | None) -> str:
     """
     if value is None:
         return UNDEFINED
-    digits = 4
     while (text := f"{100 * value:.{digits}g}") == "100" and value != 1 and digits < 17:
         digits += 1
     return f"{text} %"

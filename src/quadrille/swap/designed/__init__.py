@@ -210,7 +210,13 @@ class DesignedSwap(DesignedPairs):
         return Movement(together, tuple(self.same), (*layout.kept, *protected))
 
     def stream_of(self, seed: int | str) -> Stream:
-        """Return the random stream of this design with a seed; without a coin version 3 draws as version 2 did."""
+        """Return the random stream of this design with a seed; without a coin version 3 draws as version 2 did.
+
+        >>> import quadrille as qd
+        >>> words = qd.DesignedSwap(seed=7).stream_of(8).words(4)
+        >>> bool((words == qd.DesignedSwap(seed=8).stream().words(4)).all())
+        True
+        """
         if self.coin or self.version == DesignedNeighbours.version:
             return super().stream_of(seed)
         return DesignedNeighbours(**self.parameters()).stream_of(seed)
