@@ -16,7 +16,7 @@ from bench.timing import Result, best
 from quadrille import kernels
 from quadrille.codebook import Variable
 from quadrille.data import Column, Data
-from quadrille.papers.lemons_2014.run import design
+from quadrille.papers.lemons_2014 import design
 from quadrille.randomness import Stream
 from quadrille.simulation import Mechanism, Swapping, simulate, table_before
 from quadrille.swap.pairing import Pairing, Rule

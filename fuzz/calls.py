@@ -17,7 +17,7 @@ from typer.testing import CliRunner, Result
 
 from fuzz.seeds import CORPUS
 from quadrille.cli import app
-from quadrille.cli.designs import method_options
+from quadrille.cli.options import method_options
 from quadrille.recipe import known_methods
 
 FILES = (

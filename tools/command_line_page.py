@@ -20,7 +20,7 @@ from typing import Any
 import typer.main
 
 from quadrille.cli.app import app
-from quadrille.cli.designs import DesignCommand, method_options
+from quadrille.cli.options import DesignCommand, method_options
 from quadrille.recipe import Recipe, known_methods
 
 HERE = Path(__file__).resolve().parent

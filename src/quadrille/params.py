@@ -283,8 +283,10 @@ class Number(Param):
         return float(low), float(high)
 
     def check(self, owner: str, parameter: str, value: object) -> object:
-        if self.or_column and isinstance(value, str):
-            return value
+        return value if self.or_column and isinstance(value, str) else self.as_number(owner, parameter, value)
+
+    def as_number(self, owner: str, parameter: str, value: object) -> float:
+        """Return a number within the interval; raise an error for anything else."""
         number, (low, high) = as_float(value), self.limits
         least, most = self.within[0] == "[", self.within[-1] == "]"
         if not (low < number < high or (number == low and least) or (number == high and most)):
@@ -331,7 +333,7 @@ class Count(Param):
     kind = "count"
     metavar = "NUMBER"
 
-    def check(self, owner: str, parameter: str, value: object) -> object:
+    def check(self, owner: str, parameter: str, value: object) -> int:
         return whole(owner, parameter, value, least=self.least)
 
     @property
@@ -503,7 +505,7 @@ class Losses(Param):
             raise bad_parameter(owner, parameter, must, value)
         weights = _mapping(owner, parameter, must, value)
         price = Number(must=NOT_INFINITE)
-        made = {address: cast("float", price.check(owner, parameter, each)) for address, each in weights.items()}
+        made = {address: price.as_number(owner, parameter, each) for address, each in weights.items()}
         if min(made.values()) <= 0:
             raise bad_parameter(owner, parameter, must, value)
         return dict(sorted(made.items()))
@@ -618,7 +620,7 @@ def whole(owner: str, parameter: str, value: object, *, least: int) -> int:
 
 def share(owner: str, parameter: str, value: object) -> float:
     """Check a parameter that is a share above 0 and up to 1."""
-    return cast("float", _SHARE.check(owner, parameter, value))
+    return _SHARE.as_number(owner, parameter, value)
 
 
 _SHARE = Share()
@@ -698,7 +700,7 @@ class UpTo(Count):
 
     example = "3"
 
-    def check(self, owner: str, parameter: str, value: object) -> object:
+    def check(self, owner: str, parameter: str, value: object) -> int:
         if isinstance(value, bool) or not isinstance(value, int) or not self.least <= value <= self.most:
             must = self.must or f"a whole number from {self.least:,} to {self.most:,}"
             raise bad_parameter(owner, parameter, must, value)
@@ -712,7 +714,7 @@ class UpTo(Count):
 class Digits(UpTo):
     """A whole number in the address of a measure; with `most` 1 a switch, which is off when it is left out."""
 
-    def check(self, owner: str, parameter: str, value: object) -> object:
+    def check(self, owner: str, parameter: str, value: object) -> int:
         text, places = str(value), len(str(UpTo.most))
         if not text.isdecimal() or len(text) > places or int(text) < 1:
             raise bad_parameter(owner, parameter, f"a whole number of 1 or more, with at most {places} digits", value)

@@ -17,7 +17,7 @@ import numpy as np
 
 from quadrille import kernels
 from quadrille.data import Data, Rows, require_columns, require_data
-from quadrille.errors import InputError, ParameterError, infeasible, unknown_name
+from quadrille.errors import InputError, OverlapError, ParameterError, infeasible, unknown_name
 from quadrille.params import Param, RuleList, declared, object_schema
 from quadrille.plan import Plan
 from quadrille.randomness import Stream, Words, draw_until_enough
@@ -455,6 +455,25 @@ def random_order(n: int, stream: Stream) -> Rows:
         return None if dice.cursor[1] else order
 
     return draw_until_enough(attempt, stream, guess=n + 64)
+
+
+def require_one(recipe: Recipe, **either: str) -> None:
+    """Refuse both or neither of two parameters; the keywords are their names, and say what each is."""
+    given = [name for name in either if getattr(recipe, name) not in (None, ())]
+    if len(given) != 1:
+        choice = " and ".join(f"{name!r} ({what})" for name, what in either.items())
+        got = "both" if given else "neither"
+        raise ParameterError(f"{recipe.method_name} needs one of {choice}. Got {got}.")
+
+
+def refuse_overlap(recipe: Recipe, parts: Iterable[tuple[str, str]], why: str) -> None:
+    """Refuse a column that two parameters name, for any of these pairs of parameters."""
+    params = recipe.params()
+    for one, other in parts:
+        theirs = params[other].columns(getattr(recipe, other))
+        for name in params[one].columns(getattr(recipe, one)):
+            if name in theirs:
+                raise OverlapError(f"Column {name!r} is in both '{one}' and '{other}' of {recipe.method_name}. {why}")
 
 
 def refuse_fixed(data: Data, swapped: Sequence[str]) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from quadrille.cli.study_show import CHOSEN, DOMINATED, FRONTIER, HEIGHT, WIDTH, scatter
-from quadrille.study.frontier import non_dominated
+from quadrille.study.choose import non_dominated
 
 AXES = ("small_cells", "hellinger")
 

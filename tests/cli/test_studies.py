@@ -316,7 +316,7 @@ def test_pick_saves_the_recipe_for_its_owner_alone(run: Run, folder: Path) -> No
 
 
 def test_the_criteria_are_those_of_the_library() -> None:
-    from quadrille.cli.commands.pick import CRITERIA
+    from quadrille.cli.commands.study import CRITERIA
     from quadrille.study import choose
 
     assert [word.replace("-", " ") for word in CRITERIA] == list(choose.RULES)

@@ -13,8 +13,7 @@ import typer.main
 from typer.testing import CliRunner
 
 from quadrille.cli.app import app
-from quadrille.cli.designs import DesignCommand, method_options
-from quadrille.cli.options import RARELY
+from quadrille.cli.options import RARELY, DesignCommand, method_options
 from quadrille.recipe import known_methods
 
 MOST_COMMANDS = 18

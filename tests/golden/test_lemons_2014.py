@@ -13,8 +13,7 @@ from rich.console import Console
 from quadrille.errors import QuadrilleError
 from quadrille.papers import PAPERS
 from quadrille.papers import lemons_2014 as paper
-from quadrille.papers.lemons_2014 import errata, run, selection, selections
-from quadrille.papers.lemons_2014.run import selected
+from quadrille.papers.lemons_2014 import errata, selected, selection, selections
 from quadrille.papers.reproduction import Reproduction
 from quadrille.simulation import METRICS
 
@@ -23,8 +22,8 @@ PAGE = Path(__file__).parents[2] / "docs" / "lemons-2014.md"
 
 
 @pytest.fixture(scope="module")
-def values() -> run.Floats:
-    return run.simulated(run.design("cells", REPLICATES), lambda _done: None)
+def values() -> paper.Floats:
+    return paper.simulated(paper.design("cells", REPLICATES), lambda _done: None)
 
 
 @pytest.fixture(scope="module")
@@ -32,24 +31,24 @@ def reproduced() -> Reproduction:
     return paper.reproduce(seeds=paper.LEAST_SEEDS)
 
 
-def of_levels(values: run.Floats, word: str) -> run.Floats:
-    design = run.design("cells", REPLICATES)
+def of_levels(values: paper.Floats, word: str) -> paper.Floats:
+    design = paper.design("cells", REPLICATES)
     position = [factor.name for factor in design.factors].index("levels")
     chosen = [design.factors[position].levels[trial.levels[position]] == word for trial in design.trials]
     return values[np.array(chosen)]
 
 
-def error(inside: run.Floats) -> run.Floats:
+def error(inside: paper.Floats) -> paper.Floats:
     """Standard errors of means over settings."""
     return np.sqrt(inside.var(axis=1, ddof=1).sum(axis=0) / inside.shape[1]) / len(inside)
 
 
 @pytest.mark.parametrize("word", ["two", "five"])
-def test_means_are_the_closed_forms_within_4_standard_errors(word: str, values: run.Floats) -> None:
+def test_means_are_the_closed_forms_within_4_standard_errors(word: str, values: paper.Floats) -> None:
     inside = of_levels(values, word)
     mean, spread = inside.mean(axis=(0, 1)), error(inside)
     for metric, value in zip(
-        ("chi_square", "gini_difference"), run.expected(run.design("cells", 1), word), strict=True
+        ("chi_square", "gini_difference"), paper.expected(paper.design("cells", 1), word), strict=True
     ):
         m = METRICS.index(metric)
         assert abs(mean[m] - value) < 4 * spread[m]
@@ -57,25 +56,27 @@ def test_means_are_the_closed_forms_within_4_standard_errors(word: str, values: 
 
 @pytest.mark.parametrize(("word", "square"), [("two", 14.84), ("five", 39.12)])
 def test_expected_chi_square_is_the_published_mean_within_a_tenth_of_a_per_cent(word: str, square: float) -> None:
-    assert run.expected(run.design("cells", 1), word)[0] == pytest.approx(square, rel=0.001)
+    assert paper.expected(paper.design("cells", 1), word)[0] == pytest.approx(square, rel=0.001)
 
 
-def test_the_swap_rate_of_cells_is_the_root_that_theory_gives(values: run.Floats) -> None:
+def test_the_swap_rate_of_cells_is_the_root_that_theory_gives(values: paper.Floats) -> None:
     """E effective_swap_rate is close to sqrt(rate T J / (pi N)); the normal approximation is good to 1 %."""
-    design = run.design("cells", REPLICATES)
+    design = paper.design("cells", REPLICATES)
     for trial, rows in zip(design.trials, values, strict=True):
         theory = np.sqrt(trial.rate * len(trial.areas) * len(trial.shares) / (np.pi * sum(trial.areas)))
         assert rows[:, 1].mean() == pytest.approx(theory, rel=0.01 + 4 * rows[:, 1].std() / rows[:, 1].mean() / 12)
 
 
-def test_the_numbers_that_the_sizes_of_tracts_do_not_touch_agree_with_fewer_replicates_too(values: run.Floats) -> None:
-    checks = {check.key: check for check in run.compare(run.design("cells", REPLICATES), values)}
+def test_the_numbers_that_the_sizes_of_tracts_do_not_touch_agree_with_fewer_replicates_too(
+    values: paper.Floats,
+) -> None:
+    checks = {check.key: check for check in paper.compare(paper.design("cells", REPLICATES), values)}
     for word in ("two", "five"):
         for column in ("mean", "sd"):
             assert checks["Table 2", f"chi_square, {word}", column].agrees
     for one, other in paper.ELEVEN:
         assert checks["Table 3", one, other].agrees is ((one, other) != ("chi_square", "deviance"))
-    for term in run.TERMS:
+    for term in paper.TERMS:
         off = checks["Table 5", term, "chi_square"]
         assert off.agrees is (term != "tract sizes skewed"), term
     differing = [check for check in checks.values() if not check.agrees]
@@ -83,15 +84,15 @@ def test_the_numbers_that_the_sizes_of_tracts_do_not_touch_agree_with_fewer_repl
     assert len(differing) < 30
 
 
-def test_the_error_of_a_difference_allows_for_the_replicates_of_both_studies(values: run.Floats) -> None:
+def test_the_error_of_a_difference_allows_for_the_replicates_of_both_studies(values: paper.Floats) -> None:
     key = "Table 2", "chi_square, two", "mean"
-    (check,) = [each for each in run.compare(run.design("cells", REPLICATES), values) if each.key == key]
+    (check,) = [each for each in paper.compare(paper.design("cells", REPLICATES), values) if each.key == key]
     ours = error(of_levels(values, "two"))[0]
     assert check.error == pytest.approx(ours * np.sqrt(1 + REPLICATES / 1000), rel=0.4), "from 15 batches"
 
 
 def test_all_published_numbers_are_compared_and_misprints_corrected() -> None:
-    found = run.numbers()
+    found = paper.numbers()
     assert len(found) == 40 + 15 + 72 + 59
     assert found["Table 5", "perturbation low", "renyi_difference"] == "-0.000053"
     assert not any("HD" in " ".join(key) for key in found)
@@ -99,7 +100,7 @@ def test_all_published_numbers_are_compared_and_misprints_corrected() -> None:
 
 
 def test_effects_that_the_table_withholds_are_those_of_the_text() -> None:
-    found = run.numbers()
+    found = paper.numbers()
     assert found["Table 5", "tract sizes skewed", "effective_swap_rate"] == "-0.0000038"
     assert found["Table 5", "level shares skewed", "effective_swap_rate"] == "-0.0000012"
     page = " ".join(PAGE.read_text(encoding="utf-8").split())
@@ -121,10 +122,10 @@ def test_the_described_mechanism_does_not_give_the_published_tables(reproduced: 
 
 
 def test_errata_have_the_figures_of_the_run_and_only_what_it_speaks_to(
-    reproduced: Reproduction, values: run.Floats
+    reproduced: Reproduction, values: paper.Floats
 ) -> None:
-    design = run.design("cells", REPLICATES)
-    entries = run.compare(design, values)
+    design = paper.design("cells", REPLICATES)
+    entries = paper.compare(design, values)
     by = {entry.key: entry.ours for entry in entries}
     said = " ".join(errata({"cells": (design, values, entries)}))
     sd = by["Table 2", "shannon_difference, five", "sd"]
@@ -151,21 +152,21 @@ def test_verdicts_tell_every_metric_and_the_limits(reproduced: Reproduction) -> 
         assert f"the limit is {paper.UNRELATED:.2f}" in apart.evidence
 
 
-def test_a_metric_that_does_not_rise_from_low_to_medium_is_no_rise(values: run.Floats) -> None:
-    design = run.design("cells", REPLICATES)
+def test_a_metric_that_does_not_rise_from_low_to_medium_is_no_rise(values: paper.Floats) -> None:
+    design = paper.design("cells", REPLICATES)
     position = [factor.name for factor in design.factors].index("perturbation")
     levels = np.array([trial.levels[position] for trial in design.trials])
     low, medium = (design.factors[position].levels.index(word) for word in ("low", "medium"))
     turned = values.copy()
     turned[levels == low], turned[levels == medium] = values[levels == medium], values[levels == low]
     for given, holds in ((values, True), (turned, False)):
-        found: paper.Found = {"cells": (design, given, run.compare(design, given))}
+        found: paper.Found = {"cells": (design, given, paper.compare(design, given))}
         (rises,) = [each for each in paper.all_claims(found) if "every metric rises" in each.text]
         assert rises.holds is holds
 
 
-def test_the_selection_is_stepwise_and_shown_beside_the_model_of_all_factors(values: run.Floats) -> None:
-    chosen = selected(run.design("cells", REPLICATES), values)
+def test_the_selection_is_stepwise_and_shown_beside_the_model_of_all_factors(values: paper.Floats) -> None:
+    chosen = selected(paper.design("cells", REPLICATES), values)
     assert [each.full.metric for each in chosen] == list(METRICS)
     rate = chosen[METRICS.index("effective_swap_rate")]
     assert set(rate.left_out) == {"tract sizes", "level shares"}  # printed as below .00001 in size
@@ -179,8 +180,8 @@ def test_the_selection_is_stepwise_and_shown_beside_the_model_of_all_factors(val
     assert ("chi_square", "perturbation", "enters 1.", "p < .0001") in rows
 
 
-def test_the_claim_on_the_selection_is_judged_metric_by_metric_as_section_3_2_has_it(values: run.Floats) -> None:
-    chosen = selected(run.design("cells", REPLICATES), values)
+def test_the_claim_on_the_selection_is_judged_metric_by_metric_as_section_3_2_has_it(values: paper.Floats) -> None:
+    chosen = selected(paper.design("cells", REPLICATES), values)
     judged = selections("cells", chosen)
     assert [claim.text.split(" for ")[1] for claim in judged] == list(METRICS)
     rate = judged[METRICS.index("effective_swap_rate")]
@@ -193,7 +194,7 @@ def test_the_claim_on_the_selection_is_judged_metric_by_metric_as_section_3_2_ha
 
 
 def test_records_in_equal_tracts_have_the_known_mean_of_chi_square() -> None:
-    design = run.design("records", 100)
+    design = paper.design("records", 100)
     equal = [trial for trial in design.trials if len(set(trial.areas)) == 1][::5]
     assert len(equal) > 5
     for trial in equal:

@@ -13,7 +13,7 @@ from quadrille.data import Data
 from quadrille.score.evaluator import Evaluator
 from quadrille.swap.epsilon import moved
 from quadrille.theory.cells import cells_of, levels_of
-from quadrille.theory.private import least_of
+from quadrille.theory.prediction import least_of
 
 DESIGNS = {
     ("AnnSal", "Sex", 0.01): (32_650, 14.99, 488, 0.0152),

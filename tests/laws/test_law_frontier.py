@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quadrille.study.frontier import dominated_by, knee, linear_winners, nearest_ideal, non_dominated
+from quadrille.study.choose import dominated_by, knee, linear_winners, nearest_ideal, non_dominated
 from quadrille.study.run import Front
 
 COARSE = st.integers(0, 6).map(float)  # few distinct values, so that ties and duplicates abound

@@ -11,7 +11,7 @@ import pytest
 
 import quadrille as qd
 from quadrille.errors import InputError, ParameterError, QuadrilleError
-from quadrille.study.frontier import clouds, seed_warning
+from quadrille.study.choose import clouds, seed_warning
 
 MEASURES = ["small_cells", "exposed", "hellinger", "cramers_v_change", "conditional_entropy"]
 

@@ -14,7 +14,7 @@ import typer.main
 
 from quadrille import datasets, papers
 from quadrille.cli.app import app
-from quadrille.cli.designs import DesignCommand, method_options
+from quadrille.cli.options import DesignCommand, method_options
 from quadrille.recipe import known_methods
 
 ROOT = Path(__file__).parents[2]

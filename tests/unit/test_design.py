@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from quadrille.errors import InputError, QuadrilleError
-from quadrille.papers.lemons_2014 import run
+from quadrille.papers import lemons_2014
 from quadrille.simulation.design import SimulationDesign
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -50,7 +50,7 @@ def test_every_combination_of_all_levels_is_a_setting_in_order() -> None:
 
 
 def test_the_example_is_the_study_of_the_paper() -> None:
-    read, built = SimulationDesign.read(EXAMPLES / "lemons-2014.toml"), run.design("cells", 1000)
+    read, built = SimulationDesign.read(EXAMPLES / "lemons-2014.toml"), lemons_2014.design("cells", 1000)
     assert read.identity == built.identity
     assert (read.seed, read.strata, read.factors) == (built.seed, built.strata, built.factors)
     assert len(read.trials) == 72

@@ -12,7 +12,7 @@ import pytest
 import typer.main
 
 from quadrille.cli.app import app
-from quadrille.cli.designs import DesignCommand, method_options
+from quadrille.cli.options import DesignCommand, method_options
 from quadrille.papers import PAPERS
 from quadrille.recipe import known_methods
 

@@ -18,10 +18,8 @@ from quadrille.kernels.designed import cubes as kernel
 from quadrille.kernels.designed.neighbours import CHI_SQUARE, HELLINGER, TOTAL_VARIATION, raw_loss
 from quadrille.randomness import Stream
 from quadrille.swap.designed import lattice
-from quadrille.swap.designed.cube_facts import cell_losses
-from quadrille.swap.designed.lattice import CubeProblem, cube_problem, smallest_missing
-from quadrille.swap.designed.realise import Realisation
-from quadrille.swap.designed.search import room_for_cube
+from quadrille.swap.designed.lattice import CubeProblem, Realisation, cube_problem, smallest_missing
+from quadrille.swap.designed.search import cell_losses, room_for_cube
 from strategies import file_of, numbers
 
 SIZES = (2, 3, 3, 2, 2)
@@ -134,7 +132,7 @@ def filled(problem: CubeProblem, codes: dict[str, np.ndarray]) -> kernel.Cubes:
 def test_many_records_are_matched_in_steps_with_few_values_changed(monkeypatch: pytest.MonkeyPatch) -> None:
     recipe, data = qd.DesignedSwap(seed=3, effort=0.05), qd.datasets.cps8d()
     at_once = recipe.plan(data)
-    monkeypatch.setattr("quadrille.swap.designed.realise._MATCHED", 50)
+    monkeypatch.setattr("quadrille.swap.designed.lattice._MATCHED", 50)
     in_steps = recipe.prepare(data).draw(recipe.stream())
     values = [plan.details.facts["values_moved"] for plan in (at_once, in_steps)]
     assert len(at_once.rows) == len(in_steps.rows)

@@ -10,7 +10,7 @@ import pytest
 
 import quadrille as qd
 from quadrille.data import Data
-from quadrille.datasets import CLUSTERS, HOUSEHOLDS, PERSONS, REGIONS
+from quadrille.datasets.invented import CLUSTERS, HOUSEHOLDS, PERSONS, REGIONS
 from quadrille.inspect import of_design
 from quadrille.measure.population import sample_of
 from quadrille.release.dossier import ReleaseWarning

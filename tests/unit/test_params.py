@@ -10,7 +10,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import quadrille as qd
-from quadrille.cli.designs import method_options, options_of
+from quadrille.cli.options import method_options, options_of
 from quadrille.errors import ParameterError
 from quadrille.params import Param
 from quadrille.recipe import Recipe, find_method, known_methods

@@ -16,7 +16,7 @@ import quadrille as qd
 from quadrille.cli import app
 from quadrille.data import Data
 from quadrille.errors import InfeasibleError, InputError, OverlapError, ParameterError
-from quadrille.present.guarantee import guarantee, meaning, promise
+from quadrille.present.methods import guarantee, meaning, promise
 from quadrille.present.numbers import epsilon, odds
 from quadrille.present.render import as_markdown
 from quadrille.study.job import Job

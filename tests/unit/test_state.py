@@ -8,7 +8,7 @@ import pytest
 import quadrille as qd
 from quadrille.codebook import areas_within, records_in
 from quadrille.data import Data
-from quadrille.datasets import COUNTIES, TRACTS
+from quadrille.datasets.invented import COUNTIES, TRACTS
 from quadrille.errors import ParameterError
 
 

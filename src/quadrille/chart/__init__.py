@@ -11,13 +11,11 @@ if any(find_spec(name) is None for name in ("altair", "vl_convert")):
 
 from quadrille.chart.attack import attacks
 from quadrille.chart.cell_sizes import small_cells, treatment_costs, who_was_swapped
-from quadrille.chart.effects import factor_distributions, factor_effects, metrics_by_rate, parameter_effects
-from quadrille.chart.epsilon import epsilon_loss
+from quadrille.chart.effects import factor_distributions, factor_effects, metrics_by_rate, parameter_effects, runs
 from quadrille.chart.error_by_size import error_by_size
-from quadrille.chart.frontier import frontier, seed_cloud
+from quadrille.chart.frontier import epsilon_loss, frontier, seed_cloud
 from quadrille.chart.matrices import correlation_matrix, distortion_heatmap, flows
 from quadrille.chart.ranking import ranking
-from quadrille.chart.runs import runs
 from quadrille.chart.save import inline_html, place, runtime, save, script
 from quadrille.chart.scatter import after_before, predicted_realised
 from quadrille.chart.theme import Figure

@@ -63,7 +63,7 @@ def overview(study: Study, risk: str | None = None, loss: str | None = None) -> 
     """Look at a study on two axes."""
     import numpy as np
 
-    from quadrille.study.frontier import non_dominated, seed_warning
+    from quadrille.study.choose import non_dominated, seed_warning
 
     axes = (study.axis("risk", risk), study.axis("loss", loss))
     points, rows = study.objectives(axes)

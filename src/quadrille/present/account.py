@@ -11,11 +11,9 @@ from quadrille.delta import PlanReport, UnitsMoved
 from quadrille.plan import Plan
 from quadrille.present import numbers
 from quadrille.present.blocks import Alert, Block, Facts, Items, Pairs, Table, Text, Title, facts, table
-from quadrille.present.guarantee import guarantee
-from quadrille.present.moved import OF_CYCLES, OF_RANKS, cycle_facts, rank_blocks
+from quadrille.present.methods import OF_CYCLES, OF_RANKS, OF_TARGETED, cycle_facts, guarantee, rank_blocks, targeted
 from quadrille.present.numbers import count, counted, score, share, statistic
 from quadrille.present.scores import published_tables, scores, verdict
-from quadrille.present.targeted import OF_TARGETED, targeted
 from quadrille.present.words import left_out
 from quadrille.recipe import Recipe
 

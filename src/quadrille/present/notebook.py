@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from quadrille.present import numbers
 from quadrille.present.account import account, plan_facts, recipe_table, released
 from quadrille.present.blocks import Block, Items, Text, Title, facts, table
-from quadrille.present.guarantee import guarantee
+from quadrille.present.methods import guarantee
 from quadrille.present.numbers import count, counted
 from quadrille.present.profile import data_facts, dependency_blocks, profile, variable_table
 from quadrille.present.render import as_html

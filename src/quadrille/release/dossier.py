@@ -33,8 +33,8 @@ from quadrille.present.account import (
     strata_table,
 )
 from quadrille.present.blocks import Block, Items, Text, Title, facts, table
-from quadrille.present.guarantee import NOTHING, guarantee, meaning
-from quadrille.present.guarantee import promise as in_words
+from quadrille.present.methods import NOTHING, guarantee, meaning
+from quadrille.present.methods import promise as in_words
 from quadrille.present.numbers import share, statistic
 from quadrille.present.profile import column_table, contradicted, profile_facts
 from quadrille.present.render import as_markdown

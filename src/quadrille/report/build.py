@@ -15,7 +15,7 @@ from quadrille.errors import OutputError
 from quadrille.io.atomic import new_file
 from quadrille.present import words
 from quadrille.present.blocks import Block, Items, facts
-from quadrille.present.guarantee import TITLE
+from quadrille.present.methods import TITLE
 from quadrille.present.render import as_html
 from quadrille.report import sections, tables
 from quadrille.report.input import ReportInput, Row, look

@@ -19,7 +19,7 @@ from quadrille.measure import measure_of, orient
 from quadrille.measure.base import Address
 from quadrille.present import words
 from quadrille.present.numbers import counted, finite
-from quadrille.study.frontier import non_dominated
+from quadrille.study.choose import non_dominated
 from quadrille.study.study import Study
 from quadrille.theory.bound import LOSSES, Bound, bound_for
 from quadrille.theory.prediction import Predicted, Prediction, predict

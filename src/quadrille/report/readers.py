@@ -32,10 +32,9 @@ from quadrille.present.account import (
     variable_table,
 )
 from quadrille.present.blocks import Block, Table, Text, Title, facts, table
-from quadrille.present.moved import cycle_facts, rank_blocks
+from quadrille.present.methods import cycle_facts, rank_blocks, targeted
 from quadrille.present.numbers import count, counted, finite, fixed, ratio, share
 from quadrille.present.scores import definitions, score_table
-from quadrille.present.targeted import targeted
 from quadrille.recipe import Recipe
 from quadrille.report.build import render_page
 from quadrille.report.input import Row

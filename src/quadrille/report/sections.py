@@ -26,19 +26,18 @@ from quadrille.present.account import (
     variable_table,
 )
 from quadrille.present.blocks import Block, Items, Table, Text, table
-from quadrille.present.guarantee import guarantee
+from quadrille.present.methods import guarantee, targeted
 from quadrille.present.numbers import NONE, count, counted, finite, ratio, score, share
 from quadrille.present.profile import column_table, contradiction_alerts, dependency_blocks, filled_table, profile_facts
 from quadrille.present.scores import inferred, of_population, score_table
-from quadrille.present.targeted import targeted
 from quadrille.report.frontier_chart import draw_frontier, shown_beside
 from quadrille.report.input import INFERRED, TOGETHER, TWO_WAY, Candidate, ReportInput, Row, reasons, risks
 from quadrille.report.tables import FullTable
 from quadrille.score.by_area import area_flows
 from quadrille.score.evaluator import Scores
 from quadrille.score.evaluator import score as score_plan
+from quadrille.study.choose import non_dominated, seed_warning
 from quadrille.study.designed import cell_costs, undoing_plan
-from quadrille.study.frontier import non_dominated, seed_warning
 from quadrille.swap.designed.pairs import DesignedPairs
 from quadrille.swap.private import PrivateSwap
 

@@ -172,7 +172,7 @@ class AreaSizes(_Several):
 
     def check(self, owner: str, parameter: str, value: object) -> object:
         """Return the sizes."""
-        sizes = [cast("int", SIZE.check(owner, parameter, size)) for size in self.listed(owner, parameter, value)]
+        sizes = [SIZE.check(owner, parameter, size) for size in self.listed(owner, parameter, value)]
         if len(sizes) > _MOST_AREAS or sum(sizes) >= _MOST_RECORDS:
             raise ParameterError(
                 f"The '{parameter}' parameter of {owner} must have at most {_MOST_AREAS:,} areas and fewer than "
@@ -192,7 +192,7 @@ class LevelShares(_Several):
     def check(self, owner: str, parameter: str, value: object) -> object:
         """Return the shares, which need not sum to 1."""
         one = replace(LEVEL_SHARE, must=self.must)
-        shares = [cast("float", one.check(owner, parameter, share)) for share in self.listed(owner, parameter, value)]
+        shares = [one.as_number(owner, parameter, share) for share in self.listed(owner, parameter, value)]
         if len(shares) > _MOST_AREAS or sum(shares) == 0 or not isfinite(sum(shares)):
             raise bad_parameter(owner, parameter, self.must, value)
         return tuple(shares)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TypeVar, cast
 
 from quadrille.errors import InputError, ParameterError, QuadrilleError
-from quadrille.params import Param, declared
+from quadrille.params import declared
 from quadrille.simulation import COUNTS, LEVEL_SHARE, MECHANISMS, METRICS, SIZE, Mechanism, Setting
 from quadrille.text import Shown, Table, frozen, know_sections, read_toml
 
@@ -75,12 +75,12 @@ def _walk(
 
 def size_entries(table: Table, key: str) -> tuple[int, ...]:
     """Read the records of areas."""
-    return cast("tuple[int, ...]", _entries(table, key, SIZE, _SIZES, "6 x 5000"))
+    return _entries(table, key, SIZE.check, _SIZES, "6 x 5000")
 
 
 def share_entries(table: Table, key: str) -> tuple[float, ...]:
     """Read the shares of levels, which need not sum to 1, but to more than 0."""
-    found = cast("tuple[float, ...]", _entries(table, key, LEVEL_SHARE, _SHARES, "5 x 0.2"))
+    found = _entries(table, key, LEVEL_SHARE.as_number, _SHARES, "5 x 0.2")
     if len(found) < 2:
         table.refuse("a variable has two levels or more. Give the share of each.", key)
     if sum(found) == 0:
@@ -99,16 +99,18 @@ def rate_entries(table: Table, key: str) -> tuple[float, ...]:
         table.demand(f"{error.must}, the {rate.help}", error.value, key)
 
 
-def _entries(table: Table, key: str, one: Param, what: str, example: str) -> tuple[object, ...]:
+def _entries(
+    table: Table, key: str, check: Callable[[str, str, object], Number], what: str, example: str
+) -> tuple[Number, ...]:
     """Read a list of values, each one or, as in "6 x 5000", several alike; at most 50,000 in all."""
     listed = table.values[key]
     if not isinstance(listed, tuple) or not listed:
         table.demand(what, cast("object", listed), key)
-    found: list[object] = []
+    found: list[Number] = []
     for index, entry in enumerate(cast("tuple[object, ...]", listed)):
         try:
             count, value = _alike(entry)
-            checked = one.check(table.place, key, value if count else None)
+            checked = check(table.place, key, value if count else None)
         except ParameterError as error:
             table.demand(f'{error.must}, or several alike as in "{example}"', entry, key, index)
         if len(found) + count > MOST_ENTRIES:

@@ -16,12 +16,11 @@ from quadrille.plan import Move, Pairs, Plan
 from quadrille.randomness import Stream, Words, draw_until_enough
 from quadrille.recipe import Recipe
 from quadrille.score.published import table_name
-from quadrille.study.frontier import dominated_by
+from quadrille.study.choose import dominated_by
 from quadrille.study.grid import Grid, grid
 from quadrille.swap.designed import Curve, DesignedSwap
-from quadrille.swap.designed.draw import TREATMENTS, without_spread
 from quadrille.swap.designed.lattice import cube_problem, layout_of
-from quadrille.swap.designed.pairs import DesignedPairs
+from quadrille.swap.designed.pairs import TREATMENTS, DesignedPairs, without_spread
 from quadrille.swap.designed.problem import DesignedProblem, Floats, problem_of
 from quadrille.swap.designed.search import natural_price
 from quadrille.text import Shown

@@ -17,7 +17,7 @@ from quadrille.plan import Plan
 from quadrille.recipe import Recipe
 from quadrille.score.evaluator import Evaluator
 from quadrille.study.candidates import Candidates, Recipes, check_candidates
-from quadrille.study.frontier import non_dominated
+from quadrille.study.choose import non_dominated
 from quadrille.study.grid import Grid
 from quadrille.study.study import written
 from quadrille.study.workers import IN_PROCESS_SECONDS

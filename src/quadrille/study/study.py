@@ -20,9 +20,20 @@ from quadrille.measure.base import Address, Side
 from quadrille.plan import Plan
 from quadrille.recipe import Recipe, method_of_file
 from quadrille.score.evaluator import Evaluator
-from quadrille.study.choose import RECOMMENDED, Choice, Pick, choose, described, nothing_scored
+from quadrille.study.choose import (
+    RECOMMENDED,
+    Choice,
+    Cloud,
+    Pick,
+    choose,
+    clouds,
+    described,
+    dominated_by,
+    linear_winners,
+    non_dominated,
+    nothing_scored,
+)
 from quadrille.study.designed import Gains, gains_of
-from quadrille.study.frontier import Cloud, clouds, dominated_by, linear_winners, non_dominated
 from quadrille.study.store import STATUS, Header, Store, intact
 from quadrille.swap.designed import DesignedSwap
 from quadrille.text import Shown

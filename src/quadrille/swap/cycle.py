@@ -14,7 +14,7 @@ from quadrille.errors import InfeasibleError, InputError, OverlapError, Paramete
 from quadrille.params import SEED, ColumnName, Columns, Count, RuleList, Word
 from quadrille.plan import Details, Move, Plan
 from quadrille.randomness import Seed, Stream, Words, draw_until_enough
-from quadrille.recipe import Movement, Prepared, Recipe, random_order
+from quadrille.recipe import Movement, Prepared, Recipe, random_order, refuse_overlap, require_one
 from quadrille.swap.controlled.frame import flags_of
 from quadrille.swap.groups import codes_of, group_ids
 from quadrille.swap.targeted.risk import Areas, areas_of, levels_of, refuse_within, smallest_counts, units_of
@@ -97,25 +97,17 @@ class CycleSwap(Recipe):
 
     def check(self) -> None:
         """Refuse both or neither of flag and risk, rules, and columns with two parts."""
-        if (self.flag is None) == (not self.risk):
-            got = "neither" if self.flag is None else "both"
-            raise ParameterError(
-                f"{_OWNER} needs one of 'flag' (a column that is true for what must move) and 'risk' (columns to "
-                f"count). Got {got}."
-            )
+        require_one(self, flag="a column that is true for what must move", risk="columns to count")
         if self.rules:
             raise ParameterError(
                 f"{_OWNER} takes no 'rules': the members of a cycle are drawn at random. Put what must fit into "
                 "'same', or swap with TargetedSwap, which obeys rules."
             )
-        parts = (("carry", "same"), ("carry", "risk"))
-        for one, other in parts:
-            both = [name for name in getattr(self, one) if name in getattr(self, other)]
-            if both:
-                raise OverlapError(
-                    f"Column {both[0]!r} is in both '{one}' and '{other}' of {_OWNER}. What travels with the geography "
-                    "can be neither what members agree on nor what is counted."
-                )
+        refuse_overlap(
+            self,
+            (("carry", "same"), ("carry", "risk")),
+            "What travels with the geography can be neither what members agree on nor what is counted.",
+        )
 
     def prepare(self, data: Data) -> Prepared:
         """Find the flagged units and sort them by key cell and area."""

@@ -17,7 +17,17 @@ from quadrille.errors import InputError, OverlapError, ParameterError, bad_param
 from quadrille.params import SEED, ColumnName, Columns, Count, RuleList, Share, Word
 from quadrille.plan import Details, Move, Plan
 from quadrille.randomness import Seed, Stream, Words, draw_until_enough
-from quadrille.recipe import Movement, Prepared, Recipe, carried, carried_fact, half_up, refuse_one_area
+from quadrille.recipe import (
+    Movement,
+    Prepared,
+    Recipe,
+    carried,
+    carried_fact,
+    half_up,
+    refuse_one_area,
+    refuse_overlap,
+    require_one,
+)
 from quadrille.swap.controlled.frame import Floats, constant_within, numbers_of
 from quadrille.swap.groups import Ints, codes_of, group_ids
 from quadrille.text import Shown
@@ -283,11 +293,7 @@ class PermutationSwap(Recipe):
 
     def check(self) -> None:
         """Refuse parameters that do not go together."""
-        if (self.rate is None) == (self.records is None):
-            got = "neither" if self.rate is None else "both"
-            raise ParameterError(
-                f"{_OWNER} needs one of 'rate' (share of records) and 'records' (number that move). Got {got}."
-            )
+        require_one(self, rate="share of records", records="number that move")
         if self.rules:
             raise ParameterError(
                 f"{_OWNER} takes no 'rules': every permutation has the same chance, and the closed forms of its errors "
@@ -305,14 +311,12 @@ class PermutationSwap(Recipe):
             raise ParameterError(
                 f"The 'groups' parameter of {_OWNER} names the two groups of kind=\"across\". Give both, or neither."
             )
-        parts = (("swap", "within", self.within), ("swap", "rate", (self.rate,)), ("within", "groups", (self.groups,)))
-        for one, other, listed in parts:
-            both = [name for name in getattr(self, one) if name in listed]
-            if both:
-                raise OverlapError(
-                    f"Column {both[0]!r} is in both '{one}' and '{other}' of {_OWNER}. A column that moves can neither "
-                    "bound the classes nor give their rates, and groups that bound the classes cannot be crossed."
-                )
+        refuse_overlap(
+            self,
+            (("swap", "within"), ("swap", "rate"), ("within", "groups")),
+            "A column that moves can neither bound the classes nor give their rates, and groups that bound the classes "
+            "cannot be crossed.",
+        )
 
     def prepare(self, data: Data) -> Prepared:
         """Sort the records by class and group, and work out how many of each will move."""

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from quadrille import kernels
 from quadrille.data import Data, tidy, unequal
-from quadrille.errors import OverlapError, ParameterError, infeasible
+from quadrille.errors import infeasible
 from quadrille.params import SEED, Columns, Number, Share, Word
 from quadrille.plan import Details, Move, Plan
 from quadrille.randomness import Seed, Stream, Words, is_secret
-from quadrille.recipe import Movement, Prepared, Recipe, carried, carried_fact
+from quadrille.recipe import Movement, Prepared, Recipe, carried, carried_fact, refuse_overlap, require_one
 from quadrille.swap.epsilon import WORDS, exchange_odds, least_epsilon, moved, swap_epsilon, threshold_for, threshold_of
 from quadrille.swap.groups import Ints, codes_of, group_ids
 from quadrille.swap.permutation import class_labels, deranged, permuted_columns, refuse_weight
@@ -248,17 +248,8 @@ class PrivateSwap(Recipe):
 
     def check(self) -> None:
         """Refuse parameters that do not go together."""
-        if (self.chance is None) == (self.epsilon is None):
-            got = "neither" if self.chance is None else "both"
-            raise ParameterError(
-                f"{_OWNER} needs one of 'chance' (by which records are drawn) and 'epsilon' (to keep). Got {got}."
-            )
-        both = [name for name in self.swap if name in self.within]
-        if both:
-            raise OverlapError(
-                f"Column {both[0]!r} is in both 'swap' and 'within' of {_OWNER}. A column that moves cannot bound the "
-                "strata."
-            )
+        require_one(self, chance="by which records are drawn", epsilon="to keep")
+        refuse_overlap(self, (("swap", "within"),), "A column that moves cannot bound the strata.")
 
     def check_columns(self, data: Data) -> None:
         """Refuse columns that the data lack, and to swap what must stay with its record."""

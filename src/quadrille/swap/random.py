@@ -8,7 +8,7 @@ from math import floor
 from typing import Annotated, ClassVar, Literal
 
 from quadrille.data import Data
-from quadrille.errors import OverlapError, ParameterError, infeasible
+from quadrille.errors import ParameterError, infeasible
 from quadrille.expressions import Rules
 from quadrille.params import SEED, Columns, Count, RuleList, Share, Word
 from quadrille.plan import Details, Move, Plan
@@ -22,6 +22,8 @@ from quadrille.recipe import (
     half_up,
     one_area,
     refuse_one_area,
+    refuse_overlap,
+    require_one,
 )
 from quadrille.swap.pairing import Differ, Pairing, Rule, Sampler, rules_facts
 
@@ -85,18 +87,12 @@ class RandomSwap(Recipe):
 
     def check(self) -> None:
         """Refuse both or neither of rate and pairs, and columns with two parts."""
-        if (self.rate is None) == (self.pairs is None):
-            got = "neither" if self.rate is None else "both"
-            raise ParameterError(
-                f"RandomSwap needs one of 'rate' (share of records) and 'pairs' (number of pairs). Got {got}."
-            )
-        for one, other in (("swap", "same"), ("swap", "different"), ("same", "different")):
-            both = [name for name in getattr(self, one) if name in getattr(self, other)]
-            if both:
-                raise OverlapError(
-                    f"Column {both[0]!r} is in both '{one}' and '{other}' of RandomSwap. "
-                    "A column can be swapped, kept the same or kept different, not two of these."
-                )
+        require_one(self, rate="share of records", pairs="number of pairs")
+        refuse_overlap(
+            self,
+            (("swap", "same"), ("swap", "different"), ("same", "different")),
+            "A column can be swapped, kept the same or kept different, not two of these.",
+        )
 
     def count(self, n: int) -> int:
         """Return the number of pairs for a file of n records.

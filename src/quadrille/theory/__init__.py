@@ -7,15 +7,19 @@ from typing import Any
 
 from quadrille.swap.epsilon import chance_for, swap_epsilon
 from quadrille.swap.permutation import PermutationSwap
-from quadrille.theory.area_rates import ons_rates
 from quadrille.theory.bound import Bound, Certificate, Point, bound_for, least_loss
 from quadrille.theory.correction import Corrected, correct, correct_published
-from quadrille.theory.equivalent import RateFor, equivalent_records, equivalent_table, rate_for, rounding_error
-from quadrille.theory.expected import pairs_between
+from quadrille.theory.equivalent import (
+    RateFor,
+    equivalent_records,
+    equivalent_table,
+    ons_rates,
+    rate_for,
+    rounding_error,
+)
+from quadrille.theory.expected import expected_ranks, pairs_between, rank_correlation
 from quadrille.theory.moments import Error, large_n_error, swap_error
-from quadrille.theory.prediction import Predicted, Prediction, predict, predictions
-from quadrille.theory.private import epsilon_curve
-from quadrille.theory.ranks import expected_ranks, rank_correlation
+from quadrille.theory.prediction import Predicted, Prediction, epsilon_curve, predict, predictions
 from quadrille.theory.tables import (
     CellErrors,
     ExpectedChiSquare,

@@ -18,9 +18,8 @@ from quadrille.swap.permutation import PermutationSwap
 from quadrille.swap.private import PrivateSwap
 from quadrille.swap.random import RandomSwap
 from quadrille.text import Shown
-from quadrille.theory.chances import chance_factors, chance_of
 from quadrille.theory.expected import pair_scatter, pairs_between, transitions
-from quadrille.theory.moments import Floats, count_spread, factors
+from quadrille.theory.moments import Floats, chance_factors, chance_of, count_spread, factors
 from quadrille.theory.tables import approximate
 from quadrille.theory.tally import Labelled, labelled, refuse_totals
 

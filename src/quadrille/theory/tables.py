@@ -19,10 +19,9 @@ from quadrille.swap.permutation import PermutationSwap, refuse_small_groups
 from quadrille.swap.private import PrivateSwap
 from quadrille.swap.random import RandomSwap
 from quadrille.text import Shown
-from quadrille.theory.chances import chance_factors
 from quadrille.theory.equivalent import checked_base, equivalent_table, rounding_error
 from quadrille.theory.expected import flow_moments
-from quadrille.theory.moments import Error, Factors, Floats, Ints, Kind, factors, swap_error
+from quadrille.theory.moments import Error, Factors, Floats, Ints, Kind, chance_factors, factors, swap_error
 from quadrille.theory.tally import (
     COLUMN,
     ClassIndex,

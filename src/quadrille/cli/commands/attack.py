@@ -7,8 +7,8 @@ from typing import Annotated
 
 from quadrille.cli import options as opt
 from quadrille.cli import show
-from quadrille.cli.designs import read_recipe
 from quadrille.cli.inputs import check_new, load, names, second
+from quadrille.cli.options import read_recipe
 from quadrille.errors import ParameterError
 
 

@@ -10,8 +10,8 @@ import typer
 
 from quadrille.cli import options as opt
 from quadrille.cli import show
-from quadrille.cli.designs import read_recipe
 from quadrille.cli.inputs import check_new, load
+from quadrille.cli.options import read_recipe
 from quadrille.errors import InputError, OutputError, ParameterError, bad_parameter
 from quadrille.text import read_text
 
@@ -130,7 +130,7 @@ def _refuse_stray(given: Sequence[str]) -> None:
 def _error_of_ranks(file: str, data: Data, recipe: RankSwap, *, as_json: bool) -> None:
     """Show what a rank swap is expected to do to ranks and correlations."""
     import quadrille as qd
-    from quadrille.present.moved import expected_ranks
+    from quadrille.present.methods import expected_ranks
 
     with show.working("Sorting the values"):
         rows = qd.theory.expected_ranks(data, recipe).to_dicts()
@@ -150,7 +150,7 @@ def read_table(file: str) -> pl.DataFrame:
 def _promise(file: str, data: Data, swap: PrivateSwap, chart: Path | None, *, as_json: bool) -> None:
     """Say what a private swap promises and what each epsilon costs; nothing is drawn."""
     import quadrille as qd
-    from quadrille.present.guarantee import curve_blocks, guarantee
+    from quadrille.present.methods import curve_blocks, guarantee
 
     with show.working("Working out what is promised and what it costs"):
         found, curve = swap.guarantee(data), qd.theory.epsilon_curve(data, swap)

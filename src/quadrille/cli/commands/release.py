@@ -12,9 +12,9 @@ import typer
 
 from quadrille.cli import options as opt
 from quadrille.cli import show
-from quadrille.cli.designs import design_words, designed_for, recipe_of
 from quadrille.cli.guard import BAD_INPUT, tell, warnings_told
 from quadrille.cli.inputs import check_readers, names, open_study, published_tables
+from quadrille.cli.options import design_words, designed_for, recipe_of
 from quadrille.cli.show import measured
 from quadrille.errors import InputError, ParameterError
 from quadrille.io import RELEASED

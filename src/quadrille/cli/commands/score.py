@@ -10,8 +10,8 @@ import typer
 
 from quadrille.cli import options as opt
 from quadrille.cli import show
-from quadrille.cli.designs import read_recipe, value_of
 from quadrille.cli.inputs import addresses, check_new, names, published_tables, second
+from quadrille.cli.options import read_recipe, value_of
 from quadrille.cli.show import show_ranking, show_spread, statistic
 from quadrille.errors import ParameterError, bad_parameter, unknown_name
 

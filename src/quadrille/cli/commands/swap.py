@@ -12,9 +12,9 @@ import typer
 
 from quadrille.cli import options as opt
 from quadrille.cli import show
-from quadrille.cli.designs import design_words, recipe_of
 from quadrille.cli.guard import tell
 from quadrille.cli.inputs import check_new, published_tables
+from quadrille.cli.options import design_words, recipe_of
 from quadrille.cli.show import measured
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def swap(
 ) -> None:
     """Try a swap and score it. Writes nothing without --out."""
     import quadrille as qd
-    from quadrille.cli.designs import designed_for
+    from quadrille.cli.options import designed_for
     from quadrille.score.contradictions import refuse_contradictions
     from quadrille.study.designed import one_way_report
     from quadrille.swap.private import PrivateSwap

@@ -55,7 +55,7 @@ from quadrille.papers.reproduction import (
     save_figures,
 )
 from quadrille.score.evaluator import score
-from quadrille.study.frontier import dominated_by
+from quadrille.study.choose import dominated_by
 
 if TYPE_CHECKING:
     import polars as pl

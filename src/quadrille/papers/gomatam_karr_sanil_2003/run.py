@@ -18,7 +18,7 @@ from quadrille.papers.reproduction import Floats
 from quadrille.plan import Plan
 from quadrille.randomness import Stream
 from quadrille.score.evaluator import Evaluator
-from quadrille.study.frontier import non_dominated
+from quadrille.study.choose import non_dominated
 from quadrille.swap.pairing import Sampler
 from quadrille.swap.random import RandomSwap
 

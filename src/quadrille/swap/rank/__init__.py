@@ -7,10 +7,10 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import Annotated, ClassVar, Literal
 
 from quadrille.data import Data
-from quadrille.errors import OverlapError, ParameterError, bad_parameter
+from quadrille.errors import ParameterError, bad_parameter
 from quadrille.params import SEED, Columns, Count, Flag, Number, RuleList, Share, Word, as_float
 from quadrille.randomness import Seed
-from quadrille.recipe import Movement, Prepared, Recipe
+from quadrille.recipe import Movement, Prepared, Recipe, refuse_overlap
 from quadrille.swap.rank.draw import RankDraw
 from quadrille.swap.rank.ranks import Kernel, Tails
 
@@ -142,12 +142,7 @@ class RankSwap(Recipe):
                 f"The 'weighted' parameter of {_OWNER} measures a 'window' of kernel=\"window\" in weight. Give one, "
                 "or leave it out."
             )
-        both = [name for name in self.swap if name in self.within]
-        if both:
-            raise OverlapError(
-                f"Column {both[0]!r} is in both 'swap' and 'within' of {_OWNER}. A column that moves cannot bound the "
-                "classes."
-            )
+        refuse_overlap(self, (("swap", "within"),), "A column that moves cannot bound the classes.")
 
     def _check_tails(self) -> None:
         if (self.tails == "swap") != (self.tail == 0):

@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import Annotated, ClassVar, Literal
 
 from quadrille.data import Data
-from quadrille.errors import OverlapError, ParameterError, infeasible
+from quadrille.errors import ParameterError, infeasible
 from quadrille.params import (
     SEED,
     ColumnName,
@@ -24,7 +24,7 @@ from quadrille.params import (
 )
 from quadrille.plan import Move, Plan
 from quadrille.randomness import Seed, Stream
-from quadrille.recipe import Movement, Prepared, Recipe
+from quadrille.recipe import Movement, Prepared, Recipe, refuse_overlap, require_one
 from quadrille.swap.targeted.draw import Draw
 from quadrille.swap.targeted.loss import loss_tables
 from quadrille.swap.targeted.outcome import outcome
@@ -142,26 +142,19 @@ class TargetedSwap(Recipe):
 
     def check(self) -> None:
         """Refuse parameters that do not go together."""
-        if bool(self.risk) == bool(self.scores):
-            got = "both" if self.risk else "neither"
-            raise ParameterError(
-                f"{OWNER} needs one of 'risk' (columns to count combinations of) and 'scores' (a column of risk per "
-                f"level). Got {got}."
-            )
+        require_one(self, risk="columns to count combinations of", scores="a column of risk per level")
         if self.threshold is not None and not self.scores:
             raise ParameterError(f"The 'threshold' parameter of {OWNER} is for 'scores'. With 'risk', give 'k'.")
         if (self.near == "loss") != bool(self.loss):
             raise ParameterError(
                 f"The 'loss' parameter of {OWNER} names the tables that near=\"loss\" keeps low. Give both, or neither."
             )
-        parts = (("risk", self.risk), ("scores", self.scores), ("levels", self.levels), ("rate", (self.rate,)))
-        for other, listed in parts:
-            both = [name for name in self.carry if name in listed]
-            if both:
-                raise OverlapError(
-                    f"Column {both[0]!r} is in both 'carry' and '{other}' of {OWNER}. What moves with the household "
-                    "cannot say who is at risk or how much of an area is swapped, and all levels of geography travel."
-                )
+        refuse_overlap(
+            self,
+            (("carry", "risk"), ("carry", "scores"), ("carry", "levels"), ("carry", "rate")),
+            "What moves with the household cannot say who is at risk or how much of an area is swapped, and all levels "
+            "of geography travel.",
+        )
 
     def prepare(self, data: Data) -> Prepared:
         """Find the areas, the households and who is at risk, and sort all by profile along the map."""
