@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -22,6 +24,7 @@ from hypothesis import strategies as st
 
 import quadrille as qd
 from effort import examples
+from fuzz import __main__ as fuzz_program
 from quadrille.cli import app
 from quadrille.errors import InputError
 from quadrille.recipe import known_methods
@@ -163,6 +166,16 @@ def test_a_worker_finds_what_is_wrong_and_goes_on(tmp_path: Path, monkeypatch: p
     told = [what for _, what in store.findings()]
     assert store.count() == 60
     assert any("KeyError" in what for what in told) and any("panicked" in what for what in told)
+
+
+@pytest.mark.parametrize(("code", "hangs"), [("while True: pass", True), ("import time; time.sleep(1.5)", False)])
+def test_a_worker_hangs_by_its_own_time_and_not_by_that_of_a_busy_machine(
+    code: str, hangs: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fuzz_program, "PATIENCE", 0.3)
+    with subprocess.Popen([sys.executable, "-c", code]) as worker:
+        assert fuzz_program._ended(worker, Store(tmp_path, "where")) is not hangs
+        assert (worker.returncode != 0) == hangs
 
 
 def test_the_survey_is_what_the_seeds_say() -> None:
