@@ -23,12 +23,13 @@ from quadrille.recipe import known_methods
 FILES = (
     *("csv/survey.csv", "csv/quoted.csv", "csv_gz/survey.csv.gz", "parquet/survey.parquet", "codebook/survey.toml"),
     *("codebook/geography.toml", "job/random.toml", "design/simulate.toml", "policy/example.toml", "study/small.db"),
-    *("recipe/random.json", "recipe/permutation.json", "note/methods.md"),
+    *(f"recipe/{name}.json" for name in ("random", "permutation", "private", "rank", "targeted", "cycle")),
+    "note/methods.md",
 )
 """What lies in the folder that calls are made in. Files of statistics programs start a process each and stay out."""
 
 _TABLE = "Age,ZQm,ZQf\n1,30,4\n2,11,50\n"
-_LONG = ("reproduce", "demo")  # run for seconds when nothing is wrong with their words
+LONG = ("reproduce", "demo")  # run for seconds when nothing is wrong with their words
 
 
 def _options() -> list[str]:
@@ -61,7 +62,8 @@ WORDS = tuple(
             "all",
         ),
         *("hellinger", "exposed(n=2)", "Sex=a", "Age>1", "pairs", "cycles", "across", "controlled", "designed", "knee"),
-        *("permutation", "RandomSwap", "fuzz.calls:Nobody", "rate=0.1,0.2", "pairs=2,3", "rules", "same"),
+        *("permutation", "private", "rank", "targeted", "cycle", "RandomSwap", "fuzz.calls:Nobody"),
+        *("rate=0.1,0.2", "pairs=2,3", "rules", "same"),
         *(
             "--help",
             "--version",
@@ -121,7 +123,7 @@ def _words(raw: bytes) -> list[str]:
     words = [word for word in words if not word.startswith(("--work", "--install", "--show"))]
     if words and words[0] in ("search", "simulate"):
         words += ["--workers", "1"]
-    return [*words, "--nonsense"] if words and words[0] in _LONG else words
+    return [*words, "--nonsense"] if words and words[0] in LONG else words
 
 
 def _run(words: list[str], home: Path) -> Result:

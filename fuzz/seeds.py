@@ -18,6 +18,12 @@ def survey() -> qd.Data:
     return qd.read(SURVEY, codebook=BOOK)
 
 
+@cache
+def areas() -> qd.Data:
+    """The same file with areas, between which some methods move records."""
+    return survey().with_roles(geography=["Region"])
+
+
 def seeds_of(target: str) -> list[bytes]:
     """Return the inputs of a target's seed corpus, in the order of their names."""
     return [path.read_bytes() for path in sorted((CORPUS / target).iterdir())]

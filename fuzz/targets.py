@@ -14,9 +14,11 @@ from itertools import islice
 from pathlib import Path
 
 import quadrille as qd
-from fuzz.seeds import survey
+from fuzz.seeds import areas, survey
 from quadrille.codebook import Codebook
 from quadrille.errors import QuadrilleError
+from quadrille.params import declared
+from quadrille.recipe import known_methods
 
 CANARY = "ZQ"
 """Data values of the seeds begin with this."""
@@ -138,8 +140,8 @@ def _job(raw: bytes, folder: Path) -> str:
 def _recipe(raw: bytes, _folder: Path) -> str:
     recipe = qd.Recipe.from_json(_text(raw))
     _law(qd.Recipe.from_json(recipe.to_json()) == recipe, "the recipe does not survive JSON")
-    plan = recipe.plan(survey())
-    plan.report(survey()).as_dict()
+    plan = recipe.plan(areas())
+    plan.report(areas()).as_dict()
     return f"recipe {type(recipe).__name__} {len(plan.moves)}"
 
 
@@ -212,20 +214,8 @@ _BOOK = (
     *(b"bands", b"top", b"bottom", b"merge", b"original"),
 )
 _ROLES = (b"key", b"weight", b"geography", b"stratum", b"unit", b"id", b"outcome", b"nominal", b"ordinal", b"numeric")
-_METHODS = tuple(name.encode() for name in ("RandomSwap", "ControlledSwap", "PermutationSwap", "DesignedSwap"))
-_RECIPE = (
-    b"pairs",
-    b"rate",
-    b"same",
-    b"different",
-    b"records",
-    b"targets",
-    b"size",
-    b"linked",
-    b"must",
-    b"rules",
-    b"tables",
-)
+_METHODS = tuple(name.encode() for name in known_methods())
+_RECIPE = tuple(sorted({name.encode() for method in known_methods().values() for name in declared(method)}))
 _MEASURES = (
     b"hellinger",
     b"exposed",

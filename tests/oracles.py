@@ -10,6 +10,7 @@ from itertools import combinations
 from math import fsum, isnan, log, sqrt
 
 import numpy as np
+from scipy.special import rel_entr, xlogy
 
 from quadrille.data import Data
 
@@ -79,6 +80,14 @@ def total_variation(before: Counter, after: Counter) -> float | None:
     return fsum(abs(f.get(c, 0) - g.get(c, 0)) for c in f.keys() | g.keys()) / 2
 
 
+def hd1(before: Counter, after: Counter) -> float | None:
+    """The Hellinger distance of weights, which are not divided by their sums."""
+    if not sum(before.values()) or not sum(after.values()):
+        return None
+    cells = before.keys() | after.keys()
+    return sqrt(fsum((sqrt(before.get(c, 0)) - sqrt(after.get(c, 0))) ** 2 for c in cells) / 2)
+
+
 def worst_cell(before: Data, after: Data, names: Sequence[str], floor: int) -> float | None:
     """Largest |after - before| / max(before, floor times the mean weight) over the cells."""
     was, now = table(before, names), table(after, names)
@@ -140,6 +149,40 @@ def contingency_change(before: Counter, after: Counter) -> float | None:
 
 TABLE_MEASURES = {"hellinger": hellinger, "total_variation": total_variation, "entropy_change": entropy_change}
 PAIR_MEASURES = {"cramers_v_change": cramers_v_change, "contingency_change": contingency_change}
+
+
+def matrices(before: Counter, after: Counter) -> tuple[np.ndarray, np.ndarray]:
+    """Lay two tables out as areas by levels."""
+    cells = before.keys() | after.keys()
+    areas = {area: i for i, area in enumerate(sorted({cell[0] for cell in cells}, key=str))}
+    levels = {level: j for j, level in enumerate(sorted({cell[1:] for cell in cells}, key=str))}
+    both = np.zeros((2, len(areas), len(levels)))
+    for table, matrix in zip((before, after), both, strict=True):
+        for cell, value in table.items():
+            matrix[areas[cell[0]], levels[cell[1:]]] = float(value)
+    return both[0], both[1]
+
+
+def within(f: np.ndarray) -> np.ndarray:
+    return f / np.where(f.sum(axis=1) > 0, f.sum(axis=1), 1)[:, None]
+
+
+def differences(f: np.ndarray, g: np.ndarray) -> dict[str, tuple[float, float]]:
+    """The six differences between tables of areas by levels, each with the size of what is added up."""
+    kept = f > 0
+    squares, deviances = (g - f)[kept] ** 2 / f[kept], 2 * rel_entr(g[kept], f[kept])
+    r, s = within(f), within(g)
+    return {
+        "chi_square": (squares.sum(), squares.sum()),
+        "effective_swap_rate": (np.abs(g - f).sum() / 2 / f.sum(), 1.0 + g.sum() / f.sum()),
+        "deviance": (deviances.sum(), np.abs(deviances).sum() + g.sum() + f.sum()),
+        "gini_difference": ((s**2 - r**2).sum(), len(f)),
+        "shannon_difference": (
+            (xlogy(s, s) - xlogy(r, r)).sum(),
+            np.abs(xlogy(s, s)).sum() + np.abs(xlogy(r, r)).sum(),
+        ),
+        "renyi_difference": (np.log((s**3).sum() / (r**3).sum()) / 2, (r**3).sum() / (s**3).sum()),
+    }
 
 
 def ordinal_shift(before: Data, after: Data, name: str, keep: Keep = None) -> float | None:

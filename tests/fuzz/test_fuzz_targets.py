@@ -5,12 +5,16 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 
 import pytest
+import typer
 from fuzz.__main__ import fuzz_target
+from fuzz.calls import LONG
 from fuzz.mutation import MOST_BYTES, mutate
 from fuzz.seeds import CORPUS, seeds_of
 from fuzz.store import MOST_KEPT, Store
@@ -20,7 +24,10 @@ from hypothesis import strategies as st
 
 import quadrille as qd
 from effort import examples
+from fuzz import __main__ as fuzz_program
+from quadrille.cli import app
 from quadrille.errors import InputError
+from quadrille.recipe import known_methods
 
 EXAMPLES = {"call": 12, "study": 5, "measure": 30, "recipe": 20}
 
@@ -33,6 +40,20 @@ def _isolation(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_every_target_has_seeds_and_every_folder_of_seeds_a_target() -> None:
     assert {path.name for path in CORPUS.iterdir()} == set(TARGETS)
     assert all(seeds_of(name) for name in TARGETS)
+
+
+@pytest.mark.parametrize("name", ["recipe", "job"])
+def test_every_method_is_among_the_seeds(name: str) -> None:
+    seeds = b"\n".join(seeds_of(name)).decode()
+    assert [method for method in known_methods() if method not in seeds] == []
+
+
+def test_every_command_and_every_method_is_called_by_a_seed() -> None:
+    calls = [raw.decode().splitlines() for raw in seeds_of("call")]
+    commands = set(typer.main.get_command(app).commands) - set(LONG)  # type: ignore[attr-defined]
+    assert commands - {words[0] for words in calls if words} == set()
+    methods = {method.word() for method in known_methods().values()} - {"random"}  # which needs no name
+    assert methods - {word for words in calls for word in words} == set()
 
 
 @pytest.mark.parametrize("name", sorted(set(TARGETS) - {"call"}))
@@ -145,6 +166,16 @@ def test_a_worker_finds_what_is_wrong_and_goes_on(tmp_path: Path, monkeypatch: p
     told = [what for _, what in store.findings()]
     assert store.count() == 60
     assert any("KeyError" in what for what in told) and any("panicked" in what for what in told)
+
+
+@pytest.mark.parametrize(("code", "hangs"), [("while True: pass", True), ("import time; time.sleep(1.5)", False)])
+def test_a_worker_hangs_by_its_own_time_and_not_by_that_of_a_busy_machine(
+    code: str, hangs: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fuzz_program, "PATIENCE", 0.3)
+    with subprocess.Popen([sys.executable, "-c", code]) as worker:
+        assert fuzz_program._ended(worker, Store(tmp_path, "where")) is not hangs
+        assert (worker.returncode != 0) == hangs
 
 
 def test_the_survey_is_what_the_seeds_say() -> None:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.special import rel_entr, xlogy
 
 import oracles
 import quadrille as qd
 from effort import examples
-from oracles import close
+from oracles import close, differences, matrices
 from quadrille.data import Data
 from quadrille.measure.base import EMPTY, NOTHING_CHANGED
 from strategies import Case, cases, coded, file_of, restrictions
@@ -25,46 +22,12 @@ EXACT = (None, None, "integers", "decimals", "zeros")
 """Weights that are whole numbers of ticks; others are rounded before anything is counted."""
 
 
-def matrices(before: Counter, after: Counter) -> tuple[np.ndarray, np.ndarray]:
-    """Lay two tables out as areas by levels."""
-    cells = before.keys() | after.keys()
-    areas = {area: i for i, area in enumerate(sorted({cell[0] for cell in cells}, key=str))}
-    levels = {level: j for j, level in enumerate(sorted({cell[1:] for cell in cells}, key=str))}
-    both = np.zeros((2, len(areas), len(levels)))
-    for table, matrix in zip((before, after), both, strict=True):
-        for cell, value in table.items():
-            matrix[areas[cell[0]], levels[cell[1:]]] = float(value)
-    return both[0], both[1]
-
-
-def within(f: np.ndarray) -> np.ndarray:
-    return f / np.where(f.sum(axis=1) > 0, f.sum(axis=1), 1)[:, None]
-
-
-def definitions(f: np.ndarray, g: np.ndarray) -> dict[str, tuple[float, float]]:
-    """The six measures by their definitions, each with the size of what is added up."""
-    kept = f > 0
-    squares, deviances = (g - f)[kept] ** 2 / f[kept], 2 * rel_entr(g[kept], f[kept])
-    r, s = within(f), within(g)
-    return {
-        "chi_square": (squares.sum(), squares.sum()),
-        "effective_swap_rate": (np.abs(g - f).sum() / 2 / f.sum(), 1.0 + g.sum() / f.sum()),
-        "deviance": (deviances.sum(), np.abs(deviances).sum() + g.sum() + f.sum()),
-        "gini_difference": ((s**2 - r**2).sum(), len(f)),
-        "shannon_difference": (
-            (xlogy(s, s) - xlogy(r, r)).sum(),
-            np.abs(xlogy(s, s)).sum() + np.abs(xlogy(r, r)).sum(),
-        ),
-        "renyi_difference": (np.log((s**3).sum() / (r**3).sum()) / 2, (r**3).sum() / (s**3).sum()),
-    }
-
-
 def agrees(plan: qd.Scores, files: qd.Scores, address: str, f: np.ndarray, g: np.ndarray) -> None:
     if not f.sum() or not g.sum():
         assert plan[address] is files[address] is None
         assert plan.note(address) == EMPTY
         return
-    truth, scale = definitions(f, g)[address.partition("(")[0]]
+    truth, scale = differences(f, g)[address.partition("(")[0]]
     assert close(plan[address], truth, scale), address
     assert close(files[address], truth, scale), address
     assert plan.note(address) == files.note(address)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from math import sqrt
 
 import numpy as np
 from hypothesis import given
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 import oracles
 import quadrille as qd
 from effort import examples
-from oracles import PAIR_MEASURES, TABLE_MEASURES, close
+from oracles import PAIR_MEASURES, TABLE_MEASURES, close, differences, matrices
 from quadrille.data import Column, Data
 from quadrille.errors import QuadrilleError
 from quadrille.measure import MEASURES
@@ -115,3 +116,20 @@ def test_cells_that_appear_and_vanish_are_counted_as_the_definitions_have_it(fil
     for address, how in measures.items():
         truth = 0.0 if +tables[0] == +tables[1] else how(*tables)
         assert close(scores[address], truth, 10.0), address
+
+
+@examples(60)
+@given(two_files())
+def test_differences_of_cells_that_appear_and_vanish_are_those_of_the_definitions(files: tuple[Data, Data]) -> None:
+    before, after = files
+    tables = oracles.table(before, "AB"), oracles.table(after, "AB")
+    f, g = matrices(*tables)
+    truth = {f"{name}(A*B)": found for name, found in differences(f, g).items()}
+    weights, largest = float(f.sum() + g.sum()), oracles.worst_cell(before, after, "AB", 10)
+    whole = oracles.hd1(*tables)
+    assert whole is not None and largest is not None
+    truth |= {"hd1": (whole, sqrt(weights)), "hd1_norm": (whole / sqrt(weights / 2), 10.0)}
+    truth |= {"worst_cell(A*B)": (largest, largest)}
+    scores = qd.score(before, after, list(truth), moved=("A", "B"))
+    for address, (value, scale) in truth.items():
+        assert close(scores[address], value, 10 * scale), address

@@ -175,9 +175,11 @@ def test_infinite_values_are_reported_and_leave_what_rests_on_them_undefined() -
     assert only.note("r_ased(income*score)").endswith("of 1 pairs 1 with an infinite value")
 
 
+@pytest.mark.parametrize("equal", [False, True])  # with equal weights the swapped squares stay as they are
 @pytest.mark.parametrize("factor", [1e250, 1e-250, 2.0**900, 2.0**-900])
-def test_the_unit_of_the_weight_does_not_matter_however_large_it_is(factor: float) -> None:
+def test_the_unit_of_the_weight_does_not_matter_however_large_it_is(factor: float, equal: bool) -> None:
     data = survey(missing=0.0)
+    data = with_weights(data, np.ones(data.n)) if equal else data
     scaled = with_weights(data, np.asarray(data["w"].values) * factor)
     addresses = ["r_ased", "ased_reg(score ~ age + C(race))"]
     plan = SWAPS[0].plan(data)

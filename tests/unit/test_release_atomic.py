@@ -8,8 +8,10 @@ import os
 import subprocess
 from pathlib import Path
 
+import numpy as np
+import polars as pl
 import pytest
-from release_case import N, failing_at, make_data, make_recipe, tree
+from release_case import N, failing_at, make_data, make_recipe, table, tree
 
 import quadrille as qd
 from quadrille.errors import InputError, OutputError, ParameterError
@@ -314,3 +316,26 @@ def test_a_leftover_that_cannot_be_removed_is_told(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(atomic.shutil, "rmtree", lambda *_, **__: None)
     with pytest.raises(OutputError, match="Delete it by hand"), atomic.new_folder(tmp_path / "new"):
         pass
+
+
+@pytest.mark.filterwarnings("ignore::quadrille.release.dossier.ReleaseWarning")
+def test_a_release_with_all_that_a_release_may_hold_can_be_replaced(tmp_path: Path) -> None:
+    two = np.arange(N) // 2
+    frame = table().with_columns(pl.Series("Household", two), pl.col("Region", "Smoker").gather(two))
+    people = qd.from_frame(frame.drop("Serial"), weight="Factor").with_roles(unit="Household", geography=["Region"])
+    rows = qd.from_frame(frame.drop("Serial", "Household"), weight="Factor")
+    household = qd.CycleSwap(flag="Smoker", unit="Household", leftover="leave")
+    made: dict[str, set[str]] = {}
+    for name, file, how in (
+        ("units", people, household),
+        ("guarantee", rows, qd.PrivateSwap(["Band"], chance=0.3)),
+        ("targets", rows, qd.ControlledSwap(["Band"], targets=0.05)),
+    ):
+        for overwrite in (False, True):
+            done = qd.release(
+                file, how, tmp_path / name, tables=["Band*Smoker"], allow_contradictions=True, overwrite=overwrite
+            )
+        made[name] = {path.name for path in done.confidential.iterdir()}
+    held = set().union(*made.values())
+    assert {f"{name}.parquet" for name in ("units", "targets", "tables")} | {"guarantee.json"} <= held
+    assert held <= set(atomic.CONTENTS["confidential"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from decimal import ROUND_HALF_UP, Decimal
 from fractions import Fraction
 from math import floor
@@ -16,6 +17,8 @@ from hypothesis import strategies as st
 import quadrille as qd
 from quadrille.errors import MismatchError
 from quadrille.recipe import half_up
+from quadrille.simulation import Setting
+from quadrille.simulation.design import SimulationDesign
 from quadrille.swap.permutation import PermutationSwapOfFloats, records_of
 from quadrille.swap.random import RandomSwapOfFloats
 from strategies import file_of
@@ -97,3 +100,25 @@ def test_a_column_of_rates_counts_as_decimals_too() -> None:
     )
     classes = qd.PermutationSwap(["A"], rate="r", within=["C"], seed=1).classes(qd.from_frame(frame))
     assert classes.k.tolist() == [30, 14]
+
+
+@pytest.mark.parametrize(("rate", "n", "pairs"), SHORT_OF_A_HALF)
+def test_a_simulation_makes_as_many_pairs_as_a_recipe(rate: float, n: int, pairs: int) -> None:
+    setting = Setting([n // 2, n - n // 2], [0.5, 0.5], rate)
+    assert setting.pairs == pairs
+    old = min(floor(rate * n / 2 + 0.5), n // 2)
+    assert setting.version == (1 if old == pairs else 2), "a folder of replicates of other pairs is not gone on with"
+
+
+def test_a_design_that_no_rule_changes_keeps_its_identity() -> None:
+    document = {
+        "design": {"replicates": 5, "seed": 1, "mechanism": ["records"]},
+        "areas": {"equal": ["2 x 50"]},
+        "levels": {"even": [0.5, 0.5]},
+        "rates": {"low": 0.02, "high": 0.3},
+    }
+    ordinary = SimulationDesign.of(document)
+    assert [trial.setting().version for trial in ordinary.trials] == [1, 1]
+    half = SimulationDesign.of(document | {"rates": {"low": 0.02, "high": 0.29}})
+    assert [trial.setting().version for trial in half.trials] == [1, 2]
+    assert json.loads(half.trials[1].setting().identity)["simulate"] == 2

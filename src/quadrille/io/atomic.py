@@ -97,8 +97,9 @@ NOTE, INSECURE_NOTE = "methods.md", "methods.INSECURE.md"
 CONTENTS = {
     "public": (*(f"data.{word}" for word in RELEASED), "codebook.toml", NOTE, INSECURE_NOTE),
     "confidential": (
-        *("recipe.json", "account.json", "scores.json", "hashes.json", "policy.json"),
-        *("plan.parquet", "order.parquet", "targets.parquet", "dossier.md", "readers"),
+        *("recipe.json", "account.json", "scores.json", "hashes.json", "policy.json", "guarantee.json"),
+        *("plan.parquet", "order.parquet", "targets.parquet", "units.parquet", "tables.parquet"),
+        *("dossier.md", "readers"),
     ),
     "readers": ("analyst.html", "chair.html", "board.html"),
 }

@@ -18,6 +18,7 @@ from quadrille.data import Floats, Ints, tidy
 from quadrille.errors import InfeasibleError, ParameterError, bad_parameter
 from quadrille.params import SEED, Count, Number, Param, Share, Word, declared
 from quadrille.randomness import Seed, Stream, Words, draw_until_enough
+from quadrille.recipe import half_up
 from quadrille.study.workers import cores
 from quadrille.text import Shown
 
@@ -228,7 +229,13 @@ class Setting(Shown):
     def identity(self) -> str:
         """What the stream of random words depends on, beside the seed."""
         design = {"mechanism": self.mechanism, "rate": self.rate, "table": self.before.tolist()}
-        return json.dumps({_OWNER: 1, **design}, sort_keys=True)
+        return json.dumps({_OWNER: self.version, **design}, sort_keys=True)
+
+    @property
+    def version(self) -> int:
+        """2 where the rate as a decimal gives another number of pairs than its float, which version 1 took; else 1."""
+        n = int(self.before.sum())
+        return 1 if half_up(self.rate, n, of=2) == floor(self.rate * n / 2 + 0.5) else 2
 
     def stream(self, seed: int | str) -> Stream:
         """Return the stream of this setting; replicate i draws from its sub-stream "replicate i"."""
@@ -349,7 +356,7 @@ def _urn(before: Ints) -> kernels.Urn:
 def _pairs(before: Ints, rate: float, mechanism: Mechanism) -> int:
     """Return the number of pairs, which must exist."""
     n = int(before.sum())
-    pairs = min(floor(rate * n / 2 + 0.5), n // 2)
+    pairs = min(half_up(rate, n, of=2), n // 2)
     if pairs == 0:
         raise ParameterError(
             f"The 'rate' parameter of simulate gives no pair at all for {n:,} records. "

@@ -226,7 +226,7 @@ class SimulationDesign(Shown):
     def identity(self) -> str:
         """A hash of what decides the results, seed aside: settings in order, with their names, and replicates."""
         parts = {
-            "version": 1,
+            "version": max(trial.setting().version for trial in self.trials),
             "replicates": self.replicates,
             "factors": [(factor.name, factor.levels) for factor in self.factors],
             "settings": [(t.levels, t.areas, t.shares, t.rate, t.mechanism) for t in self.trials],
