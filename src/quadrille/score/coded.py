@@ -182,6 +182,11 @@ class Groups:
         return cls(coded, *kernels.shared_groups(ordered, coded.codes[given[0]], coded.codes[given[-1]]))
 
     @property
+    def sizes(self) -> Ints:
+        """How many records each group has."""
+        return np.diff(self._start)
+
+    @property
     def enough(self) -> int:
         """How many failures are one too many for a dependency."""
         return int(NEARLY * len(self.rows)) + 1
