@@ -55,9 +55,9 @@ def persons_in_households() -> Data:
 
 
 def persons_without_numbers() -> Data:
-    """The same persons without the number of their household: its income in tens, which others have too, tells it."""
+    """The same persons without the number of their household: its income in fives, which others have too, tells it."""
     frame = persons_in_households().frame()
-    income = (frame["equivalised"] / 10).round() * 10
+    income = (frame["equivalised"] / 5).round() * 5
     kept = frame.select("region", "tenure", "size", "age", "sex", "health", equivalised=income)
     return qd.from_frame(kept)
 

@@ -41,10 +41,10 @@ BUNDLED: dict[str, list[qd.Recipe]] = {
     "island": [
         qd.TargetedSwap(["birth", "age"], k=2, similar=[["hh_size", "tenure"], ["hh_size"]], rate=0.05),
         qd.TargetedSwap(["birth", "age"], k=2, similar=[["hh_size"]], rate=0.1, near="parent"),
-        qd.CycleSwap(["birth", "age"], k=2, same=["hh_size"]),
+        qd.CycleSwap(risk=["birth", "age"], k=2, same=["hh_size"]),
         qd.PrivateSwap(["birth"], within=["region"], chance=0.05),
     ],
-    "census": [qd.CycleSwap(["hincome", "ageGroup", "gender"], k=2, same=["hsize"], area="nuts2")],
+    "census": [qd.CycleSwap(risk=["hincome", "ageGroup", "gender"], k=2, same=["hsize"], area="nuts2")],
     "households": [qd.RandomSwap(["sex", "citizen"], rate=0.1)],
 }
 

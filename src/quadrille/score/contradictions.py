@@ -132,38 +132,43 @@ def contradictions(data: Data, recipe: Recipe) -> Contradictions:
             moved = tuple(name for name in each.columns if name in group)
             stays = tuple(name for name in each.columns if name not in group)
             found[each] = Contradiction(each, moved, stays, share, before, units)
-    told = [set(each.columns) for each, _ in crossed]
-    return Contradictions(sorted([*found.values(), *_against_groups(data, recipe, told)], key=_most_telling))
+    told = {name for each in found.values() for name in each.moved}
+    more = _against_groups(data, recipe, told, [set(each.columns) for each, _ in crossed])
+    return Contradictions(sorted([*found.values(), *more], key=_most_telling))
 
 
-def _against_groups(data: Data, recipe: Recipe, told: list[set[str]]) -> Iterator[Contradiction]:
+def _against_groups(
+    data: Data, recipe: Recipe, told: set[str], looked_at: Sequence[set[str]]
+) -> Iterator[Contradiction]:
     """Yield what is no dependency, and tells who was swapped all the same: swapped records stand against their groups.
 
+    One is enough for each column of which nothing is `told` yet; what holds columns that were `looked_at` is left out.
     A trial swap at the usual rate is made, so groups are torn as much as a swap would tear them. Where whole units
     move, those who belong together still agree.
     """
     movement = recipe.movement(data)
     names = released_columns(data, recipe.steering_columns)
-    if movement.unit is not None or data.n < CLEARLY:
+    if movement.unit is not None or data.n < CLEARLY or movement.columns <= told:
         return
-    stay = [name for name in names if name not in movement.columns]
+    stay = set(names) - movement.columns
     coded = Coded(data, names)
     trial: _Trial | None = None
     for group in movement.together:
-        for column in (name for name in group if name in names):
+        for column in (name for name in group if name in names and name not in told):
             for given, share in nearly_determined(data, coded, column):
                 every = {*given, column}
-                kept = any(every.issuperset(each) for each in told) or not set(given) <= set(stay)
-                if kept or set(given) <= set(movement.same) or any(every.issubset(each) for each in movement.closed):
+                if not set(given) <= stay or set(given) <= set(movement.same):
+                    continue
+                if any(map(every.issuperset, looked_at)) or any(map(every.issubset, movement.closed)):
                     continue
                 if trial is None:
                     trial = _Trial(data, recipe, movement, set(names), coded.order[: max(int(USUAL_RATE * data.n), 1)])
                 rows, donors = trial.changed(group)
                 seen = stand_against(coded, given, column, rows, donors)
                 if seen.count >= _FEWEST and USUAL_RATE * seen.swapped > (1 - USUAL_RATE) * seen.others:
-                    told.append(every)
-                    found = Dependency("nearly determines", given, column, share)
-                    yield Contradiction(found, (column,), given, seen.swapped, seen.others)
+                    dependency = Dependency("nearly determines", given, column, share)
+                    yield Contradiction(dependency, (column,), given, seen.swapped, seen.others)
+                    break
 
 
 def _most_telling(found: Contradiction) -> tuple[bool, bool, float]:

@@ -9,14 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations
-from math import ceil, log2
 from typing import NamedTuple, cast
 
 import numpy as np
 
-from quadrille import kernels
 from quadrille.data import Data, Rows
-from quadrille.score.coded import CLEARLY, ENOUGH, PROBE, Coded, Flags, Groups
+from quadrille.score.coded import CLEARLY, ENOUGH, Coded, Flags, Groups, some_groups
 
 _LACKING = 0.15
 """So many records of a group may lack its commonest value."""
@@ -51,7 +49,7 @@ def _searched(coded: Coded, column: str) -> Iterator[tuple[Given, float]]:
     repeating = [name for name in coded.names if name != column and _repeats(coded, name)]
     few = sorted(sorted(repeating, key=coded.sizes.__getitem__)[:_MOST_COLUMNS], key=repeating.index)
     for given in [*((name,) for name in repeating), *combinations(few, 2)]:
-        rows = _whole_groups(coded, given)
+        rows = some_groups(coded, given)
         groups = Groups.of(coded, given, rows)
         if len(groups.rows) < ENOUGH * len(rows):
             continue
@@ -67,14 +65,6 @@ def _repeats(coded: Coded, name: str) -> bool:
     return int(held[held > 1].sum()) >= ENOUGH * coded.n
 
 
-def _whole_groups(coded: Coded, given: Given) -> Rows:
-    """Return all rows, or in a large file those of some groups, so that whoever agrees is among them."""
-    if coded.n <= 2 * PROBE:
-        return np.arange(coded.n)
-    a, b = coded.codes[given[0]], coded.codes[given[-1]]
-    return kernels.rows_of_whole_groups(a, b, coded.sizes[given[-1]], ceil(log2(coded.n / PROBE)))
-
-
 def stand_against(coded: Coded, given: Given, column: str, swapped: Rows, donors: Rows) -> Against:
     """Return how many records have fewer of their kind in their group than the commonest value has.
 
@@ -84,7 +74,7 @@ def stand_against(coded: Coded, given: Given, column: str, swapped: Rows, donors
     values[swapped] = coded.codes[column][donors]
     moved = np.zeros(coded.n, dtype=np.bool_)
     moved[swapped] = True
-    groups = Groups.of(coded, given, _whole_groups(coded, given))
+    groups = Groups.of(coded, given, some_groups(coded, given))
     against = _minorities(groups, values[groups.rows], coded.sizes[column])
     of_swapped = moved[groups.rows]
     count, others = int((against & of_swapped).sum()), int((against & ~of_swapped).sum())

@@ -448,8 +448,9 @@ def holds_dates(column: Column) -> bool:
     if column.variable.coded:
         texts = [value for value in column.variable.categories if isinstance(value, str)]
         return len(texts) > _DAYS and all(map(_DATE.fullmatch, texts))
-    numbers = column.values[~np.isnan(column.values)]
-    return any(_are_days(*parts) for parts in (_year_first(numbers), _year_last(numbers)))
+    first = column.values[:_DAYS]
+    likely = [parts for parts in (_year_first, _year_last) if _are_days(*parts(first[~np.isnan(first)]))]
+    return any(_are_days(*parts(column.values[~np.isnan(column.values)])) for parts in likely)
 
 
 def _year_first(numbers: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
