@@ -54,6 +54,14 @@ def persons_in_households() -> Data:
     )
 
 
+def persons_without_numbers() -> Data:
+    """The same persons without the number of their household: its income in fives, which others have too, tells it."""
+    frame = persons_in_households().frame()
+    income = (frame["equivalised"] / 5).round() * 5
+    kept = frame.select("region", "tenure", "size", "age", "sex", "health", equivalised=income)
+    return qd.from_frame(kept)
+
+
 def loans() -> Data:
     """Applications for loans with many derived columns: a decision twice, ratios, classes, dummies."""
     rng = np.random.default_rng(12)
@@ -149,6 +157,7 @@ def schools() -> Data:
 
 LOOKALIKES: dict[str, Callable[[], Data]] = {
     "persons": persons_in_households,
+    "no numbers": persons_without_numbers,
     "loans": loans,
     "earnings": earnings,
     "schools": schools,
@@ -160,6 +169,10 @@ FIRST_ATTEMPTS: dict[str, list[qd.Recipe]] = {
         qd.RandomSwap(["age"], rate=0.05),
         qd.RandomSwap(["pay"], rate=0.05),
         qd.PermutationSwap(["tenure"], rate=0.05),
+    ],
+    "no numbers": [
+        qd.RandomSwap(["region"], rate=0.05),
+        qd.PrivateSwap(["region"], within=["sex"], chance=0.05),
     ],
     "loans": [
         qd.RandomSwap(["action"], rate=0.05),
@@ -187,6 +200,10 @@ SOUND: dict[str, list[qd.Recipe]] = {
         qd.RandomSwap(["age", "born", "age_group", "marital", "pay", "benefits", "income"], rate=0.1, differ="any"),
         qd.RandomSwap(["sex"], rate=0.1),
         qd.PermutationSwap(["health"], rate=0.1, kind="cycles"),
+    ],
+    "no numbers": [
+        qd.RandomSwap(["age", "sex"], rate=0.1),
+        qd.PrivateSwap(["health"], within=["sex"], chance=0.1),
     ],
     "loans": [
         qd.RandomSwap(["action", "reject"], rate=0.1, differ="any"),

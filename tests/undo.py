@@ -5,6 +5,7 @@ Written apart from the product, in plain numpy: it shares no code with what refu
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import combinations, permutations
 from pathlib import Path
@@ -132,6 +133,17 @@ def _out_of_order(x: np.ndarray, y: np.ndarray) -> np.ndarray:
         return none
     none[order] = far
     return none
+
+
+def about(law: str) -> set[str]:
+    """Return the columns of a law."""
+    return set(re.split(r" -> | never with | in the order of | [=+*/] |, ", law))
+
+
+def by_unit(public: Path, number: str, rows: np.ndarray) -> np.ndarray:
+    """Tell for each unit, such as a household, whether any of its rows is among some."""
+    of = np.unique(pl.read_csv(public / "data.csv", columns=[number])[number].to_numpy(), return_inverse=True)[1]
+    return np.bincount(of, weights=rows) > 0
 
 
 def swapped_rows(release: Path) -> np.ndarray:

@@ -20,8 +20,10 @@ from quadrille.io.frames.identifiers import (
     MOST_ORDINAL,
     can_be_rounded,
     has_decimals,
+    holds_dates,
     name_kind,
     nearly_all,
+    split,
     suspicion,
     words,
 )
@@ -57,10 +59,22 @@ _HOUSEHOLD = re.compile(
     r"|dwelling|hb030|db030|rb040|px030)"
 )
 _OF_SILC = re.compile(r"[dhpr][bx]0\d0")
+_AGE = re.compile(
+    r"(?:age|ages|ageyrs?|ageinyears|ridageyr|agep|alter|alder|edad|eta|idade|leeftijd|wiek|vek|ika|yas|yob|byear|birthyr"
+    r"|birthyear|yearofbirth|yearbirth|gebjahr|geburtsjahr|anneenaissance|anneedenaissance|anonacimiento|annonascita"
+    r"|anonascimento|geboortejaar|fodselsar|rx010|rx020|px020|rb080|pb140)"
+)
+_OF_AGE = split(
+    "year years yrs jahre jahren ans anos anni person persons pers resp respondent r head hh member self interview at "
+    "in of the completed exact last"
+)
 _MASS = re.compile(r"body|birth|over|under|light|korper|koerper|geburt|naissance|corporal|kg|lbs?$|gramm?s?$")
 
 
 _MANY_DETERMINED = 5
+_SOME_DETERMINED = 2
+_HOUSEHOLD_SIZE = 6
+"""Where so few records share a value on average, it takes fewer columns on which they agree to tell a unit."""
 _MANY_ALONE = 0.1
 
 
@@ -202,14 +216,57 @@ def unnamed_units(data: Data) -> list[str]:
     for name, count in told.items():
         several = _shared(data[name]) and data[name].tally[0] > MOST_ORDINAL
         most = count >= _MANY_DETERMINED and 3 * count > len(data.columns)
+        few = count >= _SOME_DETERMINED and data[name].tally[1] < _HOUSEHOLD_SIZE * data[name].tally[0]
         free = data.codebook[name].role is None and name != data.weight and not has_decimals(data[name])
-        if free and several and most:
+        if free and several and (most or few):
+            where = "most" if most else str(count)
             hints.append(
-                f"Several records share a value of {name!r} and agree on most other columns: it seems to number "
+                f"Several records share a value of {name!r} and agree on {where} other columns: it seems to number "
                 'units, such as persons or households. Give it role = "unit" in the codebook, so that their '
                 'records stay together, or role = "id", so that it is left out.'
             )
     return hints
+
+
+COARSER_DATES = 'Publish ages in bands, or years, instead, and give the dates the role "id" in the codebook.'
+
+
+def beside_the_key(columns: Sequence[Column]) -> list[str]:
+    """Name ages, years of birth and fine areas that are numbers of many values, so that no risk measure counts them.
+
+    >>> import polars as pl
+    >>> import quadrille as qd
+    >>> from quadrille.inspect import beside_the_key
+    >>> data = qd.from_frame(pl.DataFrame({"sex": ["f", "m"] * 60, "age": [i % 90 for i in range(120)]}))
+    >>> beside_the_key([data[name] for name in data.columns])[0].partition(",")[0]
+    "Column 'age' is called like an age"
+    """
+    found: list[str] = []
+    for column in columns:
+        variable = column.variable
+        if variable.coded or variable.role is not None or not column.tally[1] or has_decimals(column):
+            continue
+        name = variable.name
+        what = "an age" if called_age(name) else "areas" if called_area(name) and not called_weight(name) else None
+        if what and suspicion(column) is None:
+            found.append(
+                f"Column {name!r} is called like {what}, which others know of a person, and its many numbers make it "
+                "no key variable: no measure of risk counts it. Recode it in the codebook (bands or merge) and give it "
+                'the role "key"; if nobody can know it, the role "outcome" says so.'
+            )
+    return found
+
+
+def called_age(name: str) -> bool:
+    """Whether a name is that of the age or the year of birth of a person, in several languages.
+
+    >>> from quadrille.inspect import called_age
+    >>> [called_age(name) for name in ("age", "RIDAGEYR", "Alter", "year_of_birth", "RB080", "wage", "age_of_house")]
+    [True, True, True, True, True, False, False]
+    """
+    parts = tuple(word for word in words(name) if not word.isdigit())
+    inner = [word for word in parts if word not in _OF_AGE]
+    return any(_AGE.fullmatch(text) for text in ("".join(parts), "".join(words(name)), "".join(inner)))
 
 
 def _shared(column: Column) -> bool:
@@ -458,7 +515,7 @@ def checks(data: Data, declared: Collection[str] = ()) -> list[str]:
     about_weight = (*weights(data), *weight_remarks(data), *of_design(data), *unnamed_units(data))
     return [
         *(*left_out(columns, declared), *repeated_identifiers(columns), *found),
-        *(*_order(columns), *about_weight, *geography(columns)),
+        *(*_order(columns), *beside_the_key(columns), *about_weight, *geography(columns)),
     ]
 
 
@@ -467,6 +524,8 @@ def _of_column(column: Column, data: Data) -> list[str]:
     free = role not in ("id", "geography") and name != data.weight
     why, (distinct, present) = suspicion(column) if free else None, column.tally
     if why is not None:
+        if holds_dates(column):
+            return [f"Column {name!r} {why}. {COARSER_DATES}"]
         if can_be_rounded(column):
             return [f"Column {name!r} {why}, so records can be matched with other files. Round it before a release."]
         return [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from datetime import date, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -263,3 +264,62 @@ def test_whole_numbers_written_with_decimals_are_said_to_be_no_key() -> None:
     data = qd.from_frame(_survey(health=np.arange(400) % 7 * 1.0, pay=np.arange(400) % 7 * 1.5))
     told = [hint for hint in qd.inspect(data).hints if "written with decimals" in hint]
     assert len(told) == 1 and told[0].startswith("Column 'health' holds 7 different")
+
+
+# --- what others know of a person: dates, ages, fine areas, households ---
+
+DAYS = [date(1930, 1, 1) + timedelta(days=int(day)) for day in np.random.default_rng(5).integers(0, 25_000, 400)]
+
+
+@pytest.mark.parametrize(
+    ("name", "cells"),
+    [
+        ("dob", DAYS),
+        ("v3", [str(day) for day in DAYS]),
+        ("geburtsdatum", [day.strftime("%d.%m.%Y") for day in DAYS]),
+        ("x1", [10_000 * day.year + 100 * day.month + day.day for day in DAYS]),
+        ("x2", [1_000_000 * day.day + 10_000 * day.month + day.year for day in DAYS]),
+    ],
+)
+def test_dates_to_the_day_are_warned_of_however_they_are_written(
+    name: str, cells: list[object], tmp_path: Path
+) -> None:
+    path = tmp_path / "file.csv"
+    pl.concat([_survey(**{name: cells})] * 3).write_csv(path)
+    data, text = qd.read(path), f"Column '{name}' holds dates to the day"
+    assert any(hint.startswith(text) for hint in qd.inspect(data).hints)
+    assert any("holds dates to the day" in warning for warning in _said(data, tmp_path / "r"))
+
+
+@pytest.mark.parametrize("cells", [range(19650001, 19650401), [19651300 + i for i in range(400)], np.arange(400) + 1.5])
+def test_other_numbers_are_no_dates(cells: object) -> None:
+    data = qd.from_frame(pl.concat([_survey(x=cells)] * 3))
+    assert not any("dates to the day" in hint for hint in qd.inspect(data).hints)
+
+
+@pytest.mark.parametrize(
+    ("name", "numbers", "what"),
+    [("age", 90, "an age"), ("AGEP", 90, "an age"), ("gebjahr", 90, "an age"), ("RB080", 90, "an age"),
+     ("plz", 300, "areas")],
+)  # fmt: skip
+def test_numbers_that_others_know_and_no_measure_counts_are_pointed_out_and_warned_of(
+    name: str, numbers: int, what: str, tmp_path: Path
+) -> None:
+    data = qd.from_frame(_survey(**{name: np.arange(400) * 7 % numbers + 1900}))
+    text = f"Column {name!r} is called like {what}, which others know"
+    assert any(text in hint for hint in qd.inspect(data).hints)
+    assert any(text in warning for warning in _said(data, tmp_path / "r"))
+    said = data.with_roles(outcome=[name])
+    assert not any(text in warning for warning in (*qd.inspect(said).hints, *_said(said, tmp_path / "again")))
+
+
+def test_the_number_of_a_household_is_seen_by_two_columns_on_which_its_members_agree(tmp_path: Path) -> None:
+    """A file of few columns: the household has a region and a tenure, its number has no telling name."""
+    rng = np.random.default_rng(6)
+    of = np.repeat(np.arange(600), 1 + rng.integers(0, 5, 600))
+    shared = {"region": rng.integers(0, 9, 600)[of], "tenure": rng.integers(0, 3, 600)[of]}
+    own = {name: rng.integers(0, 6, len(of)) for name in ("edu", "sex", "job")}
+    data = qd.from_frame(pl.DataFrame({"nquest": rng.permutation(600)[of], **shared, **own}))
+    text = "Several records share a value of 'nquest' and agree on 2 other columns"
+    assert any(text in hint for hint in qd.inspect(data).hints)
+    assert any(text in warning for warning in _said(data, tmp_path / "r"))

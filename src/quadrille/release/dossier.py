@@ -15,9 +15,17 @@ from quadrille import __version__
 from quadrille.data import Column, Data, Rows
 from quadrille.delta import PlanReport, margins_kept, warnings_of
 from quadrille.errors import InputError, ParameterError
-from quadrille.inspect import inspect, repeated_identifiers, unnamed_units, weight_remarks, weights
+from quadrille.inspect import (
+    COARSER_DATES,
+    beside_the_key,
+    inspect,
+    repeated_identifiers,
+    unnamed_units,
+    weight_remarks,
+    weights,
+)
 from quadrille.io.atomic import NOTE
-from quadrille.io.frames.identifiers import can_be_rounded, suspicion
+from quadrille.io.frames.identifiers import can_be_rounded, holds_dates, suspicion
 from quadrille.plan import Details, Plan
 from quadrille.present import numbers, words
 from quadrille.present.account import (
@@ -605,7 +613,7 @@ def release_warnings(
     found += [_identifying(column) for column in others if column.variable.role != "weight" and suspicion(column)]
     unnamed = weights(public) if public.weight is None else ()
     of_file = (*repeated_identifiers([data[name] for name in data.columns]), *weight_remarks(public), *unnamed)
-    of_file = (*of_file, *unnamed_units(data))
+    of_file = (*of_file, *unnamed_units(data), *beside_the_key(others))
     return [*found, *map(ReleaseWarning, of_file)]
 
 
@@ -719,6 +727,8 @@ def _identifying(column: Column) -> ReleaseWarning:
     what = "Give it the role id in the codebook, so that it is left out, or recode it."
     if can_be_rounded(column):
         what = "Round it, or recode it into classes."
+    if holds_dates(column):
+        what = COARSER_DATES
     return ReleaseWarning(
         f"Column {column.variable.name!r} of the public file {suspicion(column)}, so records can be matched with "
         f"other files. {what}"

@@ -182,6 +182,11 @@ class Groups:
         return cls(coded, *kernels.shared_groups(ordered, coded.codes[given[0]], coded.codes[given[-1]]))
 
     @property
+    def sizes(self) -> Ints:
+        """How many records each group has."""
+        return np.diff(self._start)
+
+    @property
     def enough(self) -> int:
         """How many failures are one too many for a dependency."""
         return int(NEARLY * len(self.rows)) + 1
@@ -247,16 +252,21 @@ def paired(
             yield from (((a, b), y, share) for y, share in shares if share is not None)
 
 
+def some_groups(coded: Coded, given: tuple[str, ...]) -> Rows:
+    """Return all rows, or of a large file those of some groups; where groups are few, some rows of each."""
+    if coded.n <= 2 * PROBE:
+        return np.arange(coded.n)
+    if prod(coded.sizes[name] for name in given) <= _FEW_CELLS:
+        return coded.probe
+    a, b = coded.codes[given[0]], coded.codes[given[-1]]  # one column twice makes the groups of the column
+    return kernels.rows_of_whole_groups(a, b, coded.sizes[given[-1]], ceil(log2(coded.n / PROBE)))
+
+
 def _surviving(coded: Coded, given: tuple[str, ...], others: list[str]) -> list[str]:
     """Return the columns that a part of the rows does not rule out."""
     if not others or coded.n <= 2 * PROBE:
         return others
-    if prod(coded.sizes[name] for name in given) <= _FEW_CELLS:
-        rows = coded.probe
-    else:
-        shift = ceil(log2(coded.n / PROBE))
-        a, b = (coded.codes[name] for name in (given[0], given[-1]))  # one column twice makes the groups of the column
-        rows = kernels.rows_of_whole_groups(a, b, coded.sizes[given[-1]], shift)
+    rows = some_groups(coded, given)
     groups = Groups.of(coded, given, rows)
     if len(groups.rows) < ENOUGH * len(rows) / 2:
         return []

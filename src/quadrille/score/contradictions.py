@@ -7,7 +7,7 @@ is not drawn; where partners are near one another, one of another seed is.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -18,14 +18,17 @@ from quadrille.expressions import Rules, Where
 from quadrille.params import RuleList
 from quadrille.plan import Plan
 from quadrille.recipe import Movement, Recipe
-from quadrille.score.coded import NEARLY, Coded, Flags, absent_cells, scarce_share, table_of
+from quadrille.score.coded import CLEARLY, NEARLY, Coded, Flags, absent_cells, scarce_share, table_of
 from quadrille.score.dependencies import Dependency, broken, dependencies, released_columns
+from quadrille.score.minorities import nearly_determined, stand_against
 from quadrille.swap.groups import group_ids
 from quadrille.text import Shown
 
 USUAL_RATE = 0.05
 """The share of records swapped at which contradictions are weighed against exceptions that the original has."""
 _TRIED = 1 << 16
+_FEWEST = 5
+"""Of a trial swap so many records must stand against their group, or it tells nothing."""
 _SHOWN = 3
 
 WAYS_OUT = (
@@ -116,11 +119,11 @@ def contradictions(data: Data, recipe: Recipe) -> Contradictions:
         if public.issuperset(each.columns)
         for group in crossing(each, movement)
     ]
-    if not crossed:
-        return Contradictions()
-    trial = _Trial(data, recipe, movement, {name for each, _ in crossed for name in each.columns})
     found: dict[Dependency, Contradiction] = {}
+    columns = {name for each, _ in crossed for name in each.columns}
+    trial = _Trial(data, recipe, movement, columns) if crossed else None
     for each, group in crossed:
+        assert trial is not None
         share, before = trial.share(each, group), trial.before(each)
         known = found.get(each)
         units = _units_at_stake(data, each)
@@ -129,7 +132,43 @@ def contradictions(data: Data, recipe: Recipe) -> Contradictions:
             moved = tuple(name for name in each.columns if name in group)
             stays = tuple(name for name in each.columns if name not in group)
             found[each] = Contradiction(each, moved, stays, share, before, units)
-    return Contradictions(sorted(found.values(), key=_most_telling))
+    told = {name for each in found.values() for name in each.moved}
+    more = _against_groups(data, recipe, told, [set(each.columns) for each, _ in crossed])
+    return Contradictions(sorted([*found.values(), *more], key=_most_telling))
+
+
+def _against_groups(
+    data: Data, recipe: Recipe, told: set[str], looked_at: Sequence[set[str]]
+) -> Iterator[Contradiction]:
+    """Yield what is no dependency, and tells who was swapped all the same: swapped records stand against their groups.
+
+    One is enough for each column of which nothing is `told` yet; what holds columns that were `looked_at` is left out.
+    A trial swap at the usual rate is made, so groups are torn as much as a swap would tear them. Where whole units
+    move, those who belong together still agree.
+    """
+    movement = recipe.movement(data)
+    names = released_columns(data, recipe.steering_columns)
+    if movement.unit is not None or data.n < CLEARLY or movement.columns <= told:
+        return
+    stay = set(names) - movement.columns
+    coded = Coded(data, names)
+    trial: _Trial | None = None
+    for group in movement.together:
+        for column in (name for name in group if name in names and name not in told):
+            for given, share in nearly_determined(data, coded, column):
+                every = {*given, column}
+                if not set(given) <= stay or set(given) <= set(movement.same):
+                    continue
+                if any(map(every.issuperset, looked_at)) or any(map(every.issubset, movement.closed)):
+                    continue
+                if trial is None:
+                    trial = _Trial(data, recipe, movement, set(names), coded.order[: max(int(USUAL_RATE * data.n), 1)])
+                rows, donors = trial.changed(group)
+                seen = stand_against(coded, given, column, rows, donors)
+                if seen.count >= _FEWEST and USUAL_RATE * seen.swapped > (1 - USUAL_RATE) * seen.others:
+                    dependency = Dependency("nearly determines", given, column, share)
+                    yield Contradiction(dependency, (column,), given, seen.swapped, seen.others)
+                    break
 
 
 def _most_telling(found: Contradiction) -> tuple[bool, bool, float]:
@@ -156,10 +195,12 @@ def crossing(dependency: Dependency, movement: Movement) -> list[tuple[str, ...]
 class _Trial:
     """Random exchanges, as a recipe allows them, of a part of the records."""
 
-    def __init__(self, data: Data, recipe: Recipe, movement: Movement, columns: set[str]) -> None:
+    def __init__(
+        self, data: Data, recipe: Recipe, movement: Movement, columns: set[str], rows: Rows | None = None
+    ) -> None:
         self._data, self._movement = data, movement
         self._coded = Coded(data, [name for name in data.columns if name in {*columns, *movement.same}])
-        self._rows = self._coded.order[:_TRIED]
+        self._rows = self._coded.order[:_TRIED] if rows is None else rows
         texts = [
             text
             for name, param in recipe.params().items()
@@ -185,18 +226,27 @@ class _Trial:
 
     def share(self, dependency: Dependency, group: tuple[str, ...]) -> float:
         """Return the share of the records that change and break a dependency which they kept before."""
-        donors = self._near[group[0]][self._rows] if group[0] in self._near else self._donors
+        donors, changed = self._exchange(group)
+        if not changed.any():
+            return 0.0
         stay = dict.fromkeys(dependency.columns, self._rows)
         moved = stay | {name: donors for name in dependency.columns if name in group}
+        new = broken(self._coded, dependency, moved) & ~broken(self._coded, dependency, stay)
+        return float(new[changed].mean())
+
+    def changed(self, group: tuple[str, ...]) -> tuple[Rows, Rows]:
+        """Return the rows that change when columns move, and where they receive their values from."""
+        donors, changed = self._exchange(group)
+        return self._rows[changed], donors[changed]
+
+    def _exchange(self, group: tuple[str, ...]) -> tuple[Rows, Flags]:
+        """Return where each row receives from, and whether anything changes and no rule forbids it."""
+        donors = self._near[group[0]][self._rows] if group[0] in self._near else self._donors
         changed = np.zeros(len(self._rows), dtype=np.bool_)
         for name in group:
             values = self._data[name].values
             changed |= unequal(values[self._rows], values[donors])
-        changed &= ~self._forbidden(group, donors)
-        if not changed.any():
-            return 0.0
-        new = broken(self._coded, dependency, moved) & ~broken(self._coded, dependency, stay)
-        return float(new[changed].mean())
+        return donors, changed & ~self._forbidden(group, donors)
 
     def _forbidden(self, group: tuple[str, ...], donors: Rows) -> Flags:
         """Tell which records would break a rule anew with the values of their donors."""

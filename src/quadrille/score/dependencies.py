@@ -293,7 +293,10 @@ _TOLD = (1, 100)
 _MOST_COLUMNS = 300
 """In wider files, the columns with the fewest values are looked at."""
 
-DependencyKind = Literal["determines", "constant within", "follows", "sum", "product", "never together"]
+DependencyKind = Literal[
+    "determines", "constant within", "follows", "sum", "product", "never together", "nearly determines"
+]
+"""The last holds in fewer records than the others: it is looked for where a column is to move, and nowhere listed."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -336,6 +339,10 @@ class Dependency(Shown):
             return f"{column} is constant within {given}"
         if self.kind == "determines":
             return f"{given} together determine {column}" if len(self.given) > 1 else f"{given} determines {column}"
+        if self.kind == "nearly determines":
+            return (
+                f"{given} {'together ' * (len(self.given) > 1)}nearly determine{'s' * (len(self.given) < 2)} {column}"
+            )
         if self.kind == "follows":
             return f"{column} follows from {given}, range by range"
         if self.kind == "sum":
@@ -515,7 +522,7 @@ def broken(coded: Coded, dependency: Dependency, source: Mapping[str, Rows]) -> 
     if any(name not in coded.codes for name in dependency.columns):
         return np.zeros(len(source[column]), dtype=np.bool_)
     match dependency.kind:
-        case "determines" | "constant within":
+        case "determines" | "constant within" | "nearly determines":
             return breaks_function(coded, given, column, source)
         case "follows":
             return breaks_range(coded, given[0], column, source)

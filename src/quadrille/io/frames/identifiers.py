@@ -37,7 +37,7 @@ LINKS = split("de la del du der von des of the my your his her their q")
 """Words that may stand between "name" and a person."""
 
 PERSONAL = split(
-    "surname surnames lastname lname firstname fname forename givenname familyname fullname middlename "
+    "surname surnames sname lastname lname firstname fname forename givenname familyname fullname middlename "
     "maidenname nickname kontaktname personname patientname respondentname respname clientname "
     "customername employeename studentname membername username contactname ownername namefirst namelast "
     "namefrst namelst namesurname rname mname firstnm lastnm fullnm birthname christianname initials "
@@ -416,6 +416,8 @@ def suspicion(column: Column) -> str | None:
     # Amounts are often different in most records; a number of persons differs in all but a few.
     if tells_apart(distinct, present) if variable.coded else 100 * distinct >= 99 * records:
         return "has a different value in nearly every record"
+    if holds_dates(column):
+        return "holds dates to the day, such as those of birth, which others know"
     kind = name_kind(variable.name, variable.label)
     if kind != "point" and has_decimals(column):
         return None
@@ -424,6 +426,47 @@ def suspicion(column: Column) -> str | None:
     if kind in ("record", "institution") and distinct > MOST_ORDINAL and variable.role is None:
         return "is called like an identifier and has many different values"
     return None
+
+
+_DAYS = 366
+"""Dates of more days than a year has are those of lives, not those of one round of interviews."""
+_DATE = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])(?:[T ].*)?")
+
+
+def holds_dates(column: Column) -> bool:
+    """Whether a column holds many dates to the day: as dates, as text, or as numbers such as 19650312.
+
+    >>> import polars as pl
+    >>> import quadrille as qd
+    >>> from quadrille.io.frames.identifiers import holds_dates
+    >>> days = [10_000 * year + 100 * month + 15 for year in range(1940, 1980) for month in range(1, 13)]
+    >>> holds_dates(qd.from_frame(pl.DataFrame({"x": days}))["x"])
+    True
+    """
+    if column.tally[0] <= _DAYS:
+        return False
+    if column.variable.coded:
+        texts = [value for value in column.variable.categories if isinstance(value, str)]
+        return len(texts) > _DAYS and all(map(_DATE.fullmatch, texts))
+    first = column.values[:_DAYS]
+    likely = [parts for parts in (_year_first, _year_last) if _are_days(*parts(first[~np.isnan(first)]))]
+    return any(_are_days(*parts(column.values[~np.isnan(column.values)])) for parts in likely)
+
+
+def _year_first(numbers: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
+    return numbers // 10_000, numbers // 100 % 100, numbers % 100
+
+
+def _year_last(numbers: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
+    return numbers % 10_000, numbers // 10_000 % 100, numbers // 1_000_000
+
+
+def _are_days(year: NDArray[np.float64], month: NDArray[np.float64], day: NDArray[np.float64]) -> bool:
+    """Whether all are the year, the month and the day of dates."""
+    for part, low, high in ((year, 1850, 2100), (month, 1, 12), (day, 1, 31)):
+        if not ((part >= low) & (part <= high) & (part == np.floor(part))).all():
+            return False
+    return True
 
 
 def can_be_rounded(column: Column) -> bool:

@@ -1,0 +1,94 @@
+"""Groups whose records nearly all agree on a column that moves: who stands against the others was swapped.
+
+What holds in 99.5 % of the records is a dependency. Less is enough to tell the swapped ones, where few records stand
+against the rest of their group before the swap and most of the swapped ones do after it: the income of a household
+tells its members, also where some other household has the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from typing import NamedTuple, cast
+
+import numpy as np
+
+from quadrille.data import Data, Rows
+from quadrille.score.coded import CLEARLY, ENOUGH, Coded, Flags, Groups, some_groups
+
+_LACKING = 0.15
+"""So many records of a group may lack its commonest value."""
+_TIMES = 3
+"""In random order so many times as many must lack it."""
+_MOST_COLUMNS = 40
+"""In wider files, pairs are made of the columns with the fewest values."""
+
+Given = tuple[str, ...]
+
+
+class Against(NamedTuple):
+    """The shares of the swapped and of the other records that stand against their group after a swap."""
+
+    swapped: float
+    others: float
+    count: int
+    """How many of the swapped ones do."""
+
+
+def nearly_determined(data: Data, coded: Coded, column: str) -> tuple[tuple[Given, float], ...]:
+    """Return the single columns and pairs in whose groups nearly all agree on a column, with the share that does."""
+    name = f"nearly determines {column}"
+    if name not in data.prepared:
+        data.prepared[name] = tuple(_searched(coded, column))
+    return cast("tuple[tuple[Given, float], ...]", data.prepared[name])
+
+
+def _searched(coded: Coded, column: str) -> Iterator[tuple[Given, float]]:
+    if column not in coded.codes:
+        return
+    repeating = [name for name in coded.names if name != column and _repeats(coded, name)]
+    few = sorted(sorted(repeating, key=coded.sizes.__getitem__)[:_MOST_COLUMNS], key=repeating.index)
+    for given in [*((name,) for name in repeating), *combinations(few, 2)]:
+        rows = some_groups(coded, given)
+        groups = Groups.of(coded, given, rows)
+        if len(groups.rows) < ENOUGH * len(rows):
+            continue
+        limit = int(_LACKING * len(groups.rows))
+        lacking = groups.lacking(coded.codes[column], coded.sizes[column], limit)
+        needed = max(CLEARLY, _TIMES * lacking)
+        if lacking <= limit and groups.lacking(coded.shuffled(column), coded.sizes[column], needed) >= needed:
+            yield given, 1 - lacking / len(groups.rows)
+
+
+def _repeats(coded: Coded, name: str) -> bool:
+    held = np.bincount(coded.codes[name])
+    return int(held[held > 1].sum()) >= ENOUGH * coded.n
+
+
+def stand_against(coded: Coded, given: Given, column: str, swapped: Rows, donors: Rows) -> Against:
+    """Return how many records have fewer of their kind in their group than the commonest value has.
+
+    `swapped` are the rows whose value has changed, `donors` those it came from.
+    """
+    values = coded.codes[column].copy()
+    values[swapped] = coded.codes[column][donors]
+    moved = np.zeros(coded.n, dtype=np.bool_)
+    moved[swapped] = True
+    groups = Groups.of(coded, given, some_groups(coded, given))
+    against = _minorities(groups, values[groups.rows], coded.sizes[column])
+    of_swapped = moved[groups.rows]
+    count, others = int((against & of_swapped).sum()), int((against & ~of_swapped).sum())
+    return Against(_share(count, of_swapped), _share(others, ~of_swapped), count)
+
+
+def _share(count: int, among: Flags) -> float:
+    return count / max(int(among.sum()), 1)
+
+
+def _minorities(groups: Groups, values: Sequence[int] | Rows, size: int) -> Flags:
+    sizes = groups.sizes
+    group = np.repeat(np.arange(len(sizes)), sizes)
+    cells, place, counts = np.unique(group * size + values, return_inverse=True, return_counts=True)
+    most = np.zeros(len(sizes), dtype=np.int64)
+    np.maximum.at(most, cells // size, counts)
+    return (counts < most[cells // size])[place]
