@@ -23,7 +23,8 @@ from quadrille.plan import Plan
 from quadrille.randomness import Stream, Words, draw_until_enough
 from quadrille.text import Shown
 
-_KEPT = 8
+_KEPT = 16
+"""Prepared designs that are kept for their next seeds."""
 ENTRY_POINTS = "quadrille.recipes"
 """The group of entry points by which an installed package makes its methods known."""
 METHODS = "QUADRILLE_METHODS"

@@ -7,7 +7,7 @@ import sys
 import time
 from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice, product
@@ -102,6 +102,9 @@ def _bar(measures: Sequence[str], done: int, total: int) -> Generator[Progress]:
 
 
 _CHUNK = 256
+_CHUNK_SECONDS = 0.5
+_LOOK_SECONDS = 0.2
+_ROUND = 8
 _COMMIT_ROWS = 500
 _COMMIT_SECONDS = 0.5
 
@@ -116,6 +119,7 @@ def search(
     then: Sequence[str] = (),
     tables: Tables = (),
     progress: Progress | bool | None = None,
+    stop: Callable[[], bool] | None = None,
     allow_contradictions: bool = False,
 ) -> Study:
     """Score every candidate release and store the results in a study; an unfinished study is resumed.
@@ -132,6 +136,8 @@ def search(
     tables : the tables that are published, such as "Age*Edu". Their `worst_cell` is scored, and the study remembers
         them for reports and releases.
     progress : False for none; a function that gets the results; by default a bar on a terminal.
+    stop : asked between candidates, several times a second; once it says True, what is done is stored and the study is
+        returned as it is. The same search goes on from there.
     allow_contradictions : let recipes pass that break what the columns of the file say about one another; see
         `contradictions`. Otherwise they are refused before anything is written.
 
@@ -159,9 +165,10 @@ def search(
             store.keep_tables(published)
         done = store.count("results")
         with reporting(progress, candidates.measures, done, total) as tell:
-            _Search(store, candidates, workers, tell, done, total).run()
-        if candidates.later is not None:
-            _score_later(store, data, candidates.later)
+            run = _Search(store, candidates, workers, tell, done, total, stop or _never)
+            run.run()
+        if candidates.later is not None and not run.stopped:
+            _score_later(store, data, candidates.later, stop or _never)
     return Study(path)
 
 
@@ -185,7 +192,7 @@ def _register(store: Store, candidates: Candidates, *, new: bool) -> int:
     """Store the candidates and count them; a study that would have none of them is not left behind."""
     try:
         candidates.check.know(store.designs().values())
-        total = store.add(_designs_and_seeds(store, candidates))
+        total = store.add(_in_rounds(_designs_and_seeds(store, candidates)))
         if not total:
             raise ParameterError("The search has no candidate. Give a grid, or a list with a recipe.")
     except (InputError, ParameterError):
@@ -195,8 +202,31 @@ def _register(store: Store, candidates: Candidates, *, new: bool) -> int:
     return total
 
 
-def _designs_and_seeds(store: Store, candidates: Candidates) -> Iterator[tuple[str, int | str]]:
-    """Return design and seed of every candidate; a grid of secret seeds goes on with those the study has."""
+Block = tuple[Sequence[str], Sequence[int | str]]
+"""Designs that have their seeds in common."""
+
+
+def _in_rounds(blocks: Iterable[Block]) -> Iterator[tuple[str, int | str]]:
+    """Return the candidates in the order in which they are scored: all designs with few seeds first, then with more.
+
+    A search that is looked at, or stopped, has then seen every design. Each round is as long as all before it, as
+    preparing a design once more costs as much as some twenty candidates.
+    """
+    waiting: list[Block] = []
+    for designs, seeds in blocks:
+        yield from product(designs, seeds[:_ROUND])
+        if len(seeds) > _ROUND:
+            waiting.append((designs, seeds))
+    done = _ROUND
+    while waiting:
+        for designs, seeds in waiting:
+            yield from product(designs, seeds[done : 2 * done])
+        done *= 2
+        waiting = [block for block in waiting if len(block[1]) > done]
+
+
+def _designs_and_seeds(store: Store, candidates: Candidates) -> Iterator[Block]:
+    """Return the designs and seeds of all candidates; a grid of secret seeds goes on with those the study has."""
     versions = _versions(store)
     for given in candidates:
         candidate, method = given, given.method if isinstance(given, Grid) else type(given)
@@ -207,11 +237,9 @@ def _designs_and_seeds(store: Store, candidates: Candidates) -> Iterator[tuple[s
         _refuse_other_version(store.path, method, held)
         if isinstance(candidate, Grid):
             seeds = candidate.seeds
-            yield from product(
-                candidate.designs, store.seeds_of_grid(candidate.identity(), seeds) if candidate.secret else seeds
-            )
+            yield candidate.designs, store.seeds_of_grid(candidate.identity(), seeds) if candidate.secret else seeds
         else:
-            yield candidate.design_json(), candidate.parameters()["seed"]
+            yield (candidate.design_json(),), (candidate.parameters()["seed"],)
 
 
 def _in_version(candidate: Grid | Recipe, method: type[Recipe]) -> Grid | Recipe:
@@ -245,20 +273,37 @@ def _refuse_other_version(path: Path, method: type[Recipe], held: Set[object]) -
     )
 
 
+def _never() -> bool:
+    return False
+
+
+class _StoppedError(Exception):
+    """Leaves a search in the middle, so that its workers end at once."""
+
+
 class _Search:
-    """One run over the candidates that have no result yet."""
+    """One run over the candidates that have no result yet; `stopped` tells that it was left before the end."""
 
     def __init__(
-        self, store: Store, candidates: Candidates, workers: int, tell: Progress, done: int, total: int
+        self,
+        store: Store,
+        candidates: Candidates,
+        workers: int,
+        tell: Progress,
+        done: int,
+        total: int,
+        stop: Callable[[], bool],
     ) -> None:
+        self.stopped = False
         self._store = store
         self._candidates = candidates
         self._workers = workers
         self._tell = tell
         self._done = done
         self._total = total
+        self._stop = stop
         self._pending = store.pending()
-        self._chunks = _chunked(self._pending, store.designs())
+        self._chunks = _Chunks(self._pending, store.designs())
         self._waiting: list[Result] = []
         self._committed = time.perf_counter()
 
@@ -267,19 +312,28 @@ class _Search:
         try:
             if self._done < self._total and self._alone():
                 self._together()
+        except _StoppedError:
+            self.stopped = True
         finally:
             self._pending.close()
             self._commit()
 
+    def _look(self) -> None:
+        if self._stop():
+            raise _StoppedError
+
     def _alone(self) -> bool:
         """Work until all is done, or until it is clear that workers would help."""
+        self._look()
         scorer = Scorer(self._candidates.data, self._candidates.measures, self._candidates.evaluator)
         self._take(scorer.run(next(self._chunks)))  # the first loads the kernels and tells nothing about the pace
         started, before = time.perf_counter(), self._done
+        self._look()
         for chunk in self._chunks:
             self._take(scorer.run(chunk))
             spent = time.perf_counter() - started
             left = spent / (self._done - before) * (self._total - self._done)
+            self._look()
             if self._workers > 1 and left > IN_PROCESS_SECONDS:
                 return True
         return False
@@ -290,11 +344,21 @@ class _Search:
         with process_pool(self._workers, begin, prepared_for, run_chunk) as send:
             flying = deque(send(chunk) for chunk in islice(self._chunks, 3 * self._workers))
             while flying:
-                results = flying.popleft()()
+                results = self._wait(flying.popleft())
                 flying.extend(send(chunk) for chunk in islice(self._chunks, 1))
                 self._take(results)
+                self._look()
+
+    def _wait(self, result: Callable[[float], list[Result]]) -> list[Result]:
+        """Wait for the results of a chunk, and look in between whether to stop: a candidate may take long."""
+        while True:
+            try:
+                return result(_LOOK_SECONDS)
+            except TimeoutError:
+                self._look()
 
     def _take(self, results: Sequence[Result]) -> None:
+        self._chunks.learn(results)
         self._waiting += results
         self._done += len(results)
         if len(self._waiting) >= _COMMIT_ROWS or time.perf_counter() - self._committed > _COMMIT_SECONDS:
@@ -308,12 +372,39 @@ class _Search:
         self._committed = time.perf_counter()
 
 
-def _chunked(pending: Iterator[Pending], designs: dict[int, str]) -> Iterator[Chunk]:
-    """Cut the candidates into chunks: a single one first, then larger ones, so that the pace is known soon."""
-    size = 1
-    while batch := list(islice(pending, size)):
-        yield batch, {candidate.design: designs[candidate.design] for candidate in batch}
-        size = min(4 * size, _CHUNK)
+class _Chunks:
+    """The candidates in chunks of about half a second: a single one first, then larger ones as far as they are quick.
+
+    Whoever watches hears of a chunk when it is done, and a search stops between two.
+    """
+
+    def __init__(self, pending: Iterator[Pending], designs: dict[int, str]) -> None:
+        self._pending = pending
+        self._designs = designs
+        self._design_of: dict[int, int] = {}
+        self._seconds: dict[int, float] = {}
+        self._latest = 0.0
+        self._most = 1
+
+    def __iter__(self) -> Iterator[Chunk]:
+        return self
+
+    def __next__(self) -> Chunk:
+        batch: list[Pending] = []
+        expected = 0.0
+        while len(batch) < self._most and expected < _CHUNK_SECONDS and (candidate := next(self._pending, None)):
+            batch.append(candidate)
+            self._design_of[candidate.id] = candidate.design
+            expected += self._seconds.get(candidate.design, self._latest)
+        if not batch:
+            raise StopIteration
+        self._most = min(4 * self._most, _CHUNK)
+        return batch, {candidate.design: self._designs[candidate.design] for candidate in batch}
+
+    def learn(self, results: Sequence[Result]) -> None:
+        """Note what the candidates of each design take; a design that is new is thought to be like the latest."""
+        for result in results:
+            self._latest = self._seconds[self._design_of.pop(result.id)] = result.seconds
 
 
 def _score_unswapped(store: Store, candidates: Candidates) -> None:
@@ -323,10 +414,12 @@ def _score_unswapped(store: Store, candidates: Candidates) -> None:
         store.keep_unswapped(unswapped_scores(candidates.data, (*candidates.measures, *candidates.then), evaluators))
 
 
-def _score_later(store: Store, data: Data, evaluator: Evaluator) -> None:
+def _score_later(store: Store, data: Data, evaluator: Evaluator, stop: Callable[[], bool]) -> None:
     """Score the costly measures of the candidates on the frontier and next to it."""
     study = Study(store.path)
     for candidate in study.near_frontier():
+        if stop():
+            return
         if not store.has_later(candidate):
             values, reason = evaluator.values(study.recipe(candidate).plan(data))
             store.write_later([(candidate, reason, values)])

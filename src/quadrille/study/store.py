@@ -17,7 +17,7 @@ from errno import EPERM
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from quadrille.errors import InputError, MismatchError, OutputError
+from quadrille.errors import InputError, MismatchError, OutputError, unknown_name
 
 FORMAT = 1
 DONE, INFEASIBLE, FAILED = 0, 1, 2
@@ -58,6 +58,28 @@ class Result(NamedTuple):
     values: tuple[float | None, ...]
 
 
+class Stored(NamedTuple):
+    """A candidate as it stands in the study, without its seed: `seed_no` only tells the seeds apart."""
+
+    id: int
+    design: str
+    seed_no: int
+    status: int | None
+    reason: str
+    seconds: float | None
+    note: str
+    values: tuple[float | None, ...]
+    """The scores in the order of the measures, those of the costly ones last."""
+
+
+class Point(NamedTuple):
+    """A candidate in the plane of two measures, with its scores as they are."""
+
+    id: int
+    x: float
+    y: float
+
+
 class Header(NamedTuple):
     """What a study is about."""
 
@@ -72,8 +94,14 @@ def seed_text(seed: int | str) -> str:
     return f"number {seed}" if isinstance(seed, int) else seed
 
 
+FORGOTTEN = "forgotten "
+"""How the text begins that stands where a seed stood."""
+
+
 def seed_of(text: str) -> int | str:
     """Read a seed back."""
+    if text.startswith(FORGOTTEN):
+        raise InputError("The seed of this candidate was forgotten, so its plan cannot be drawn again.")
     return int(text.removeprefix("number ")) if text.startswith("number ") else text
 
 
@@ -237,6 +265,98 @@ class Store:
         """Tell whether the costly measures of a candidate are there."""
         return self._db.execute("SELECT 1 FROM later WHERE id = ?", (candidate,)).fetchone() is not None
 
+    def since(self, candidate: int, most: int = -1) -> list[Result]:
+        """Return the results after that of a candidate, by number: a search stores them in this order.
+
+        So whoever asks again with the last number that they have seen misses none.
+        """
+        values, _ = _score_columns(self.header, ", m{}", "")
+        query = f"SELECT id, status, reason, seconds{values} FROM results WHERE id > ? ORDER BY id LIMIT ?"
+        with intact(self.path):
+            return [
+                Result(number, status, reason or "", seconds, tuple(scores))
+                for number, status, reason, seconds, *scores in self._db.execute(query, (candidate, most)).fetchall()
+            ]
+
+    def candidate(self, candidate: int) -> Stored:
+        """Return one candidate with its scores."""
+        with intact(self.path):
+            row = self._db.execute(f"{self._all_columns()} WHERE c.id = ?", (candidate,)).fetchone()
+            if row is None:
+                raise self._no_candidate(candidate)
+            number, design, seed_no, status, reason, seconds, note, *scores = row
+            text = self._db.execute("SELECT json FROM designs WHERE id = ?", (design,)).fetchone()[0]
+        return Stored(number, text, seed_no, status, reason or "", seconds, note or "", tuple(scores))
+
+    def frontier(self, x: str, y: str, better: tuple[str, str] | None = None) -> list[Point]:
+        """Return the candidates that no other dominates on two measures, in order of the first.
+
+        The same ones as `Study.frontier` finds; here the data base looks for them, also while the study grows.
+        `better` are the directions of the two measures, for those who know them and import no measure.
+        """
+        query = (
+            f"{self._points(x, y, better)}, steps AS (SELECT x, MIN(y) AS y FROM points GROUP BY x), "
+            "kept AS (SELECT x, y, MIN(y) OVER (ORDER BY x ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS best "
+            "FROM steps) SELECT id, own_x, own_y FROM points JOIN kept USING (x, y) "
+            "WHERE best IS NULL OR y < best ORDER BY x, id"
+        )
+        with intact(self.path):
+            return [Point(*row) for row in self._db.execute(query).fetchall()]
+
+    def dominance(
+        self, candidate: int, x: str, y: str, better: tuple[str, str] | None = None
+    ) -> tuple[int, int] | None:
+        """Count the candidates that one dominates on two measures, and those that dominate it; None without scores."""
+        query = (
+            f"{self._points(x, y, better)}, own AS (SELECT x AS a, y AS b FROM points WHERE id = ?) SELECT "
+            "SUM(x >= a AND y >= b AND (x > a OR y > b)), SUM(x <= a AND y <= b AND (x < a OR y < b)) FROM points, own"
+        )
+        with intact(self.path):
+            counts = cast("tuple[int | None, int | None]", self._db.execute(query, (candidate,)).fetchone())
+        return None if counts[0] is None or counts[1] is None else (counts[0], counts[1])
+
+    def _points(self, x: str, y: str, better: tuple[str, str] | None) -> str:
+        """Begin a statement with the candidates that have two scores, also turned so that less is better."""
+        columns = {address: f"r.m{place}" for place, address in enumerate(self.header.measures)}
+        columns |= {address: f"l.m{place}" for place, address in enumerate(self.header.then)}
+        for address in (x, y):
+            if address not in columns:
+                raise unknown_name("measure", address, columns, where=f"the study {str(self.path)!r}")
+        better = better or _directions(x, y)
+        turned = [_TURNED[way].format(columns[address]) for way, address in zip(better, (x, y), strict=True)]
+        return (
+            f"WITH points AS (SELECT r.id, {turned[0]} AS x, {turned[1]} AS y, {columns[x]} AS own_x, "
+            f"{columns[y]} AS own_y FROM results r LEFT JOIN later l ON l.id = r.id "
+            f"WHERE {columns[x]} IS NOT NULL AND {columns[y]} IS NOT NULL)"
+        )
+
+    def forget_seeds(self, keep: Sequence[int]) -> int:
+        """Overwrite all seeds but those of some candidates, and return how many; what has no result goes with its seed.
+
+        A seed is shared by many designs, so all candidates of a seed that is kept keep it.
+        """
+        for candidate in keep:
+            self.recipe_parts(candidate)
+        self._db.execute("PRAGMA secure_delete=ON")
+        others = "seed NOT LIKE ? AND id NOT IN (SELECT c.seed FROM candidates c JOIN json_each(?) k ON k.value = c.id)"
+        with self.writing():
+            given = (f"{FORGOTTEN}%", json.dumps(list(keep)))
+            gone = cast("int", self._db.execute(f"SELECT COUNT(*) FROM seeds WHERE {others}", given).fetchone()[0])
+            self._db.execute(f"UPDATE seeds SET seed = '{FORGOTTEN}' || id WHERE {others}", given)
+            self._db.execute("DELETE FROM grids")
+            self._db.execute(
+                "DELETE FROM candidates WHERE id NOT IN (SELECT id FROM results) "
+                "AND seed IN (SELECT id FROM seeds WHERE seed LIKE ?)",
+                (f"{FORGOTTEN}%",),
+            )
+        with self.writing():
+            self._db.commit()
+            self._db.execute("VACUUM")
+        return gone
+
+    def _no_candidate(self, candidate: int) -> InputError:
+        return InputError(f"The study {str(self.path)!r} has no candidate {candidate}.")
+
     def source(self) -> dict[str, str | None]:
         """Return the data file, codebook and weight that the study was made with, where it knows."""
         row = self._db.execute("SELECT value FROM meta WHERE key = 'source'").fetchone()
@@ -296,13 +416,14 @@ class Store:
 
     def rows(self) -> Iterator[tuple[object, ...]]:
         """Return id, design, seed number, status, reason, seconds, note, the scores and the later scores."""
+        yield from self._db.execute(f"{self._all_columns()} ORDER BY c.id")
+
+    def _all_columns(self) -> str:
         values, later = _score_columns(self.header, ", r.m{}", ", l.m{}")
-        query = (
+        return (
             f"SELECT c.id, c.design, c.seed, r.status, r.reason, r.seconds, n.note{values}{later} FROM candidates c "
-            "LEFT JOIN results r ON r.id = c.id LEFT JOIN later l ON l.id = c.id LEFT JOIN notes n ON n.id = c.id "
-            "ORDER BY c.id"
+            "LEFT JOIN results r ON r.id = c.id LEFT JOIN later l ON l.id = c.id LEFT JOIN notes n ON n.id = c.id"
         )
-        yield from self._db.execute(query)
 
     def recipe_parts(self, candidate: int) -> tuple[str, int | str]:
         """Return the design and the seed of a candidate."""
@@ -312,8 +433,18 @@ class Store:
             (candidate,),
         ).fetchone()
         if row is None:
-            raise InputError(f"The study {str(self.path)!r} has no candidate {candidate}.")
+            raise self._no_candidate(candidate)
         return row[0], seed_of(row[1])
+
+
+_TURNED = {"lower": "{}", "higher": "-{}", "nearer 0": "ABS({})"}
+"""How a score is written so that less is better, by the direction of its measure."""
+
+
+def _directions(x: str, y: str) -> tuple[str, str]:
+    from quadrille.measure import measure_of
+
+    return measure_of(x).direction, measure_of(y).direction
 
 
 MOST_TEXT = 50_000_000

@@ -34,7 +34,7 @@ from quadrille.study.choose import (
     nothing_scored,
 )
 from quadrille.study.designed import Gains, gains_of
-from quadrille.study.store import STATUS, Header, Store, intact
+from quadrille.study.store import STATUS, Header, Store, intact, locked
 from quadrille.swap.designed import DesignedSwap
 from quadrille.text import Shown
 
@@ -563,6 +563,27 @@ class Study(Shown):
             store.recipe_parts(candidate)
             store.note(candidate, text)
         self.__dict__.pop("_loaded", None)
+
+    def forget_seeds(self, keep: Sequence[int]) -> int:
+        """Overwrite the seeds in the study but those of the candidates named, and return how many were overwritten.
+
+        After a release nobody needs the seeds of what was not released. Scores stay, plans cannot be drawn any more;
+        designs share their seeds, so a seed that one of `keep` has is kept for all. Candidates without a result go.
+        A copy of the file, and what a disk keeps of overwritten blocks, is not reached.
+
+        >>> import quadrille as qd
+        >>> recipes = qd.grid(qd.RandomSwap, swap=[["Edu"]], pairs=[244], seeds=5)
+        >>> study = qd.search(qd.datasets.cps8d(), recipes, ["exposed", "hellinger"], out="done", progress=False)
+        >>> study.forget_seeds(keep=[3])
+        4
+        """
+        with locked(self.path):
+            store = Store.open(self.path)
+            try:
+                return store.forget_seeds(keep)
+            finally:
+                store.finish()
+                self.__dict__.pop("_loaded", None)
 
     def counts(self) -> dict[str, int]:
         """Count the candidates by status."""

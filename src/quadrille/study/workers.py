@@ -165,7 +165,7 @@ def cores() -> int:
 @contextmanager
 def process_pool(
     workers: int, begin: Callable[..., None], given: tuple[object, ...], run: Callable[[Task], Done]
-) -> Generator[Callable[[Task], Callable[[], Done]]]:
+) -> Generator[Callable[[Task], Callable[..., Done]]]:
     """Start workers, each prepared by `begin(parent, *given)`; yield what sends them a task and returns how to get it.
 
     `begin` and `run` are functions of a module: workers import them.
