@@ -124,7 +124,7 @@ def _difference(before: Tally, change: Change, target: str) -> Floats:
     if before.keys is None:
         memory = scratch(before.cross.possible)
         return kernels.inference_change(change.cells, change.new_count, before.count, *_axis(before, target), memory)
-    cells = np.union1d(_members(before, change, target), change.cells)
+    cells = united(_members(before, change, target), change.cells)
     f, _ = before.at(cells)
     g = f.copy()
     g[np.searchsorted(cells, change.cells)] = change.new_count

@@ -107,7 +107,7 @@ def _touched(before: Tally, change: Change) -> tuple[Cells, Ints, Ints]:
     if before.keys is None:
         cells = (areas[:, None] * stride + np.arange(stride)).ravel()
     else:
-        cells = np.union1d(before.keys[np.isin(before.keys // stride, areas)], change.cells)
+        cells = united(before.keys[np.isin(before.keys // stride, areas)], change.cells)
     count, ticks = before.at(cells)
     old = count if ticks is None else ticks
     new = old.copy()
