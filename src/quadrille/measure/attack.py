@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from quadrille import kernels
-from quadrille.data import Cells, Floats, Ints
+from quadrille.data import Cells, Floats, Ints, united
 from quadrille.delta import scratch
 from quadrille.measure.base import EMPTY, TARGET, Measure, Score, option, undefined
 from quadrille.measure.risk import TOO_MANY

@@ -12,7 +12,7 @@ from math import inf, ldexp, log1p
 
 import numpy as np
 
-from quadrille.data import Cells, Floats, Ints
+from quadrille.data import Cells, Floats, Ints, united
 from quadrille.measure.areas import Areas, Grouped, shares_within, steps, times_log
 from quadrille.measure.base import LEMONS_2014, Measure, Score, option, undefined, unscored
 from quadrille.summary import Change, Tally
