@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -108,7 +108,8 @@ def _refuse_bad(weights: NDArray[np.float64], column: str) -> None:
 
 
 MOST_ROWS = 2**31 - 1
-_CHUNK = 1 << 16
+CHUNK = 1 << 16
+"""Rows whose keys are worked out at a time: they stay in the cache of a processor."""
 _MASK = (1 << 64) - 1
 
 
@@ -154,10 +155,19 @@ class Column(Shown):
         return len(self.variable.categories)
 
     @cached_property
+    def held(self) -> Ints:
+        """The number of records of each code."""
+        from quadrille import kernels
+
+        held = np.zeros(self.size, dtype=np.int64)
+        kernels.count_codes(self.values, held)
+        return held
+
+    @cached_property
     def tally(self) -> tuple[int, int]:
         """How many different values there are and how many records have one; missing codes are none."""
         if self.variable.coded:
-            counts = np.bincount(self.values, minlength=1)[: self.valid]
+            counts = self.held[: self.valid]
             return int(np.count_nonzero(counts)), int(counts.sum())
         absent = np.isnan(self.values)
         values = self.values[~absent] if absent.any() else self.values
@@ -174,6 +184,13 @@ def different(values: NDArray[Any]) -> int:
     """Count the different numbers; sorting them takes a hundredth of the time of a table of them."""
     ordered = np.sort(values)
     return int(np.count_nonzero(ordered[1:] != ordered[:-1])) + min(len(ordered), 1)
+
+
+def united(a: Ints, b: Ints) -> Ints:
+    """Return the numbers that are in either, ascending; two ascending lists are merged in the time of reading them."""
+    both = np.concatenate((a, b))
+    both.sort(kind="stable")
+    return both[np.concatenate(([True], both[1:] != both[:-1]))[: len(both)]]
 
 
 FIRST_MISSING = 0x7FF8_0000_0000_0001
@@ -468,6 +485,18 @@ class Data(Shown):
         ticks = None if self._ticks is None else self._ticks.take(rows)
         return Data(columns, weight=self.weight, ticks=ticks, nested=True, remarks=self.remarks, sampling=self.sampling)
 
+    def part(self, start: int, stop: int) -> Data:
+        """Return records that follow one another, as a view: nothing is copied.
+
+        >>> import quadrille as qd
+        >>> data = qd.datasets.cps8d()
+        >>> data.part(10, 13) == data.take([10, 11, 12])
+        True
+        """
+        columns = [replace(column, values=column.values[start:stop]) for column in self._columns]
+        ticks = None if self._ticks is None else replace(self._ticks, values=self._ticks.values[start:stop])
+        return Data(columns, weight=self.weight, ticks=ticks, nested=True, remarks=self.remarks, sampling=self.sampling)
+
     def with_roles(
         self,
         *,
@@ -598,8 +627,7 @@ class Data(Shown):
     @property
     def _body_hash(self) -> int:
         if self._body is None:
-            rows = np.arange(self.n, dtype=np.int64)
-            self._body = sum(_hash(name, rows, self[name].values) for name in self.columns) & _MASK
+            self._body = sum(_hash(name, None, self[name].values) for name in self.columns) & _MASK
         return self._body
 
 
@@ -718,27 +746,46 @@ def require_columns(data: Data, names: Sequence[str], where: str) -> None:
             raise unknown_name("column", name, data.columns, where=where)
 
 
-def _hash(name: str, rows: Rows, values: Codes) -> int:
-    """Sum, modulo 2^64, of a mixed hash of (column, row, value) over the rows given."""
+def _hash(name: str, rows: Rows | None, values: Codes) -> int:
+    """Sum, modulo 2^64, of a mixed hash of (column, row, value) over the rows given; None for all from the first on."""
+    from quadrille import kernels
+
     salt = np.uint64(int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "little"))
-    total = 0
-    for start in range(0, len(rows), _CHUNK):
-        part = values[start : start + _CHUNK]
-        bits = part.view(np.uint64) if part.dtype == np.float64 else part.astype(np.uint64)
-        row = rows[start : start + _CHUNK].astype(np.uint64)
-        mixed = _mix(_mix(row + salt) ^ bits)
-        total += int(mixed.sum(dtype=np.uint64))
-    return total & _MASK
+    bits = values.view(np.uint64) if values.dtype == np.float64 else values
+    if rows is None:
+        return int(kernels.hash_rows(read_only(bits), 0, salt))
+    return int(kernels.hash_at(read_only(bits), read_only(np.asarray(rows, dtype=np.int64)), salt))
 
 
-def _mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Scramble 64 bits so that every input bit reaches every output bit (two multiply-shift rounds)."""
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
+def read_only(values: Codes) -> Codes:
+    """Return a view that cannot be written to: kernels are compiled for these, and once for each type is enough."""
+    view = values.view()
+    view.setflags(write=False)
+    return view
 
 
 Cells = NDArray[np.int64]
+
+
+def keys_of(
+    columns: Sequence[Codes], strides: Sequence[int], n: int, into: Cells | None = None
+) -> Iterator[tuple[int, Cells]]:
+    """Yield, chunk by chunk, the first row and the keys of the rows: the sums of stride * code.
+
+    They are written `into` an array of all rows; without one, those of the next chunk take their place.
+    """
+    from quadrille import kernels
+
+    views = [read_only(codes) for codes in columns]
+    memory = np.empty(min(n, CHUNK), dtype=np.int64) if into is None else into
+    for start in range(0, n, CHUNK):
+        end = min(start + CHUNK, n)
+        keys = memory[: end - start] if into is None else into[start:end]
+        keys[:] = 0
+        for codes, stride in zip(views, strides, strict=True):
+            kernels.add_codes(codes[start:end], stride, keys)
+        yield start, keys
+
 
 DENSE_LIMIT = 1 << 20
 """Tables up to this many possible cells are plain arrays; larger ones keep occupied cells only."""
@@ -790,14 +837,12 @@ class Cross(Shown):
 
     def cells(self, data: Data, rows: Rows | None = None) -> Cells:
         """Return the cell of every record, or of the records given."""
-        count = data.n if rows is None else len(rows)
-        out = np.zeros(count, dtype=np.int64)
-        for name, stride in zip(self.variables, self.strides, strict=True):
-            codes = data[name].values
-            for start in range(0, count, _CHUNK):
-                end = min(start + _CHUNK, count)
-                part = codes[start:end] if rows is None else codes[rows[start:end]]
-                out[start:end] += part.astype(np.int64) * stride
+        columns = [data[name].values for name in self.variables]
+        if rows is not None:
+            columns = [codes[rows] for codes in columns]
+        out = np.empty(data.n if rows is None else len(rows), dtype=np.int64)
+        for _ in keys_of(columns, self.strides, len(out), out):
+            pass
         return out
 
     def codes(self, cells: Cells, name: str) -> Cells:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quadrille import kernels
-from quadrille.data import Cells, Codes, Cross, Data, Rows, refuse_uncounted, tidy, unequal
+from quadrille.data import Cells, Codes, Cross, Data, Rows, keys_of, refuse_uncounted, tidy, unequal
 from quadrille.plan import Move, Plan
 from quadrille.text import Shown
 
@@ -24,6 +24,8 @@ Ints = NDArray[np.int64]
 
 OUTSIDE = -1
 """The cell of a record that a table leaves out."""
+FEW = 1 << 22
+"""The cells of all records of a file are kept from the first on where it has no more records than this."""
 _NONE = np.empty(0, dtype=np.int64)
 
 
@@ -127,7 +129,7 @@ class Delta:
 
     def _gather_fused(self, cross: Cross) -> tuple[Codes, Codes]:
         fused = self.fused[cross]
-        old = fused.cells[self.rows]
+        old = fused.at(self.rows)
         new = old.copy()
         for move, place in self._places:
             part = fused.part(move.columns)
@@ -137,14 +139,14 @@ class Delta:
             if place is None:
                 new += part[_partner_cells(fused, old, source, paired=move.row_pairs is not None)] - part[old]
             else:
-                new[place] += part[fused.cells[source]] - part[old[place]]
+                new[place] += part[fused.at(source)] - part[old[place]]
         return old, new
 
 
 def _partner_cells(fused: Fused, old: Codes, source: Rows, *, paired: bool) -> Codes:
     """Return the cells of the source rows; in an exchange they are the two halves of `old`, turned round."""
     if not paired:
-        return fused.cells[source]
+        return fused.at(source)
     half = len(old) // 2
     return np.concatenate((old[half:], old[:half]))
 
@@ -154,9 +156,26 @@ class Fused:
 
     def __init__(self, data: Data, cross: Cross) -> None:
         self.cross = cross
-        self.cells = cross.cells(data).astype(np.int32)
+        self._data = data
+        self._asked = 0
         self._parts: dict[tuple[str, ...], NDArray[np.int32] | None] = {}
         self._lookups: dict[object, NDArray[np.int32]] = {}
+
+    @cached_property
+    def cells(self) -> NDArray[np.int32]:
+        """The cell of every record."""
+        cells = np.empty(self._data.n, dtype=np.int32)
+        columns = [self._data[name].values for name in self.cross.variables]
+        for start, keys in keys_of(columns, self.cross.strides, len(cells)):
+            cells[start : start + len(keys)] = keys
+        return cells
+
+    def at(self, rows: Rows) -> Codes:
+        """Return the cells of some records; in a large file all are worked out when as many have been asked for."""
+        self._asked += len(rows)
+        if "cells" in self.__dict__ or self._data.n <= FEW or self._asked > self._data.n:
+            return self.cells[rows]
+        return self.cross.cells(self._data, rows).astype(np.int32)
 
     def contains(self, variables: tuple[str, ...]) -> bool:
         """Tell whether all of these variables are in the cross."""

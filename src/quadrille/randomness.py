@@ -10,7 +10,7 @@ import hashlib
 import secrets
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cache
+from functools import lru_cache
 from operator import index
 from typing import TYPE_CHECKING, SupportsIndex, TypeVar
 
@@ -70,10 +70,17 @@ class Stream:
         """Return the independent stream of that name."""
         return Stream(_digest(b"sub", self.key, name.encode()))
 
-    def words(self, count: int) -> Words:
-        """Return the first `count` words: always a prefix of one and the same sequence."""
-        drawn = _start_cipher()(self.key).update(bytes(4 * count))
-        return np.frombuffer(drawn, dtype="<u4").astype(np.uint32, copy=False)
+    def words(self, count: int, start: int = 0) -> Words:
+        """Return `count` words from word number `start` on: always part of one and the same sequence.
+
+        >>> from quadrille.randomness import Stream
+        >>> stream = Stream.of(7, "")
+        >>> stream.words(2, start=10**9 + 1).tolist() == stream.words(3, start=10**9).tolist()[1:]
+        True
+        """
+        block, skipped = divmod(start, _WORDS_PER_BLOCK)
+        drawn = _start_cipher(block)(self.key).update(bytes(4 * (skipped + count)))
+        return np.frombuffer(drawn, dtype="<u4")[skipped:].astype(np.uint32, copy=False)
 
     def blocks(self, size: int) -> Iterator[Words]:
         """Yield the same sequence in blocks of `size` words, without end: what is read needs no memory.
@@ -89,14 +96,18 @@ class Stream:
             yield np.frombuffer(cipher.update(zeros), dtype="<u4").astype(np.uint32, copy=False)
 
 
-@cache
-def _start_cipher() -> Callable[[bytes], CipherContext]:
-    """Return what starts AES-256 in counter mode with a key; the library is loaded when it is first needed."""
+_WORDS_PER_BLOCK = 4
+"""The cipher makes 16 bytes at a time."""
+
+
+@lru_cache(maxsize=16)
+def _start_cipher(block: int = 0) -> Callable[[bytes], CipherContext]:
+    """Return what starts AES-256 in counter mode with a key, at a block; the library is loaded when first needed."""
     from cryptography.hazmat.primitives.ciphers import Cipher
     from cryptography.hazmat.primitives.ciphers.algorithms import AES
     from cryptography.hazmat.primitives.ciphers.modes import CTR
 
-    counter = CTR(bytes(16))
+    counter = CTR(block.to_bytes(16, "big"))
     return lambda key: Cipher(AES(key), counter).encryptor()
 
 

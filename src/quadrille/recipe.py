@@ -14,6 +14,7 @@ from math import floor
 from typing import Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from quadrille import kernels
 from quadrille.data import Data, Rows, require_columns, require_data
@@ -34,11 +35,13 @@ METHODS = "QUADRILLE_METHODS"
 class Exchange(NamedTuple):
     """A draw that is one exchange of random pairs, for kernels that draw and score in one go.
 
-    So many pairs of the pool exchange `columns`; the words come from the sub-stream of that name.
+    So many pairs of the pool exchange `columns`; the words come from the sub-stream of that name. `order` gives the row
+    at each place of the pool.
     """
 
     columns: tuple[str, ...]
     pool: kernels.Pool
+    order: Callable[[], NDArray[np.int32]]
     pair_uniform: bool
     pairs: int
     stream: str

@@ -7,7 +7,7 @@ touches, with old and new values, at a cost in proportion to the touched rows. A
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Protocol, TypeVar
@@ -16,13 +16,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quadrille import kernels
-from quadrille.data import MOST_TICKS, Cells, Codes, Cross, Data, Flags, Ints
+from quadrille.data import DENSE_LIMIT, MOST_TICKS, Cells, Codes, Cross, Data, Flags, Ints, united
 from quadrille.delta import OUTSIDE, Delta, Fused, scratch
 from quadrille.errors import MismatchError
 from quadrille.expressions import Where
 
 _NONE = np.empty(0, dtype=np.int64)
 Known = TypeVar("Known")
+Part = tuple[Data, Cells]
+"""Some records, and the cell of each."""
+AT_ONCE = 1 << 22
+"""Records whose cells are in memory at a time, where they are counted by cell."""
+_MOST_CELLS = 1 << 26
+"""Tables of up to so many possible cells are counted in an array of all of them, if the file is large enough."""
 
 
 class Statistic(Protocol):
@@ -80,8 +86,22 @@ class Counted(Summary):
             cells[~condition.allowed(data)[values(condition.variable)]] = OUTSIDE
 
     def of(self, data: Data, original: Data | None = None, swapped: Flags | None = None) -> Tally:
-        """Count."""
-        return Tally.count_cells(self, data, self.cells(data, original, swapped))
+        """Count, so many records at a time that the memory for their cells stays small."""
+
+        def parts() -> Iterator[Part]:
+            for start in range(0, data.n, AT_ONCE):
+                stop = min(start + AT_ONCE, data.n)
+                part, before = (each and each.part(start, stop) for each in (data, original))
+                assert part is not None
+                yield part, self.cells(part, before, None if swapped is None else swapped[start:stop])
+
+        if data.n <= AT_ONCE:
+            return Tally.count_cells(self, data, [(data, self.cells(data, original, swapped))])
+        return Tally.count_cells(self, data, parts())
+
+    def of_distinct(self, distinct: Distinct) -> Tally:
+        """Count, given the combinations that occur of all variables that it needs."""
+        return Tally.count_cells(self, distinct.data, [(distinct.data, self.cells(distinct.data))], distinct.count)
 
 
 @dataclass(frozen=True)
@@ -251,21 +271,16 @@ class Tally:
         return self._known[name]
 
     @classmethod
-    def count_cells(cls, summary: Counted, data: Data, cells: Cells) -> Tally:
-        """Count the records of each cell."""
-        cross = summary.cross(data)
-        weights, per_unit = (data.ticks.values, data.ticks.per_unit) if data.ticks else (None, 1.0)
-        inside = cells if summary.where is None else cells[cells != OUTSIDE]
-        if cross.dense:
-            count = np.bincount(inside, minlength=cross.possible)
-            keys = None
+    def count_cells(cls, summary: Counted, data: Data, parts: Iterable[Part], times: Ints | None = None) -> Tally:
+        """Count the records of each cell; with `times` each record so many times, but for its ticks."""
+        cross, per_unit = summary.cross(data), data.ticks.per_unit if data.ticks else 1.0
+        if cross.possible <= most_cells(data):
+            count, ticks = _count_all(parts, cross.possible, times, weighted=data.ticks is not None)
+            keys = None if cross.dense else np.flatnonzero(count)
+            if keys is not None:
+                count, ticks = count[keys], None if ticks is None else ticks[keys]
         else:
-            keys, count = np.unique(inside, return_counts=True)
-            cells = np.where(cells == OUTSIDE, OUTSIDE, np.searchsorted(keys, cells)) if weights is not None else cells
-        ticks = None
-        if weights is not None:
-            ticks = np.zeros(len(count), dtype=np.int64)
-            kernels.add_ticks(cells, weights, ticks)
+            keys, count, ticks = _count_occupied(list(parts), times, all_inside=summary.where is None)
         columns = [data[name] for name in summary.variables]
         valid, labels = tuple(column.valid for column in columns), tuple(column.labels for column in columns)
         return cls(summary, cross, keys, count.astype(np.int64, copy=False), ticks, per_unit, valid, labels)
@@ -319,7 +334,7 @@ class Tally:
 
     def against(self, after: Tally) -> Change:
         """Return the change to another tally of the same cells, with every occupied cell listed."""
-        cells = np.union1d(self.occupied(), after.occupied())
+        cells = united(self.occupied(), after.occupied())
         old, old_ticks = self.at(cells)
         new, new_ticks = after.at(cells)
         return Change(cells, old, new, old_ticks, new_ticks, self.total, after.total, self.per_unit, after.per_unit)
@@ -338,7 +353,7 @@ class Tally:
             if ticks is not None and change.new_ticks is not None:
                 ticks[change.cells] = change.new_ticks
             return replace(self, _known={}, count=count, ticks=ticks, per_unit=per_unit)
-        keys = np.union1d(self.keys, change.cells)
+        keys = united(self.keys, change.cells)
         count, ticks = self.at(keys)
         place = np.searchsorted(keys, change.cells)
         count[place] = change.new_count
@@ -364,7 +379,7 @@ class Tally:
             raise MismatchError(
                 "The weights of these tallies add up to more ticks than whole numbers hold. Tally all records together."
             )
-        keys = None if self.keys is None or other.keys is None else np.union1d(self.keys, other.keys)
+        keys = None if self.keys is None or other.keys is None else united(self.keys, other.keys)
         cells = np.arange(self.cross.possible) if keys is None else keys
         mine, my_ticks = self.at(cells)
         theirs, their_ticks = other.at(cells)
@@ -407,6 +422,73 @@ class Change:
         """Whether every listed cell is as before."""
         same_unit = self.per_unit_after is None or self.per_unit_after == self.per_unit
         return same_unit and bool((self.old == self.new).all())
+
+
+@dataclass(frozen=True, eq=False)
+class Distinct:
+    """The combinations of some variables that occur, as records, and how many records of the file have each.
+
+    The ticks of a combination are the sum of its records': one pass over the file, and all tables of these variables,
+    or of some, follow from it.
+    """
+
+    data: Data
+    count: Ints
+
+    @classmethod
+    def of(cls, data: Data, tally: Tally) -> Distinct:
+        """Take a table of some variables apart, in the order of its cells."""
+        cells, variables = tally.occupied(), tally.cross.variables
+        count, ticks = tally.at(cells)
+        columns = [
+            replace(data[name], values=tally.cross.codes(cells, name).astype(data[name].values.dtype))
+            for name in variables
+        ]
+        weights = None if ticks is None or data.ticks is None else replace(data.ticks, values=ticks)
+        return cls(Data(columns, ticks=weights, nested=True), count)
+
+
+def most_cells(data: Data) -> int:
+    """Return how many possible cells are counted in an array of all of them: not many more than there are records."""
+    return max(DENSE_LIMIT, min(_MOST_CELLS, 4 * data.n))
+
+
+def _count_all(
+    parts: Iterable[Part], possible: int, times: Ints | None, *, weighted: bool
+) -> tuple[Codes, Ints | None]:
+    """Count the records, and add up the ticks, of every possible cell."""
+    count: Codes = np.zeros(possible, dtype=np.int32 if times is None else np.int64)
+    ticks = np.zeros(possible, dtype=np.int64) if weighted else None
+    for data, cells in parts:
+        if times is None:
+            kernels.count_keys(cells, count)
+        else:
+            kernels.add_ticks(cells, times, count)
+        if ticks is not None and data.ticks is not None:
+            kernels.add_ticks(cells, data.ticks.values, ticks)
+    return count, ticks
+
+
+def _count_occupied(parts: list[Part], times: Ints | None, *, all_inside: bool) -> tuple[Cells, Ints, Ints | None]:
+    """Count the records, and add up the ticks, of the cells that have a record, ascending."""
+    inside = np.concatenate([cells if all_inside else cells[cells != OUTSIDE] for _, cells in parts])
+    inside.sort()
+    found = int(kernels.runs(inside, _NONE, _NONE))
+    keys, count = np.empty(found, dtype=np.int64), np.zeros(found, dtype=np.int64)
+    kernels.runs(inside, keys, count)
+    if times is None and parts[0][0].ticks is None:
+        return keys, count, None
+    ticks = None if parts[0][0].ticks is None else np.zeros(found, dtype=np.int64)
+    count = count if times is None else np.zeros(found, dtype=np.int64)
+    for data, cells in parts:
+        place = np.searchsorted(keys, cells)
+        if not all_inside:
+            place[cells == OUTSIDE] = OUTSIDE
+        if times is not None:
+            kernels.add_ticks(place, times, count)
+        if ticks is not None and data.ticks is not None:
+            kernels.add_ticks(place, data.ticks.values, ticks)
+    return keys, count, ticks
 
 
 def _net_of_cells(left: Cells, reached: Cells) -> tuple[Cells, Ints]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -265,14 +265,42 @@ def test_batches_change_nothing(table: pl.DataFrame, size: int, listed: bool) ->
         for start in range(0, wide.height, size):
             yield wide[name].slice(start, size)
 
-    batches = Batches(wide.clear(), wide.height, read)
-    streamed = build_streamed(batches, codebook=book, weight=None, where="the table")
-    assert streamed == whole
-    assert streamed.fingerprint == whole.fingerprint
-    for name in whole.columns:
-        assert streamed[name].values.dtype == whole[name].values.dtype
-        assert streamed[name].nullable == whole[name].nullable
-        assert streamed[name].variable.ordered == whole[name].variable.ordered or book is not None
+    def pieces(names: list[str]) -> Iterator[parquet.Piece]:
+        """Each piece lists a value that none of its rows has, and some of them twice, as files of Arrow may."""
+        for start in range(0, wide.height, size):
+            piece: parquet.Piece = {}
+            for name in names:
+                held = wide[name].slice(start, size).to_list()
+                piece[name] = [*held, "another", None], np.arange(len(held), dtype=np.int32)
+            yield piece
+
+    one_by_one = Batches(wide.clear(), wide.height, read)
+    at_once = replace(one_by_one, texts=lambda names: parquet._read_texts(pieces(names), wide.height))
+    for batches in (one_by_one, at_once):
+        streamed = build_streamed(batches, codebook=book, weight=None, where="the table")
+        assert streamed == whole
+        assert streamed.fingerprint == whole.fingerprint
+        for name in whole.columns:
+            assert streamed[name].values.dtype == whole[name].values.dtype
+            assert streamed[name].nullable == whole[name].nullable
+            assert streamed[name].variable.ordered == whole[name].variable.ordered or book is not None
+
+
+@pytest.mark.parametrize("values", [255, 256, 257, 300])
+def test_codes_of_text_grow_when_a_byte_is_too_small_and_very_many_values_are_left_alone(values: int) -> None:
+    codes = np.random.default_rng(values).permutation(np.arange(2 * values) % values).astype(np.int32)
+    texts = [f"text {i}" for i in range(values)]
+    column = parquet.Texts(len(codes))
+    for part in np.array_split(codes, 5):
+        distinct, place = np.unique(part, return_inverse=True)
+        assert column.add([texts[i] for i in distinct], place)
+    series = pl.Series("x", [texts[i] for i in codes])
+    whole = build(series.to_frame(), codebook=None, weight=None, where="the table")
+    made = column.column(parquet.Source(series.clear(), "String", None, "the table", 0))
+    assert qd.data.Data([made]) == whole
+    assert made.values.dtype == whole["x"].values.dtype
+    many = [str(i) for i in range(parquet.MOST_TEXTS + 1)]
+    assert not parquet.Texts(1).add(many, np.zeros(1, dtype=np.int64))
 
 
 def test_a_parquet_file_is_read_in_batches_with_the_same_result(

@@ -17,6 +17,7 @@ from quadrille import kernels
 from quadrille.kernels.draw import admissible as admissible_groups
 from quadrille.kernels.draw import below_large
 from quadrille.randomness import Stream
+from quadrille.swap.groups import Roster
 from quadrille.swap.pairing import Rule, make_pool
 from strategies import cases, file_of
 
@@ -151,19 +152,20 @@ def test_chi_square_agrees_with_its_definition_and_with_scipy(m: int, n: int, dr
         assert abs((share / (min(kept.shape) - 1)) ** 0.5 - v) < 1e-12
 
 
-def pool_of(data: qd.Data, recipe: qd.RandomSwap) -> kernels.Pool:
+def pool_of(data: qd.Data, recipe: qd.RandomSwap) -> tuple[kernels.Pool, Roster]:
     return make_pool(data, Rule(recipe.swap, recipe.same, recipe.different, recipe.differ))
 
 
-def groups_of(pool: kernels.Pool) -> dict[int, int]:
+def groups_of(pool: kernels.Pool, roster: Roster) -> dict[int, int]:
     """The group of every record in the pool."""
-    return {int(pool.order[i]): int(np.searchsorted(pool.start, i, side="right")) - 1 for i in range(len(pool.order))}
+    assert np.array_equal(pool.start, roster.start)
+    return {row: int(np.searchsorted(pool.start, i, side="right")) - 1 for i, row in enumerate(roster.order.tolist())}
 
 
 @given(cases(largest=20))
 def test_groups_are_admissible_when_their_records_are_and_the_pool_holds_all_that_have_partners(case: object) -> None:
-    pool, allowed = pool_of(case.data, case.recipe), admissible(case.data, case.recipe, case.recipe.swap)
-    group = groups_of(pool)
+    (pool, roster), allowed = pool_of(case.data, case.recipe), admissible(case.data, case.recipe, case.recipe.swap)
+    group = groups_of(pool, roster)
     assert set(group) == set(np.flatnonzero(allowed.any(axis=1)).tolist())
     assert kernels.has_partner(pool).all()
     for i, g in group.items():
@@ -182,7 +184,7 @@ def state(pool: kernels.Pool) -> list[object]:
 def test_putting_back_restores_the_pool_exactly_however_the_draw_ends(
     case: object, pair_uniform: bool, count: int, patience: int | None
 ) -> None:
-    pool, allowed = pool_of(case.data, case.recipe), admissible(case.data, case.recipe, case.recipe.swap)
+    (pool, roster), allowed = pool_of(case.data, case.recipe), admissible(case.data, case.recipe, case.recipe.swap)
     pool = pool if patience is None else pool._replace(patience=patience)
     before = state(pool)
     pairs = np.full((case.data.n // 2, 2), -1, dtype=np.int64)
@@ -190,7 +192,7 @@ def test_putting_back_restores_the_pool_exactly_however_the_draw_ends(
     dice = kernels.dice(words("pool", count))
     drawn = int(kernels.draw_pairs(pairs, pair_uniform, pool, log, dice))
     if not dice.cursor[1]:
-        found = pairs[:drawn]
+        found = roster.rows(pairs[:drawn])
         assert len(np.unique(found)) == found.size
         assert allowed[found[:, 0], found[:, 1]].all()
         left = np.setdiff1d(np.arange(case.data.n), found)
@@ -206,13 +208,14 @@ def test_counting_what_is_left_draws_with_the_same_chances_as_rejection(patience
     recipe = qd.RandomSwap("A", pairs=2, same=["C"], seed=0)
     sampler = "pair-uniform" if pair_uniform else "first-uniform"
     expected = sequential(admissible(data, recipe, ["A"]), 2, sampler)
-    pool = pool_of(data, recipe)._replace(patience=patience)
+    pool, roster = pool_of(data, recipe)
+    pool = pool._replace(patience=patience)
     pairs, log = np.empty((2, 2), dtype=np.int64), np.zeros(6, dtype=np.int64)
     dice = kernels.dice(words(f"careful {patience} {sampler}", 400_000))
     found = Counter()
     for _ in range(15_000):
         assert kernels.draw_pairs(pairs, pair_uniform, pool, log, dice) == 2
-        found[frozenset(frozenset(pair) for pair in pairs.tolist())] += 1
+        found[frozenset(frozenset(pair) for pair in roster.rows(pairs).tolist())] += 1
         kernels.put_back(0, pool, log)
     assert dice.cursor[1] == 0
     # six tests with fixed words, each p > 1e-3
@@ -226,8 +229,8 @@ def test_augmenting_until_no_path_is_left_gives_a_maximum_matching(seed: int, sw
     data = file_of(**{name: random.integers(0, 3, n) for name in "ABCD"})
     different = ["D"] if random.random() < 0.4 else []
     recipe = qd.RandomSwap(list(swap), pairs=1, differ=differ, different=different, seed=0)
-    pool, allowed = pool_of(data, recipe), admissible(data, recipe, recipe.swap)
-    group = groups_of(pool)
+    (pool, roster), allowed = pool_of(data, recipe), admissible(data, recipe, recipe.swap)
+    group = groups_of(pool, roster)
     records = [int(i) for i in random.permutation(list(group))] if group else []
     mate = np.full(len(records), -1, dtype=np.int64)
     size = 0
@@ -248,7 +251,7 @@ def test_repair_on_groups_finds_as_many_pairs_as_the_search_among_all_records(se
     data = file_of(A=kinds // 3, B=kinds % 3, C=random.integers(0, 2 + seed % 3, n))
     different = [(), ("C",)][seed % 2]
     recipe = qd.RandomSwap(["A", "B"], pairs=n, different=different, seed=seed)
-    pool = pool_of(data, recipe)
+    pool, _ = pool_of(data, recipe)
     group = np.repeat(np.arange(len(pool.unused)), pool.unused)
     mate = np.full(len(group), -1, dtype=np.int64)
     while kernels.augment(group, mate, pool):
@@ -265,8 +268,8 @@ def test_augmenting_passes_through_odd_cycles() -> None:
     # the first three combinations form a triangle: they differ in both variables from one another
     data = file_of(A=[0, 1, 2, 0, 1, 0], B=[0, 1, 2, 1, 0, 2])
     recipe = qd.RandomSwap(["A", "B"], pairs=1, seed=0)
-    pool, allowed = pool_of(data, recipe), admissible(data, recipe, recipe.swap)
-    group = groups_of(pool)
+    (pool, roster), allowed = pool_of(data, recipe), admissible(data, recipe, recipe.swap)
+    group = groups_of(pool, roster)
     for seed in range(50):
         records = np.random.default_rng(seed).permutation(list(group)).tolist()
         mate = np.full(len(records), -1, dtype=np.int64)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import io
 import json
 import os
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -38,6 +39,7 @@ from quadrille.io.frames.columns import (
     given_by,
     go_on,
     no_patterns,
+    refuse_unknown,
     settled,
     wants,
 )
@@ -49,6 +51,59 @@ Reader = Callable[[str], Iterator[pl.Series]]
 """Returns the batches of a column, from the first again at each call."""
 
 
+Piece = dict[str, tuple[Sequence[str | None], NDArray[Any]]]
+"""Some rows of columns of text: the values of each column, and the place of each row's value among them."""
+MOST_TEXTS = 1 << 16
+"""A column of text with more different values than this is read by itself."""
+
+
+class Texts:
+    """A column of text while it is read: codes of the values in the order in which they turn up, in small numbers."""
+
+    def __init__(self, rows: int) -> None:
+        self.known: dict[str | None, int] = {}
+        self._held = np.zeros(0, dtype=np.int64)
+        self._codes: NDArray[Any] = np.empty(rows, dtype=np.uint8)
+        self._end = 0
+
+    def add(self, values: Sequence[str | None], codes: NDArray[Any]) -> bool:
+        """Take the next rows: their values, and the place of each row's among these; tell whether there was room."""
+        table = np.array([self.known.setdefault(value, len(self.known)) for value in values], dtype=np.uint32)
+        if len(self.known) > MOST_TEXTS:
+            return False
+        needed = code_dtype(len(self.known))
+        if np.dtype(needed) != self._codes.dtype:
+            larger = np.empty(len(self._codes), dtype=needed)
+            larger[: self._end] = self._codes[: self._end]
+            self._codes = larger
+        held = np.zeros(len(self.known), dtype=np.int64)
+        held[: len(self._held)] = self._held
+        np.add.at(held, table, np.bincount(codes, minlength=len(table)))
+        self._held = held
+        self._codes[self._end : self._end + len(codes)] = table.astype(needed)[codes]
+        self._end += len(codes)
+        return True
+
+    def column(self, source: Source) -> Column:
+        """Return the column with its codes in the order of the variable; `source` has the series without its rows."""
+        # A batch may bring along a value that none of its rows has.
+        found = {value: int(self._held[code]) for value, code in self.known.items() if self._held[code]}
+        empty = found.pop(None, 0)
+        listed = pl.Series(source.series.name, list(found), dtype=pl.String).sort()
+        variable = complete_text(replace(source, empty=empty), listed, len(self._codes))
+        last = len(variable.values)
+        place: dict[object, int] = {value: code for code, value in enumerate(variable.values)}
+        refuse_unknown(source.series.name, source.where, sum(n for value, n in found.items() if value not in place))
+        kind = code_dtype(last + (empty > 0))
+        table = np.array([place.get(value, last) for value in self.known]).astype(kind)
+        codes: NDArray[Any] = (
+            self._codes if np.dtype(kind) == self._codes.dtype else np.empty(len(self._codes), dtype=kind)
+        )
+        for start in range(0, len(codes), BATCH):
+            codes[start : start + BATCH] = table[self._codes[start : start + BATCH]]
+        return Column(variable, codes, source.dtype, nullable=empty > 0)
+
+
 @dataclass(frozen=True)
 class Batches:
     """A table that is read column by column and batch by batch; `empty` has its names and types and no rows."""
@@ -56,6 +111,8 @@ class Batches:
     empty: pl.DataFrame
     rows: int
     read: Reader
+    texts: Callable[[list[str]], Mapping[str, Texts]] = lambda _: {}
+    """Reads some columns of text in one pass; those that it leaves out are read by themselves."""
 
     def whole(self, name: str) -> pl.Series:
         """Return a column in one piece."""
@@ -76,8 +133,50 @@ class _Facts:
 def build_streamed(batches: Batches, *, codebook: Codebook | None, weight: str | None, where: str) -> Data:
     """Turn a table into Data batch by batch; see `build`."""
     given = given_by(batches.empty, codebook, weight, where)
-    columns = [_column(batches, series, given, where) for series in batches.empty.get_columns()]
+    plain = [
+        s.name
+        for s in batches.empty.get_columns()
+        if s.dtype == pl.String and not _needs_the_whole(s, given.get(s.name))
+    ]
+    texts = dict(batches.texts(plain))
+    columns: list[Column] = []
+    for series in batches.empty.get_columns():
+        if series.name in texts:
+            source = Source(series, type_name(series, where), given.get(series.name), where, 0)
+            columns.append(texts.pop(series.name).column(source))
+        else:
+            columns.append(_column(batches, series, given, where))
     return Data(columns, weight=weight)
+
+
+def _read_texts(
+    pieces: Iterator[Mapping[str, tuple[Sequence[str | None], NDArray[Any]]]], rows: int
+) -> dict[str, Texts]:
+    """Read columns of text piece by piece; those with very many values are left out."""
+    texts: dict[str, Texts] = {}
+    left_out: set[str] = set()
+    for piece in pieces:
+        for name, (values, codes) in piece.items():
+            if name not in left_out and not texts.setdefault(name, Texts(rows)).add(values, codes):
+                left_out.add(name)
+                del texts[name]
+    return texts
+
+
+def _pieces_by_arrow(file: Any, names: list[str]) -> Iterator[Piece]:
+    """Yield, for one batch of rows after the other, the values of each column and the place of each row's among them.
+
+    Pages whose values are listed once, as nearly all programs write text, are taken as they are.
+    """
+    size = max(1 << 12, min(BATCH, 8 * BATCH // max(len(names), 1)))  # of many columns fewer rows at a time
+    for batch in file.iter_batches(batch_size=size, columns=names):
+        piece: Piece = {}
+        for name in names:
+            column = batch.column(name)
+            values = column.dictionary.to_pylist()
+            codes = column.indices.fill_null(len(values)) if column.null_count else column.indices
+            piece[name] = [*values, None] if column.null_count else values, codes.to_numpy(zero_copy_only=False)
+        yield piece
 
 
 def _column(batches: Batches, series: pl.Series, given: Mapping[str, Variable], where: str) -> Column:
@@ -285,9 +384,34 @@ def read_file(path: Path, _ending: str, *, codebook: Codebook | None, weight: st
         data = build(table, codebook=book, weight=weight, where=where)
         nans = dict.fromkeys(with_nan(table, table))
     else:
-        data = build_streamed(Batches(empty, rows, batches), codebook=book, weight=weight, where=where)
+        data = build_streamed(
+            Batches(empty, rows, batches, partial(_texts_by_arrow, path, rows=rows)),
+            codebook=book,
+            weight=weight,
+            where=where,
+        )
     data.remarks += (*orders.remarks, *nan_remarks(nans))
     return data
+
+
+def _texts_by_arrow(path: Path, names: list[str], rows: int) -> dict[str, Texts]:
+    """Read columns of text in one pass where Arrow is installed, in a third of the time of two passes of polars."""
+    if not names:
+        return {}
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        return {}
+    arrow = cast("Any", pa)
+    try:
+        with cast("Any", pq).ParquetFile(path, read_dictionary=names) as file:
+            schema, plain = file.schema_arrow, (arrow.string(), arrow.large_string())
+            held = {field.name for field in schema if field.type in [arrow.dictionary(arrow.int32(), t) for t in plain]}
+            texts = _read_texts(_pieces_by_arrow(file, [name for name in names if name in held]), rows)
+            return texts if file.metadata.num_rows == rows else {}
+    except Exception:  # polars reads the file, or refuses it
+        return {}
 
 
 def _collected(scan: pl.LazyFrame, path: Path) -> pl.DataFrame:

@@ -4,6 +4,17 @@
 # pyright: reportUnusedImport=false
 # What is imported here is what the package offers; the list is not written twice.
 
+from quadrille.kernels.codes import (
+    add_codes,
+    count_codes,
+    count_keys,
+    find_rows,
+    first_rows,
+    hash_at,
+    hash_rows,
+    put_rows,
+    runs,
+)
 from quadrille.kernels.controlled import (
     DonorIndex,
     Edits,

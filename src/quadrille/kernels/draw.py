@@ -24,15 +24,15 @@ Words = NDArray[np.uint32]
 class Pool(NamedTuple):
     """Records by class (equal on the `same` columns) and, within class, by group (equal in all that matters).
 
-    Group g owns the places start[g] to start[g+1] of `order`, and unused[g] of them are still to be drawn; `used` has
-    a bit per place. Class c owns the groups first[c] to first[c+1]. `hint[place >> shift]` is a group at or just
-    below the one that owns a place. Columns 0..swaps-1 of `types` are the swap variables of a group, those up to
-    `decisive` its `different` columns, the rest the bits of plausibility rules: of 31 rules each whether the group
-    meets the conditions on what stays, then on what moves. `differ` is 0 (none), 1 (any) or 2 (all). `longest` is the
-    size of the largest class; `patience` how often a pair is tried for before the admissible ones are counted.
+    Group g owns the places start[g] to start[g+1], and unused[g] of them are still to be drawn; `used` has a bit per
+    place. A draw deals with places only: which record stands at one is found afterwards. Class c owns the groups
+    first[c] to first[c+1]. `hint[place >> shift]` is a group at or just below the one that owns a place. Columns
+    0..swaps-1 of `types` are the swap variables of a group, those up to `decisive` its `different` columns, the rest
+    the bits of plausibility rules: of 31 rules each whether the group meets the conditions on what stays, then on what
+    moves. `differ` is 0 (none), 1 (any) or 2 (all). `longest` is the size of the largest class; `patience` how often a
+    pair is tried for before the admissible ones are counted.
     """
 
-    order: NDArray[np.int32]
     start: NDArray[np.int64]
     unused: NDArray[np.int64]
     used: NDArray[np.uint8]
@@ -321,20 +321,20 @@ def draw_places(count: Whole, pair_uniform: bool, pool: Pool, log: Ints, dice: D
 
 @kernel
 def draw_pairs(pairs: Ints, pair_uniform: bool, pool: Pool, log: Ints, dice: Dice) -> Whole:
-    """Fill `pairs` with distinct records; return how many pairs were drawn before a dead end, if any."""
+    """Fill `pairs` with distinct places; return how many pairs were drawn before a dead end, if any."""
     drawn = draw_places(len(pairs), pair_uniform, pool, log, dice)
     for m in range(drawn):
-        pairs[m, 0] = pool.order[log[2 * m]]
-        pairs[m, 1] = pool.order[log[2 * m + 1]]
+        pairs[m, 0] = log[2 * m]
+        pairs[m, 1] = log[2 * m + 1]
     return drawn
 
 
 @kernel
 def take_any(g: Whole, pool: Pool, log: Ints, dice: Dice) -> Whole:
-    """Draw a record of a group uniformly from its unused ones."""
+    """Draw a place of a group uniformly from its unused ones."""
     place = unused_in(g, pool, dice)
     take(place, g, pool, log)
-    return np.int64(pool.order[place])
+    return place
 
 
 @kernel
@@ -454,10 +454,10 @@ def enough_words(dice: Dice) -> bool:
 
 
 @kernel
-def part_pairs(pairs: Ints, places: Ints, drawn: Whole, pool: Pool, log: Ints, dice: Dice) -> Whole:
+def part_pairs(places: Ints, drawn: Whole, pool: Pool, log: Ints, dice: Dice) -> Whole:
     """Add pairs as long as that goes fast: unused a and b and a pair (c, d) become (a, c) and (b, d).
 
-    `places` holds the places of the records of `pairs`. Returns the number of pairs there are then.
+    Returns the number of pairs there are then.
     """
     unused = np.array([place for place in range(pool.start[-1]) if not is_used(place, pool)], dtype=np.int64)
     class_at = np.array([pool.class_of[group_at(place, pool)] for place in unused], dtype=np.int64)
@@ -467,7 +467,7 @@ def part_pairs(pairs: Ints, places: Ints, drawn: Whole, pool: Pool, log: Ints, d
     by_class = np.argsort(of_pair, kind="mergesort")
     first = np.searchsorted(of_pair[by_class], np.arange(len(pool.first)))
     failures = 0
-    while drawn < len(pairs) and failures < GIVE_UP and len(unused) and enough_words(dice):
+    while drawn < len(places) and failures < GIVE_UP and len(unused) and enough_words(dice):
         i = below(len(unused), dice)
         c = class_at[i]
         failures += 1
@@ -493,29 +493,48 @@ def part_pairs(pairs: Ints, places: Ints, drawn: Whole, pool: Pool, log: Ints, d
                     left[c] -= 1
                     unused[gone] = unused[low[c] + left[c]]
                 break
-    for m in range(drawn):
-        pairs[m, 0] = pool.order[places[m, 0]]
-        pairs[m, 1] = pool.order[places[m, 1]]
     return drawn
 
 
-@kernel
-def choose(order: NDArray[np.int32], start: Ints, count: Ints, dice: Dice, chosen: Ints) -> None:
-    """Choose count[b] of the records of each block, one block after the other, uniformly and in random order.
+@step
+def slot_of(place: Whole, at: Ints) -> Whole:
+    """Return the slot of a place in a table of displaced places: its own, or the free one where it would stand."""
+    mask = len(at) - 1
+    slot = ((np.int64(place) * np.int64(0x9E3779B1)) >> 15) & mask  # places are below 2^31: no overflow
+    while at[slot] >= 0 and at[slot] != place:
+        slot = (slot + 1) & mask
+    return slot
 
-    Block b owns the places start[b] to start[b+1] of `order`, which is left as it was found.
+
+@kernel
+def choose(start: Ints, count: Ints, dice: Dice, chosen: Ints) -> None:
+    """Choose count[b] of the places of each block, one block after the other, uniformly and in random order.
+
+    Block b owns the places start[b] to start[b+1]. This is the shuffle of Fisher and Yates, stopped when enough are
+    chosen: only places that are not where they were at first are remembered, in a table found by hashing.
     """
+    largest = 0
+    for b in range(len(count)):
+        largest = max(largest, count[b])
+    size = 64
+    while size < 2 * largest:
+        size *= 2
+    at, value = np.full(size, -1, dtype=np.int64), np.empty(size, dtype=np.int64)
+    used = np.empty(largest, dtype=np.int64)
     done = 0
     for b in range(len(count)):
-        low, size = start[b], start[b + 1] - start[b]
+        low, width = start[b], start[b + 1] - start[b]
         for i in range(count[b]):
-            chosen[done + i] = i + below(size - i, dice)
-            place, other = low + i, low + chosen[done + i]
-            order[place], order[other] = order[other], order[place]
-        for i in range(count[b] - 1, -1, -1):
-            place, other = low + i, low + chosen[done + i]
-            chosen[done + i] = order[place]
-            order[place], order[other] = order[other], order[place]
+            other = i + below(width - i, dice)
+            mine = slot_of(i, at)
+            first = value[mine] if at[mine] == i else np.int64(i)
+            slot = slot_of(other, at)
+            chosen[done + i] = low + (value[slot] if at[slot] == other else other)
+            at[slot] = other
+            value[slot] = first
+            used[i] = slot
+        for i in range(count[b]):
+            at[used[i]] = -1
         done += count[b]
 
 

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from quadrille import kernels
-from quadrille.data import Cells, Floats, Ints
+from quadrille.data import Cells, Floats, Ints, united
 from quadrille.delta import scratch
 from quadrille.measure.base import EMPTY, TARGET, Measure, Score, option, undefined
 from quadrille.measure.risk import TOO_MANY
@@ -124,7 +124,7 @@ def _difference(before: Tally, change: Change, target: str) -> Floats:
     if before.keys is None:
         memory = scratch(before.cross.possible)
         return kernels.inference_change(change.cells, change.new_count, before.count, *_axis(before, target), memory)
-    cells = np.union1d(_members(before, change, target), change.cells)
+    cells = united(_members(before, change, target), change.cells)
     f, _ = before.at(cells)
     g = f.copy()
     g[np.searchsorted(cells, change.cells)] = change.new_count

@@ -12,7 +12,7 @@ from math import inf, ldexp, log1p
 
 import numpy as np
 
-from quadrille.data import Cells, Floats, Ints
+from quadrille.data import Cells, Floats, Ints, united
 from quadrille.measure.areas import Areas, Grouped, shares_within, steps, times_log
 from quadrille.measure.base import LEMONS_2014, Measure, Score, option, undefined, unscored
 from quadrille.summary import Change, Tally
@@ -107,7 +107,7 @@ def _touched(before: Tally, change: Change) -> tuple[Cells, Ints, Ints]:
     if before.keys is None:
         cells = (areas[:, None] * stride + np.arange(stride)).ravel()
     else:
-        cells = np.union1d(before.keys[np.isin(before.keys // stride, areas)], change.cells)
+        cells = united(before.keys[np.isin(before.keys // stride, areas)], change.cells)
     count, ticks = before.at(cells)
     old = count if ticks is None else ticks
     new = old.copy()

@@ -90,7 +90,7 @@ def _small_cells(before: Tally, change: Change, *, n: int) -> Score:
     if not before.records:
         return undefined(EMPTY)
     unswapped = before.known("unswapped", lambda: _unswapped(before))
-    at_risk = before.known(f"at risk {n}", lambda: _at_risk(_split(before, before.against(before))[0], n))
+    at_risk = before.known(f"at risk {n}", lambda: _at_risk(_both(before), n))
     more_at_risk, more_unswapped = _effect(before, change, n)
     unswapped += more_unswapped
     at_risk += more_at_risk
@@ -122,13 +122,25 @@ def _split(before: Tally, change: Change) -> tuple[Ints, Ints]:
     return old.reshape(-1, 2), new.reshape(-1, 2)
 
 
+def _both(before: Tally) -> Ints:
+    """Return how many records were not and were swapped, of every cell of the table that has any."""
+    if before.keys is None:
+        return before.count.reshape(-1, 2)
+    cell = before.keys >> 1
+    first = np.concatenate(([True], cell[1:] != cell[:-1]))[: len(cell)]
+    both = np.zeros((int(first.sum()), 2), dtype=np.int64)
+    both[np.cumsum(first) - 1, before.keys & 1] = before.count
+    return both
+
+
 def _at_risk(cells: Ints, n: int) -> int:
     size = cells.sum(axis=1)
     return int(cells[(size > 0) & (size < n), 0].sum())
 
 
 def _unswapped(before: Tally) -> int:
-    return int(_split(before, before.against(before))[0][:, 0].sum())
+    """Count the records of the cells without the mark, which have even numbers."""
+    return int(before.count[::2].sum() if before.keys is None else before.count[before.keys & 1 == 0].sum())
 
 
 def _who(before: Tally, change: Change, n: int) -> list[dict[str, object]]:

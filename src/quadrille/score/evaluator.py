@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -35,7 +35,7 @@ from quadrille.score.by_area import (
     usual_measures,
 )
 from quadrille.score.matching import changed_columns, matched
-from quadrille.summary import Change, Counted, Marked, Statistic, Summary, Table, Tally
+from quadrille.summary import Change, Counted, Distinct, Marked, Statistic, Summary, Table, Tally, most_cells
 from quadrille.text import Shown
 
 if TYPE_CHECKING:
@@ -274,6 +274,7 @@ class Evaluator:
         self._before: dict[Summary, Statistic] = {}
         self.fused: dict[Cross, Fused] = {}
         self._tried: set[Summary] = set()
+        self._distinct: dict[tuple[str, ...], Distinct | None] = {}
         self._measure(calls)
 
     def _measure(self, calls: Mapping[Address, Measure]) -> None:
@@ -419,8 +420,27 @@ class Evaluator:
     def before(self, summary: Summary) -> Statistic:
         """Return a summary of the file before, worked out once."""
         if summary not in self._before:
-            self._before[summary] = summary.of(self._data)
+            distinct = self._distinct_for(summary) if isinstance(summary, Counted) else None
+            made = summary.of(self._data) if distinct is None else cast("Counted", summary).of_distinct(distinct)
+            self._before[summary] = made
         return self._before[summary]
+
+    def _distinct_for(self, summary: Counted) -> Distinct | None:
+        """Return the combinations that a table follows from: found once for all tables that wait to be counted.
+
+        None where the table is the only one, or records hardly share any combination, so that nothing is won.
+        """
+        for variables, distinct in self._distinct.items():
+            if set(summary.needs) <= set(variables):
+                return distinct
+        waiting = {each for each in self._tried if isinstance(each, Counted) and each not in self._before}
+        variables = _counted_together(self._data, summary, waiting)
+        if variables is None:
+            return None
+        tally = Table(variables).of(self._data)
+        shared = 2 * len(tally.occupied()) <= self._data.n
+        self._distinct[variables] = Distinct.of(self._data, tally) if shared else None
+        return self._distinct[variables]
 
 
 def score(
@@ -552,6 +572,25 @@ def _is_mask(mask: ArrayLike | None, *lengths: int) -> bool:
     if array.dtype != np.bool_ or any(array.shape != (n,) for n in lengths):
         raise InputError(f"A mask of records must hold true or false for each of the {lengths[0]:,} rows.")
     return True
+
+
+def _counted_together(data: Data, first: Counted, others: Iterable[Counted]) -> tuple[str, ...] | None:
+    """Choose variables that are counted once, so that the table `first` and others follow from their cross.
+
+    The cross of all has no more cells than the largest of the tables, or a few times the number of records: else it
+    would cost more than the tables one by one. None where it serves a single table.
+    """
+    sizes = {table: Cross.of(data, table.needs).possible for table in others if table.needs}
+    limit = max(4 * data.n, *(size for size in sizes.values() if size <= most_cells(data)), 0)
+    limit = max(min(limit, most_cells(data)), sizes.get(first, 0))
+    if first not in sizes or not Cross.of(data, first.needs).exact:
+        return None
+    chosen, served = first.needs, 0
+    for other in sorted(sizes.keys() - {first}, key=lambda table: (-len(table.needs), table.needs)):
+        union = tuple(dict.fromkeys(chosen + other.needs))
+        if Cross.of(data, union).possible <= limit:
+            chosen, served = union, served + 1
+    return chosen if served else None
 
 
 def _fuse(data: Data, summaries: Sequence[Summary]) -> dict[Cross, Fused]:

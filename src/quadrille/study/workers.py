@@ -76,7 +76,7 @@ class FusedScorer:
         """Draw and score one candidate; None when that needs a plan."""
         log, part, cell_at = self._prepared(exchange)
         out = np.empty(len(self._table.start))
-        _, pool, pair_uniform, pairs, name = exchange
+        _, pool, _, pair_uniform, pairs, name = exchange
         source = stream.sub(name)
         while True:
             dice = kernels.dice(source.words(self._words))
@@ -90,7 +90,7 @@ class FusedScorer:
         if self._latest is None or self._latest[0] is not exchange:
             self._words = 64 + 6 * exchange.pairs
             log = np.zeros(2 * exchange.pairs + 2, dtype=np.int64)
-            self._latest = exchange, log, self._cross.part(exchange.columns), self._cells[exchange.pool.order]
+            self._latest = exchange, log, self._cross.part(exchange.columns), self._cells[exchange.order()]
         return self._latest[1:]
 
 

@@ -19,7 +19,7 @@ from quadrille.expressions import BITS, IDLE, Rules
 from quadrille.plan import Pairs
 from quadrille.randomness import Chooser, Stream, Words, draw_until_enough
 from quadrille.recipe import Exchange
-from quadrille.swap.groups import codes_of, group_ids, ranks
+from quadrille.swap.groups import Grouping, Roster, codes_of, group_ids, ranks
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -185,12 +185,10 @@ _AT_ONCE = 8
 
 
 def repair(pool: kernels.Pool, log: Ints, pairs: Pairs, drawn: int, stream: Stream) -> int:
-    """Extend the first `drawn` pairs to all of `pairs`, or as far as possible; return how many there are."""
-    places = np.empty_like(pairs)
-    places[:drawn] = log[: 2 * drawn].reshape(-1, 2)
-    drawn = _part_pairs(pool, log, pairs, places, drawn, Chooser(stream.sub("parting")))
+    """Extend the first `drawn` pairs of places to all of `pairs`, or as far as possible; return how many there are."""
+    drawn = _part_pairs(pool, log, pairs, drawn, Chooser(stream.sub("parting")))
     chooser = Chooser(stream.sub("choices"))
-    classes = _classes(pool, places, pairs, drawn) if drawn < len(pairs) else {}
+    classes = _classes(pool, pairs, drawn) if drawn < len(pairs) else {}
     turn = 0
     while drawn < len(pairs) and classes:
         number = list(classes)[chooser.below(len(classes))]
@@ -205,21 +203,21 @@ def repair(pool: kernels.Pool, log: Ints, pairs: Pairs, drawn: int, stream: Stre
     return drawn
 
 
-def _part_pairs(pool: kernels.Pool, log: Ints, pairs: Pairs, places: Ints, drawn: int, chooser: Chooser) -> int:
+def _part_pairs(pool: kernels.Pool, log: Ints, pairs: Pairs, drawn: int, chooser: Chooser) -> int:
     """Take the shortest paths first, which part one pair only, as long as they are easily found."""
     before = -1
     while before < drawn < len(pairs):
         before = drawn
         words = chooser.words(_PARTING_WORDS + 80 * min(len(pairs) - drawn, 1 << 16))
-        drawn = int(kernels.part_pairs(pairs, places, drawn, pool, log, kernels.dice(words)))
+        drawn = int(kernels.part_pairs(pairs, drawn, pool, log, kernels.dice(words)))
     return drawn
 
 
-def _classes(pool: kernels.Pool, places: Ints, pairs: Pairs, drawn: int) -> dict[int, dict[Kind, list[int]]]:
+def _classes(pool: kernels.Pool, pairs: Pairs, drawn: int) -> dict[int, dict[Kind, list[int]]]:
     """Sort the pairs drawn by class and kind; only classes with two unused records can gain a pair."""
     left = np.bincount(pool.class_of, weights=pool.unused)
     classes: dict[int, dict[Kind, list[int]]] = {int(c): defaultdict(list) for c in np.flatnonzero(left >= 2)}
-    groups = np.searchsorted(pool.start, places[:drawn], side="right") - 1
+    groups = np.searchsorted(pool.start, pairs[:drawn], side="right") - 1
     for i, (g, h) in enumerate(groups.tolist()):
         number = int(pool.class_of[g])
         if number in classes:
@@ -350,7 +348,7 @@ class Pairing:
         self._pair_uniform = sampler == "pair-uniform"
         self._words_per_pair = 6.0  # what the last draw needed
         self._groups = group_records(data, rule, self.rules.edits(moved) if self.rules else None)
-        self._pool = pool_of(self._groups, rule, pair_uniform=self._pair_uniform)
+        self._pool, self._roster = pool_of(self._groups, rule, pair_uniform=self._pair_uniform)
         self.bound, self._bound_is_exact = most_pairs(self._pool)
 
     def draw(self, count: int, stream: Stream) -> Pairs:
@@ -360,18 +358,18 @@ class Pairing:
         pairs, drawn = self._attempt(count, stream)
         if drawn < count:
             raise self._infeasible(count, drawn, exact=True)
-        return pairs
+        return self._roster.rows(pairs)
 
     def exchange(self, count: int, stream: str) -> Exchange | None:
         """Describe the draw for the fused scorer, if so many pairs may exist."""
         if count > self.bound:
             return None
-        return Exchange(self.moved, self._pool, self._pair_uniform, count, stream)
+        return Exchange(self.moved, self._pool, lambda: self._roster.order, self._pair_uniform, count, stream)
 
     def bound_without_rules(self) -> int:
         """Return an upper bound of the number of pairs if there were no rules."""
         groups = self._groups._replace(edits=kernels.no_edits(len(self._groups.counts)))
-        return most_pairs(pool_of(groups, self.rule))[0]
+        return most_pairs(pool_of(groups, self.rule)[0])[0]
 
     @cached_property
     def rule_counts(self) -> RuleCounts | None:
@@ -417,9 +415,9 @@ class Pairing:
 
 
 class Groups(NamedTuple):
-    """The records sorted into groups that are alike in all that matters: class, decisive values, bits of the rules."""
+    """Records that are alike in all that matters, as groups: class, decisive values, bits of the rules."""
 
-    order: NDArray[np.int32]
+    grouping: Grouping
     counts: Ints
     of_class: Ints
     types: NDArray[np.int32]
@@ -427,56 +425,51 @@ class Groups(NamedTuple):
 
 
 def group_records(data: Data, rule: Rule, edits: kernels.Edits | None = None) -> Groups:
-    """Sort the records by class and group."""
+    """Group the records by class and by what decides within a class."""
     columns = {name: codes_of(data, name) for name in (*rule.same, *rule.swap, *rule.different)}
-    class_id, classes = group_ids([columns[name] for name in rule.same], data.n)
-    decisive = [columns[name] for name in (*rule.swap, *rule.different)]
     patterns = None if edits is None else Patterns.find(edits)
     refined = [] if patterns is None else [(patterns.of, patterns.count)]
-    group_id, groups = group_ids([(class_id, classes), *decisive, *refined], data.n)
-    start = np.zeros(groups + 1, dtype=np.int64)
-    order = np.empty(data.n, dtype=np.int32)
-    kernels.sort_into_groups(group_id, groups, start, order)
-    leader = order[start[:-1]]
-    types = np.stack([codes[leader] for codes, _ in decisive], axis=1).astype(np.int32)
-    bits = kernels.no_edits(groups) if edits is None else edits.take(leader)
-    return Groups(order, np.diff(start), class_id[leader], types, bits)
+    grouping = Grouping([*columns.values(), *refined], data.n)
+    first = grouping.first
+    of_class, _ = group_ids([(columns[name][0][first], columns[name][1]) for name in rule.same], len(first))
+    types = np.stack([columns[name][0][first] for name in (*rule.swap, *rule.different)], axis=1).astype(np.int32)
+    bits = kernels.no_edits(len(first)) if edits is None else edits.take(first)
+    return Groups(grouping, grouping.counts, of_class, types, bits)
 
 
-def make_pool(data: Data, rule: Rule, *, pair_uniform: bool = False) -> kernels.Pool:
-    """Sort the records that have any admissible partner by class and group."""
+def make_pool(data: Data, rule: Rule, *, pair_uniform: bool = False) -> tuple[kernels.Pool, Roster]:
+    """Return the pool of the records that have any admissible partner, and where their rows are."""
     return pool_of(group_records(data, rule), rule, pair_uniform=pair_uniform)
 
 
-def pool_of(groups: Groups, rule: Rule, *, pair_uniform: bool = False) -> kernels.Pool:
+def pool_of(groups: Groups, rule: Rule, *, pair_uniform: bool = False) -> tuple[kernels.Pool, Roster]:
     """Make the pool of the records that have any admissible partner."""
     pool = _pool(groups, rule, pair_uniform=pair_uniform)
     alive = kernels.has_partner(pool)
     if alive.all():
-        return pool
-    order, counts, of_class, types, edits = groups
-    kept = order[np.repeat(alive, counts)]
-    left = Groups(kept, counts[alive], of_class[alive], types[alive], edits.take(alive))
-    return _pool(left, rule, pair_uniform=pair_uniform)
+        return pool, groups.grouping.roster()
+    grouping, counts, of_class, types, edits = groups
+    left = Groups(grouping, counts[alive], of_class[alive], types[alive], edits.take(alive))
+    return _pool(left, rule, pair_uniform=pair_uniform), grouping.roster(alive)
 
 
 def _pool(groups: Groups, rule: Rule, *, pair_uniform: bool) -> kernels.Pool:
-    order, counts, class_id, types, edits = groups
+    _, counts, class_id, types, edits = groups
+    size = int(counts.sum())
     bits = [part[:, [w]] for w in range(edits.stay.shape[1]) for part in (edits.stay, edits.move)]
     class_of, classes = ranks(class_id, int(class_id.max(initial=-1)) + 1)
     groups_in = np.bincount(class_of, minlength=classes)
     records_in = np.bincount(class_of, weights=counts, minlength=classes)
     start = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
-    shift = max(0, (len(order) // max(_HINTS, 4 * len(counts))).bit_length())
+    shift = max(0, (size // max(_HINTS, 4 * len(counts))).bit_length())
     # Counting what is left costs a pass over the groups; for pairs, over the pairs of groups in a class.
     conditions = len(rule.swap) + len(rule.different) + len(bits)
     work = int((groups_in.astype(np.float64) ** 2).sum()) if pair_uniform and conditions > 1 else len(counts)
     return kernels.Pool(
-        order=order,
         start=start,
         unused=counts.astype(np.int64),
-        used=np.zeros(len(order) // 8 + 1, dtype=np.uint8),
-        hint=np.searchsorted(start, np.arange(0, len(order) + 1, 1 << shift), side="right").astype(np.int32) - 1,
+        used=np.zeros(size // 8 + 1, dtype=np.uint8),
+        hint=np.searchsorted(start, np.arange(0, size + 1, 1 << shift), side="right").astype(np.int32) - 1,
         shift=shift,
         class_of=class_of,
         first=np.concatenate(([0], np.cumsum(groups_in))).astype(np.int64),

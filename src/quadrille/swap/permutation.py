@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from quadrille import kernels
 from quadrille.data import Column, Data
@@ -29,7 +28,7 @@ from quadrille.recipe import (
     require_one,
 )
 from quadrille.swap.controlled.frame import Floats, constant_within, numbers_of
-from quadrille.swap.groups import Ints, codes_of, group_ids
+from quadrille.swap.groups import Grouping, Ints, Roster, codes_of
 from quadrille.text import Shown
 
 Kind = Literal["cycles", "pairs", "across"]
@@ -40,22 +39,27 @@ _WORDS = 4
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Classes(Shown):
-    """The classes of a file: class of each record, and per class its records n, its rate, and the k that move.
+    """The classes of a file, and per class its records n, its rate, and the k that move.
 
     A rate that gives a single record moves none: k is 0.
     """
 
     data: Data = field(repr=False)
     columns: Sequence[str]
-    of: Ints = field(repr=False)
+    grouping: Grouping = field(repr=False)
     n: Ints
     rate: Floats
     k: Ints
 
+    @property
+    def of(self) -> Ints:
+        """The class of each record."""
+        return self.grouping.of
+
     @cached_property
     def labels(self) -> list[str]:
         """The values of the columns that make each class."""
-        return class_labels(self.data, self.columns, self.of, len(self.n))
+        return class_labels(self.data, self.columns, self.grouping.first)
 
     def facts(self, kind: Kind, given: Ints) -> dict[str, object]:
         """Return what the plan remembers: every class, and how many are left as they are, by reason.
@@ -73,34 +77,26 @@ class Classes(Shown):
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """Records sorted into blocks, and how many of each block are chosen."""
+    """Records by block, and how many of each block are chosen."""
 
-    order: NDArray[np.int32]
-    start: Ints
+    roster: Roster
     count: Ints
-
-    @classmethod
-    def of(cls, block: Ints, blocks: int, count: Ints) -> Blocks:
-        """Sort the records by their block."""
-        start, order = np.zeros(blocks + 1, dtype=np.int64), np.empty(len(block), dtype=np.int32)
-        kernels.sort_into_groups(block, blocks, start, order)
-        return cls(order, start, count.astype(np.int64))
 
     def draw(self, stream: Stream, columns: tuple[str, ...], kind: Kind) -> tuple[Move, int | None]:
         """Draw the move, and say how many pairs it has; None when it is not made of pairs."""
-        chosen = self._chosen(stream.sub("records"))
+        chosen = self.roster.rows(self._chosen(stream.sub("records")))
         if kind == "cycles":
             return Move(columns, (chosen, chosen[deranged(self.count, stream.sub("cycles"))])), None
         pairs = chosen.reshape(-1, 2) if kind == "pairs" else np.ascontiguousarray(chosen.reshape(2, -1).T)
         return Move.exchange(columns, pairs), len(pairs)
 
     def _chosen(self, stream: Stream) -> Ints:
-        """Choose the records, uniformly and in random order within each block."""
+        """Choose the places, uniformly and in random order within each block."""
         chosen = np.empty(int(self.count.sum()), dtype=np.int64)
 
         def attempt(words: Words) -> Ints | None:
             dice = kernels.dice(words)
-            kernels.choose(self.order, self.start, self.count, dice, chosen)
+            kernels.choose(self.roster.start, self.count, dice, chosen)
             return None if dice.cursor[1] else chosen
 
         return draw_until_enough(attempt, stream, guess=len(chosen) + len(chosen) // 8)
@@ -152,13 +148,11 @@ def _reason(n: int, rate: float, asked: int) -> str:
     return "its rate gives a single record, which cannot move alone" if asked else "its rate gives no record"
 
 
-def class_labels(data: Data, columns: Sequence[str], of: Ints, count: int) -> list[str]:
-    """Return the values of the columns that make each class; `of` is the class of each record."""
+def class_labels(data: Data, columns: Sequence[str], rows: Ints) -> list[str]:
+    """Return the values of the columns that make each class, given a row of each."""
     if not columns:
         return ["all records"]
-    leader = np.zeros(count, dtype=np.int64)
-    leader[of] = np.arange(len(of))
-    parts = [_labels(data[name], leader) for name in columns]
+    parts = [_labels(data[name], rows) for name in columns]
     return [", ".join(row) for row in zip(*parts, strict=True)]
 
 
@@ -191,17 +185,17 @@ def permuted_columns(data: Data, swap: Sequence[str], within: Sequence[str], wei
     return (*moved, data.weight)
 
 
-def two_groups(data: Data, name: str, owner: str) -> Ints:
-    """Return the group of every record, 0 or 1."""
+def two_groups(data: Data, name: str, owner: str) -> Grouping:
+    """Return the two groups that a column makes."""
     column = data.coded(name, purpose=f"'groups' of {owner}")
     place = f"Column {name!r}, given as 'groups' of {owner},"
     missing = int((column.values >= column.valid).sum())
     if missing:
         raise InputError(f"{place} is missing in {missing:,} rows. Every record needs a group.")
-    group, count = group_ids([(column.values, column.size)], data.n)
-    if count != 2:
-        raise InputError(f'{place} has {count:,} categories that occur. kind="across" needs exactly two.')
-    return group
+    groups = Grouping([(column.values, column.size)], data.n)
+    if len(groups) != 2:
+        raise InputError(f'{place} has {len(groups):,} categories that occur. kind="across" needs exactly two.')
+    return groups
 
 
 def refuse_small_groups(sizes: Ints, half: Ints, name: str) -> None:
@@ -350,19 +344,19 @@ class PermutationSwap(Recipe):
         >>> classes.n.tolist(), classes.rate.tolist(), classes.k.tolist()
         ([32650, 16192], [0.05, 0.05], [1632, 810])
         """
-        of, count = group_ids([codes_of(data, name) for name in self.within], data.n)
-        n = np.bincount(of, minlength=count)
+        found = Grouping([codes_of(data, name) for name in self.within], data.n)
+        n = found.counts
         if self.records is not None:
             if self.records > data.n:
                 reason = f"{self.records:,} records cannot move in a file of {data.n:,}."
                 raise infeasible(reason, self.records, data.n, exact=True, hint="Ask for fewer.")
-            return Classes(data, self.within, of, n, np.array([self.records / data.n]), np.array([self.records]))
+            return Classes(data, self.within, found, n, np.array([self.records / data.n]), np.array([self.records]))
         column = self.rate if isinstance(self.rate, str) else None
-        rate = np.full(count, self.rate) if column is None else class_rates(data, column, of, count, _OWNER)
+        rate = np.full(len(n), self.rate) if column is None else class_rates(data, column, found.of, len(n), _OWNER)
         k = self.records_at(rate, n)
         if not (k > 1).any():
             raise self._nothing(n, k)
-        return Classes(data, self.within, of, n, rate, np.where(k > 1, k, 0))
+        return Classes(data, self.within, found, n, rate, np.where(k > 1, k, 0))
 
     def records_at(self, rate: Floats, n: Ints) -> Ints:
         """Return how many records move of classes of n records at some rates.
@@ -399,14 +393,13 @@ class PermutationSwap(Recipe):
         return ParameterError(f"The 'rate' parameter of {_OWNER} gives {given} for {place}. {hint}")
 
     def _blocks(self, data: Data, classes: Classes) -> Blocks:
-        """Sort the records by class; for "across" those of the first group of all classes come first."""
+        """Return the blocks that records are chosen from: classes; for "across" those of the first group come first."""
         count, half = len(classes.n), classes.k // 2
         if self.groups is None:
-            return Blocks.of(classes.of, count, classes.k)
-        group = two_groups(data, self.groups, _OWNER)
-        blocks = Blocks.of(group * count + classes.of, 2 * count, np.tile(half, 2))
-        refuse_small_groups(np.diff(blocks.start).reshape(2, count), half, self.groups)
-        return blocks
+            return Blocks(classes.grouping.roster(), classes.k.astype(np.int64))
+        roster = classes.grouping.within(two_groups(data, self.groups, _OWNER))
+        refuse_small_groups(roster.counts.reshape(2, count), half, self.groups)
+        return Blocks(roster, np.tile(half, 2).astype(np.int64))
 
 
 @dataclass(frozen=True)

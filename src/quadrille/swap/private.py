@@ -18,7 +18,7 @@ from quadrille.plan import Details, Move, Plan
 from quadrille.randomness import Seed, Stream, Words, is_secret
 from quadrille.recipe import Movement, Prepared, Recipe, carried, carried_fact, refuse_overlap, require_one
 from quadrille.swap.epsilon import WORDS, exchange_odds, least_epsilon, moved, swap_epsilon, threshold_for, threshold_of
-from quadrille.swap.groups import Ints, codes_of, group_ids
+from quadrille.swap.groups import Grouping, Ints, codes_of, group_ids
 from quadrille.swap.permutation import class_labels, deranged, permuted_columns, refuse_weight
 from quadrille.text import Shown
 
@@ -42,7 +42,7 @@ GIVEN_SEED = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Strata(Shown):
-    """The strata of a file: the stratum of each record, and per stratum its records n and the threshold of its words.
+    """The strata of a file, and per stratum its records n and the threshold of its words.
 
     A threshold of 0 marks a stratum in which nothing can change: of one record, or of one combination of the variables
     that move, or of those that stay. All of it follows from what a swap leaves as it is.
@@ -50,9 +50,14 @@ class Strata(Shown):
 
     data: Data = field(repr=False)
     columns: Sequence[str]
-    of: Ints = field(repr=False)
+    grouping: Grouping = field(repr=False)
     n: Ints
     threshold: Ints
+
+    @property
+    def of(self) -> Ints:
+        """The stratum of each record."""
+        return self.grouping.of
 
     @property
     def chance(self) -> Floats:
@@ -62,7 +67,7 @@ class Strata(Shown):
     @property
     def labels(self) -> list[str]:
         """The values of the columns that make each stratum."""
-        return class_labels(self.data, self.columns, self.of, len(self.n))
+        return class_labels(self.data, self.columns, self.grouping.first)
 
     @cached_property
     def kinds(self) -> dict[tuple[int, float], int]:
@@ -259,17 +264,14 @@ class PrivateSwap(Recipe):
     def prepare(self, data: Data) -> Prepared:
         """Sort the records by stratum, and work out the chance of each."""
         columns, strata = self.columns_moved(data), self.strata(data)
-        of, count = strata.of, len(strata.n)
-        order, start = np.empty(data.n, dtype=np.int32), np.zeros(count + 1, dtype=np.int64)
-        kernels.sort_into_groups(of, count, start, order)
-        able = np.flatnonzero(strata.threshold)
-        open_strata = (start[able], strata.n[able], strata.threshold[able])
+        roster, able = strata.grouping.roster(), np.flatnonzero(strata.threshold)
+        open_strata = (roster.start[able], strata.n[able], strata.threshold[able])
         guess = float(strata.expected.sum())
         details = Details({"expected_to_move": guess, **carried_fact(carried(data, self.swap, self.within))})
 
         def draw(stream: Stream) -> Plan:
             chosen, sizes = _selected(stream.sub("select").blocks(_BLOCK), open_strata, guess)
-            rows = order[chosen].astype(np.int64)
+            rows = roster.rows(chosen)
             move = Move(columns, (rows, rows[deranged(sizes, stream.sub("cycles"))]))
             return Plan([move], data=data, details=details, steering_columns=self.steering_columns)
 
@@ -317,23 +319,23 @@ class PrivateSwap(Recipe):
         >>> strata.n.tolist(), strata.chance.round(4).tolist()
         ([32650, 16192], [0.1671, 0.0905])
         """
-        of, count = group_ids([codes_of(data, name) for name in self.within], data.n)
-        n = np.bincount(of, minlength=count)
-        able = self._able(data, of, n)
+        found = Grouping([codes_of(data, name) for name in self.within], data.n)
+        n = found.counts
+        able = self._able(data, found.of, n)
         if not able.any():
             reason = (
                 "No stratum has two records that differ in what moves and in what stays, so nothing can be swapped."
             )
             raise infeasible(reason, 1, 0, exact=True, hint="Name fewer columns in 'within', or others in 'swap'.")
         if self.chance is not None:
-            return Strata(data, self.within, of, n, np.where(able, threshold_of(self.chance), 0))
+            return Strata(data, self.within, found, n, np.where(able, threshold_of(self.chance), 0))
         assert self.epsilon is not None
         sizes, where = np.unique(n[able], return_inverse=True)
-        threshold = np.zeros(count, dtype=np.int64)
+        threshold = np.zeros(len(n), dtype=np.int64)
         listed = sizes.tolist()
         threshold_for(max(listed, key=least_epsilon), self.epsilon)  # says what the largest stratum cannot have
         threshold[able] = np.array([threshold_for(size, self.epsilon) for size in listed])[where]
-        return Strata(data, self.within, of, n, threshold)
+        return Strata(data, self.within, found, n, threshold)
 
     def chance_in(self, n: int) -> float:
         """Return the chance really used in a stratum of n records in which something can change.

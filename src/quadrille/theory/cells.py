@@ -92,7 +92,7 @@ def _permuted(data: Data, recipe: PermutationSwap) -> Levels:
     own[of] = classes.of
     if recipe.groups is None:
         return _moved(moved, of, counts, codes, _uniform(counts, own, classes.k))
-    group = two_groups(data, recipe.groups, "PermutationSwap")
+    group = two_groups(data, recipe.groups, "PermutationSwap").of
     side = np.zeros(len(counts), dtype=np.int64)
     side[of] = group
     sizes = np.bincount(group * len(classes.n) + classes.of, minlength=2 * len(classes.n)).reshape(2, -1)

@@ -405,7 +405,7 @@ def joint_of(
     """Tally a margin for a permutation within classes, perhaps across two groups."""
     if weight == "moves" and data.weight is None:
         raise InputError('weight="moves" needs a weight, and the file has none. Name it, or let it stay.')
-    group = None if groups is None else two_groups(data, groups, "PermutationSwap")
+    group = None if groups is None else two_groups(data, groups, "PermutationSwap").of
     heavy = None if data.weight is None else "moved" if weight == "moves" else "stayed"
     return tally(data, margin, classes=classes, group=group, heavy=heavy)
 

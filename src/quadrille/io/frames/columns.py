@@ -244,17 +244,22 @@ def _values(distinct: pl.Series) -> list[Value]:
 def _coded_column(source: Source, variable: Variable, codes: pl.Series) -> Column:
     """Check the codes (null: empty or unknown) and store them in the smallest type, empty fields last."""
     empty = codes.null_count()
-    if (odd := empty - source.empty) > 0:
-        raise InputError(
-            f"Column {source.series.name!r} of {source.where} holds a value that is neither a category nor a "
-            f"missing code of the codebook in {odd:,} row{'' if odd == 1 else 's'}. "
-            "Add the value to the codebook, or correct the data."
-        )
+    refuse_unknown(source.series.name, source.where, empty - source.empty)
     last = len(variable.values)
     codes = codes.cast(_CODE_TYPES[code_dtype(last + (empty > 0))])
     if empty:
         codes = codes.fill_null(last)
     return Column(variable, codes.to_numpy(), source.dtype, nullable=empty > 0)
+
+
+def refuse_unknown(name: str, where: str, odd: int) -> None:
+    """Refuse values that the codebook does not know; `odd` rows have one."""
+    if odd > 0:
+        raise InputError(
+            f"Column {name!r} of {where} holds a value that is neither a category nor a "
+            f"missing code of the codebook in {odd:,} row{'' if odd == 1 else 's'}. "
+            "Add the value to the codebook, or correct the data."
+        )
 
 
 def guess(series: pl.Series, label: str = "") -> Variable:
