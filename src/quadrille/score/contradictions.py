@@ -165,7 +165,7 @@ def _against_groups(
                     trial = _Trial(data, recipe, movement, set(names), coded.order[: max(int(USUAL_RATE * data.n), 1)])
                 rows, donors = trial.changed(group)
                 seen = stand_against(coded, given, column, rows, donors)
-                if seen.count >= _FEWEST and USUAL_RATE * seen.swapped > (1 - USUAL_RATE) * seen.others:
+                if seen.swapped_count >= _FEWEST and USUAL_RATE * seen.swapped > (1 - USUAL_RATE) * seen.others:
                     dependency = Dependency("nearly determines", given, column, share)
                     yield Contradiction(dependency, (column,), given, seen.swapped, seen.others)
                     break

@@ -7,14 +7,14 @@ tells its members, also where some other household has the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import combinations
 from typing import NamedTuple, cast
 
 import numpy as np
 
 from quadrille.data import Data, Rows
-from quadrille.score.coded import CLEARLY, ENOUGH, Coded, Flags, Groups, some_groups
+from quadrille.score.coded import CLEARLY, ENOUGH, Coded, Codes32, Flags, Groups, some_groups
 
 _LACKING = 0.15
 """So many records of a group may lack its commonest value."""
@@ -31,7 +31,7 @@ class Against(NamedTuple):
 
     swapped: float
     others: float
-    count: int
+    swapped_count: int
     """How many of the swapped ones do."""
 
 
@@ -85,7 +85,7 @@ def _share(count: int, among: Flags) -> float:
     return count / max(int(among.sum()), 1)
 
 
-def _minorities(groups: Groups, values: Sequence[int] | Rows, size: int) -> Flags:
+def _minorities(groups: Groups, values: Codes32, size: int) -> Flags:
     sizes = groups.sizes
     group = np.repeat(np.arange(len(sizes)), sizes)
     cells, place, counts = np.unique(group * size + values, return_inverse=True, return_counts=True)
