@@ -154,7 +154,7 @@ def test_rows_chosen_by_hash_have_whole_groups_and_the_share_asked_for() -> None
     assert abs(len(rows) / 50_000 - 1 / 8) < 0.01
 
 
-@pytest.mark.parametrize("name", LOOKALIKES)
+@pytest.mark.parametrize("name", [name for name in LOOKALIKES if name != "no numbers"])  # there nothing always holds
 def test_no_record_of_the_original_breaks_what_always_holds(name: str) -> None:
     data = LOOKALIKES[name]()
     coded = Coded(data, data.columns)
