@@ -311,9 +311,9 @@ def _told_by_value(name: str, many: int, changed: float) -> str:
     values = "a value" if many == 1 else f"{many:,} values"
     it = "it" if many == 1 else "them"
     return (
-        f"Most records with {values} of {name!r} received {it} by the swap, which changes {changed:.1%} of all records: "
-        f"whoever has {it} was probably swapped. Swap fewer records, merge rare values, or let partners be equal "
-        '(differ="none").'
+        f"Most records with {values} of {name!r} received {it} by the swap, which changes {changed:.1%} of all "
+        f"records: whoever has {it} was probably swapped. Swap fewer records, merge rare values, or let partners be "
+        'equal (differ="none").'
     )
 
 
