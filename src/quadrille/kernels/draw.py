@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 from quadrille.kernels.compile import Flags, Ints, Whole, kernel, step
 
 Words = NDArray[np.uint32]
+_LOW, _HIGH = np.uint64(0xFFFFFFFF), np.uint64(32)
+"""What multiplies a word gives its upper half; numbers without a sign index arrays in fewer steps."""
 
 
 class Pool(NamedTuple):
@@ -67,11 +69,11 @@ def below(n: Whole, dice: Dice) -> Whole:
     """Return a uniform number in 0..n-1, for n up to 2^31, by multiplication with exact rejection."""
     words, cursor = dice
     while cursor[0] < len(words):
-        product = np.int64(words[cursor[0]]) * np.int64(n)
+        product = np.uint64(words[np.uint64(cursor[0])]) * np.uint64(n)
         cursor[0] += 1
-        low = product & np.int64(0xFFFFFFFF)
+        low = np.int64(product & _LOW)
         if low >= n or low >= np.int64(0x100000000) % n:
-            return product >> 32
+            return np.int64(product >> _HIGH)
     cursor[1] = 1
     return np.int64(0)
 
@@ -134,16 +136,17 @@ def group_at(place: Whole, pool: Pool) -> Whole:
 @step
 def is_used(place: Whole, pool: Pool) -> bool:
     """Tell whether the record at a place is drawn already."""
-    return (pool.used[place >> 3] >> (place & 7)) & 1 == 1
+    return (pool.used[np.uint64(place) >> np.uint64(3)] >> (place & 7)) & 1 == 1
 
 
 @step
 def take(place: Whole, g: Whole, pool: Pool, log: Ints) -> None:
     """Draw the record at a place of group g."""
-    pool.unused[g] -= 1
-    pool.used[place >> 3] |= np.uint8(1 << (place & 7))
-    log[log[-1]] = place
-    log[-1] += 1
+    pool.unused[np.uint64(g)] -= 1
+    pool.used[np.uint64(place) >> np.uint64(3)] |= np.uint8(1 << (place & 7))
+    end = np.uint64(len(log) - 1)
+    log[np.uint64(log[end])] = place
+    log[end] += 1
 
 
 @kernel
@@ -290,7 +293,8 @@ def quick_first_uniform(count: Whole, pool: Pool, log: Ints, dice: Dice) -> None
         while tries < pool.patience:
             other = low + below(width, dice)
             h = group_at(other, pool)
-            if admissible(g, h, pool) and not is_used(other, pool):
+            fits = pool.fits[np.uint64(g), np.uint64(h)] == 1 if len(pool.fits) else admissible(g, h, pool)
+            if fits and not is_used(other, pool):
                 take(other, h, pool, log)
                 tries = 0
                 break
@@ -298,8 +302,6 @@ def quick_first_uniform(count: Whole, pool: Pool, log: Ints, dice: Dice) -> None
 
 
 BATCH = 32
-_LOW = np.uint64(0xFFFFFFFF)
-_HIGH = np.uint64(32)
 
 
 @step
