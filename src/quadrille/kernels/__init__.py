@@ -12,8 +12,10 @@ from quadrille.kernels.codes import (
     first_rows,
     hash_at,
     hash_rows,
+    put_in_buckets,
     put_rows,
     runs,
+    scatter,
 )
 from quadrille.kernels.controlled import (
     DonorIndex,
