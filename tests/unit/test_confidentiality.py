@@ -157,6 +157,7 @@ COMMANDS = (
     "measures",
     "swap survey.csv --codebook book.toml --swap Edu --pairs 11 --out swapped.csv --save-recipe swapped.json",
     "score survey.csv swapped.csv --codebook book.toml --recipe swapped.json",
+    "plan survey.csv --codebook book.toml --recipe swapped.json --out swapped.parquet",
     "attack survey.csv --codebook book.toml --recipe swapped.json --target Edu",
     "frontier all.study",
     "pick all.study --criterion knee --save-recipe picked.json --note fine",

@@ -13,6 +13,7 @@ from quadrille.cli.commands.attack import attack
 from quadrille.cli.commands.demo import demo, reproduce
 from quadrille.cli.commands.error import correct, error
 from quadrille.cli.commands.inspect import convert, inspect
+from quadrille.cli.commands.plan import plan
 from quadrille.cli.commands.release import release
 from quadrille.cli.commands.score import measures, score
 from quadrille.cli.commands.search import search
@@ -94,6 +95,7 @@ _add(
     "quadrille release survey.csv --study survey.study --pick --policy policy.toml --check",
     kind=DesignCommand,
 )
+_add(plan, "quadrille plan people.parquet --recipe recipe.json --out plan.parquet --id person")
 _add(report, "quadrille report people.study --candidate 52 --out report.html --readers")
 _add(
     error,
