@@ -64,11 +64,11 @@ def day(moment: float | None) -> str:
 def size(count: int) -> str:
     """Write a size in bytes."""
     number, unit = float(count), "bytes"
-    for larger in ("kB", "MB", "GB"):
-        if number < 1000:
+    for larger in ("KiB", "MiB", "GiB"):
+        if number < 1024:
             break
-        number, unit = number / 1000, larger
-    return f"{number:,.0f} {unit}" if unit == "bytes" else f"{number:,.1f} {unit}"
+        number, unit = number / 1024, larger
+    return f"{number:,.4g} {unit}"
 
 
 def rail(store: Store, project: Project, step: str, user: User) -> list[Step]:

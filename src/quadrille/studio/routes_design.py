@@ -17,6 +17,8 @@ from quadrille.studio.web import current, form_of, own_project, redirect, render
 router = APIRouter(include_in_schema=False)
 MOST_GRIDS = 20
 _USUAL = "RandomSwap"
+_MEASURES = ("exposed", "small_cells", "hellinger")
+"""Of a first job: two risks that belong together, and the loss of the whole table."""
 
 
 def _profile(store: Store, project: Project) -> dict[str, Any] | None:
@@ -48,8 +50,8 @@ def shown(
     if profile is None:
         return redirect(f"/projects/{project.id}/data")
     held = store.document(project.id, "job")
-    catalogue = catalogue or {"recipes": {}, "measures": [], "defaults": []}
-    document = job if job is not None else forms.document(held.text) if held else first(project, profile, catalogue)
+    catalogue = catalogue or {"recipes": {}, "measures": []}
+    document = job if job is not None else forms.document(held.text) if held else first(project, profile)
     ahead = _ahead(store, project, held.version if held else None)
     told = faults or ahead["faults"]
     columns = _columns(profile)
@@ -69,7 +71,7 @@ def shown(
             for number, grid in enumerate(forms.grids_of(document)[:MOST_GRIDS])
         ],
         methods=list(catalogue["recipes"]),
-        measures=catalogue["measures"],
+        measures=sorted(catalogue["measures"], key=lambda each: (*asked, each["name"]).index(each["name"])),
         asked=[each for each in asked if each in known],
         others="\n".join(each for each in asked if each not in known),
         then="\n".join(search.get("then", [])),
@@ -90,12 +92,12 @@ def shown(
     )
 
 
-def first(project: Project, profile: Mapping[str, Any], catalogue: Mapping[str, Any]) -> dict[str, Any]:
+def first(project: Project, profile: Mapping[str, Any]) -> dict[str, Any]:
     """Return a job to begin with: random swaps of each key variable, at three rates, scored by risk and loss."""
     keys = list(profile["keys"])
     swap: object = "singles" if len(keys) <= 8 else [[name] for name in keys[:8]]
     grid = {"method": _USUAL, "swap": swap, "rate": [0.01, 0.02, 0.05], "seeds": 5}
-    return {"data": _data(project), "search": {"measures": list(catalogue["defaults"])}, "grid": [grid]}
+    return {"data": _data(project), "search": {"measures": list(_MEASURES)}, "grid": [grid]}
 
 
 def _data(project: Project) -> dict[str, Any]:

@@ -7,7 +7,7 @@ const told = zone.querySelector("[data-told]");
 const bar = zone.querySelector("progress");
 const fault = zone.querySelector(".error");
 const sizes = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });
-const megabytes = (bytes) => `${sizes.format(bytes / 2 ** 20)} MB`;
+const megabytes = (bytes) => `${sizes.format(bytes / 2 ** 20)} MiB`;
 
 function refuse(text) {
   fault.textContent = text;
