@@ -77,11 +77,8 @@ pins: $(READY)
 
 # The hashes of what users are delivered, for every system: a wheelhouse takes no other wheels.
 hashes: $(READY)
-<<<<<<< HEAD
-	@$(BIN)/uv pip compile pyproject.toml --quiet --universal --extra excel --extra pandas --extra report --extra stat --extra studio \
-=======
 	@$(BIN)/uv pip compile pyproject.toml --quiet --universal --extra excel --extra pandas --extra report --extra scale --extra stat \
->>>>>>> main
+	  --extra studio \
 	  --constraint constraints.txt --generate-hashes --no-header --no-annotate --upgrade --output-file hashes.txt
 
 # What the program is delivered with: names, versions and licences, as CycloneDX JSON.
