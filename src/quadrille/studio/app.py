@@ -29,6 +29,8 @@ ROUTES = (
     "routes_design",
     "routes_search",
     "routes_compare",
+    "routes_release",
+    "routes_sign_off",
     "routes_admin",
 )
 """The modules that have a `router`: the interface for programs, what is told live, and one per page (`routes_...`)."""

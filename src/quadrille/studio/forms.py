@@ -1,4 +1,4 @@
-"""Forms made from the schema of a method, and job files made from forms: what a method takes is said in one place only."""
+"""Forms made from the schema of a method, and job files made from forms: what a method takes is said in one place."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any, cast
 import tomli_w
 
 FRONT = frozenset(
-    "swap keep rate pairs records targets chance epsilon window correlation risk similar k within same different area "
-    "price coin boundary flag".split()
+    {"swap", "keep", "rate", "pairs", "records", "targets", "chance", "epsilon", "window", "correlation", "risk"}
+    | {"similar", "k", "within", "same", "different", "area", "price", "coin", "boundary", "flag"}
 )
 """The parameters of any method that are asked for at once; all others stand under "More"."""
 SETS = ("singles", "pairs", "singles and pairs")
@@ -89,7 +89,10 @@ def written(value: object) -> str:
         return "yes" if value else "no"
     if isinstance(value, list | tuple):
         listed = cast("Sequence[object]", value)
-        return ", ".join("*".join(map(str, cast("list[object]", each))) if isinstance(each, list) else written(each) for each in listed)
+        return ", ".join(
+            "*".join(map(str, cast("list[object]", each))) if isinstance(each, list) else written(each)
+            for each in listed
+        )
     if isinstance(value, float):
         return f"{value:.15g}"
     return str(value)
@@ -223,7 +226,9 @@ def grid_form(
     rest = {key: value for key, value in grid.items() if key not in names}
     front = tuple(each for each in known if each.required or each.name in FRONT)
     more = tuple(each for each in known if each not in front)
-    return GridForm(number, method, front, more, written(grid.get("seeds", "")), tomli_w.dumps(rest).strip() if rest else "")
+    return GridForm(
+        number, method, front, more, written(grid.get("seeds", "")), tomli_w.dumps(rest).strip() if rest else ""
+    )
 
 
 def grid_of(
@@ -238,7 +243,9 @@ def grid_of(
     made: dict[str, object] = {"method": method}
     before = one("was") or method
     kinds = {each.name: each.kind for each in fields_of(schemas.get(method, _NO_SCHEMA), columns, {})}
-    for asked in fields_of(schemas.get(before, _NO_SCHEMA), columns, {}):  # of a method that was changed the common ones stay
+    for asked in fields_of(
+        schemas.get(before, _NO_SCHEMA), columns, {}
+    ):  # of a method that was changed the common ones stay
         given = sent.get(f"g{number}.{asked.name}", ())
         value = value_of(asked, given, one(f"{asked.name}.mode"), one(f"{asked.name}.lines"))
         if value is not None and kinds.get(asked.name) == asked.kind:
@@ -268,7 +275,9 @@ def grid_numbers(sent: Mapping[str, Sequence[str]]) -> list[int]:
     return sorted(int(match[1]) for match in found if match)
 
 
-_PLACE = re.compile(r"\[(?P<section>data|search|grid)(?: (?P<number>\d+))?\](?: (?P<key>[\w]+))?(?:\[\d+\])?: (?P<text>.*)", re.S)
+_PLACE = re.compile(
+    r"\[(?P<section>data|search|grid)(?: (?P<number>\d+))?\](?: (?P<key>[\w]+))?(?:\[\d+\])?: (?P<text>.*)", re.S
+)
 
 
 def faults(message: str) -> Faults:

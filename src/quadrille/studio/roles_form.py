@@ -55,7 +55,8 @@ def rows(profile: Mapping[str, Any], book: Mapping[str, Any], start: int = 0) ->
     variables = {each["name"]: each for each in profile["variables"]}
     entries = cast("dict[str, Entry]", book.get("columns", {}))
     made: list[Row] = []
-    for number, column in list(enumerate(profile["columns"]))[start : start + SHOWN]:
+    columns: list[Entry] = profile["columns"][start : start + SHOWN]
+    for number, column in enumerate(columns, start):
         name = column["name"]
         entry, known = entries.get(name, {}), variables.get(name, {})
         made.append(
@@ -84,7 +85,13 @@ def rows(profile: Mapping[str, Any], book: Mapping[str, Any], start: int = 0) ->
 
 
 def _text(value: object) -> str:
-    return ("true" if value else "false") if isinstance(value, bool) else f"{value:.15g}" if isinstance(value, float) else str(value)
+    return (
+        ("true" if value else "false")
+        if isinstance(value, bool)
+        else f"{value:.15g}"
+        if isinstance(value, float)
+        else str(value)
+    )
 
 
 def document(text: str | None) -> dict[str, Any]:
@@ -97,7 +104,10 @@ def document(text: str | None) -> dict[str, Any]:
 
 def changed(book: Mapping[str, Any], profile: Mapping[str, Any], sent: Mapping[str, str]) -> str:
     """Return the codebook with what a form says, as TOML; what the form does not show stays as it is."""
-    made = {**book, "columns": {name: dict(entry) for name, entry in cast("dict[str, Entry]", book.get("columns", {})).items()}}
+    made = {
+        **book,
+        "columns": {name: dict(entry) for name, entry in cast("dict[str, Entry]", book.get("columns", {})).items()},
+    }
     variables = {each["name"]: each for each in profile["variables"]}
     numbers = sorted(int(match[1]) for match in (re.fullmatch(r"c(\d+)\.kind", name) for name in sent) if match)
     for number in numbers:
@@ -167,7 +177,9 @@ def _values(entry: Entry, name: str, text: str, known: Mapping[str, Any]) -> Non
     if categories:
         kept = [value for value in categories if _text(value) not in parts]
         if len(kept) < len(categories) and "labels" in entry:
-            entry["labels"] = [label for value, label in zip(categories, entry["labels"], strict=False) if value in kept]
+            entry["labels"] = [
+                label for value, label in zip(categories, entry["labels"], strict=False) if value in kept
+            ]
         entry["categories"] = kept
 
 
@@ -205,6 +217,8 @@ def fault(text: str, names: Sequence[str]) -> tuple[str, str] | None:
     except QuadrilleError as error:
         said = str(error)
         named = next((name for name in names if f"[columns.{name}]" in said or f"column {name!r}" in said), "")
-        said = re.sub(r"^(The codebook, )?(In codebook column |\[columns\.)[^:\]]*[\]:]*:? ?", "", said) if named else said
+        said = (
+            re.sub(r"^(The codebook, )?(In codebook column |\[columns\.)[^:\]]*[\]:]*:? ?", "", said) if named else said
+        )
         return named, said[:1].upper() + said[1:]
     return None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from fastapi import APIRouter, Request, Response
 
 from quadrille.errors import QuadrilleError
@@ -19,8 +21,14 @@ _ROLES = (
 ON_PAGE = 200
 
 
-def _people(request: Request, *, status: int = 200, **values: object) -> Response:
-    known: dict[str, object] = {"fault": "", "sent": {}, "one_time": None}
+def _people(
+    request: Request,
+    *,
+    status: int = 200,
+    fault: str = "",
+    sent: Mapping[str, str] | None = None,
+    one_time: tuple[str, str] | None = None,
+) -> Response:
     return page(
         request,
         "users.html.j2",
@@ -29,7 +37,9 @@ def _people(request: Request, *, status: int = 200, **values: object) -> Respons
         people=store_of(request).users(),
         roles=_ROLES,
         command="quadrille studio user add NAME --role analyst",
-        **(known | values),
+        fault=fault,
+        sent=sent or {},
+        one_time=one_time,
     )
 
 

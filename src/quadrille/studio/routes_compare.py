@@ -31,7 +31,7 @@ def shown(request: Request, project: str, fault: str = "") -> Response:
     job = mine[0] if mine else None
     finished = next((each for each in mine if each.state == "done"), None)
     result = store.result(finished)
-    compared = finished.spec["candidates"] if finished else []
+    compared: list[int] = finished.spec["candidates"] if finished else []
     held, codebook = store.document(found.id, "job"), store.document(found.id, "codebook")
     return page(
         request,
@@ -50,8 +50,10 @@ def shown(request: Request, project: str, fault: str = "") -> Response:
         attack=bool(finished and finished.spec.get("attack")),
         stale=bool(finished) and set(pins) != set(compared) and bool(pins),
         tops={} if result is None else _tops(result),
-        written=lambda value: "–" if value is None else forms.written(value),  # pyright: ignore[reportUnknownLambdaType]
-        command="\n".join(jobs.commands(found, "compare", finished.spec)) if finished else "quadrille report study --candidate NUMBER",
+        written=_written,
+        command="\n".join(jobs.commands(found, "compare", finished.spec))
+        if finished
+        else "quadrille report study --candidate NUMBER",
         files=[
             *([("job.toml", held.text)] if held else []),
             *([("codebook.toml", codebook.text)] if codebook else []),
@@ -59,10 +61,16 @@ def shown(request: Request, project: str, fault: str = "") -> Response:
     )
 
 
+def _written(value: object) -> str:
+    return "–" if value is None else forms.written(value)
+
+
 def _tops(result: Mapping[str, Any]) -> dict[str, float]:
     """Return the largest amount in each row, to which its bars are drawn."""
     return {
-        measure["address"]: max((abs(each["scores"].get(measure["address"]) or 0.0) for each in result["candidates"]), default=0.0)
+        measure["address"]: max(
+            (abs(each["scores"].get(measure["address"]) or 0.0) for each in result["candidates"]), default=0.0
+        )
         for measure in result["measures"]
     }
 

@@ -37,7 +37,9 @@ def shown(request: Request, project: str, *, problem: Problem | None = None, pat
         working=working(job),
         profile=profile,
         datasets=catalogue["datasets"],
-        listed=[each for each in limits.listed(settings.root, folder) if not (each["folder"] and each["path"] == folder)],
+        listed=[
+            each for each in limits.listed(settings.root, folder) if not (each["folder"] and each["path"] == folder)
+        ],
         folder=folder,
         about=_about,
         root=settings.root is not None,

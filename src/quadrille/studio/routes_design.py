@@ -179,7 +179,10 @@ def _cancel_earlier(request: Request, project: Project) -> None:
 
 
 def sent_job(
-    project: Project, sent: Mapping[str, Sequence[str]], schemas: Mapping[str, Mapping[str, Any]], columns: Sequence[str]
+    project: Project,
+    sent: Mapping[str, Sequence[str]],
+    schemas: Mapping[str, Mapping[str, Any]],
+    columns: Sequence[str],
 ) -> tuple[dict[str, Any], forms.Faults]:
     """Return the job that a form says, and what of it cannot be read."""
 

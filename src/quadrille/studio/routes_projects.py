@@ -5,7 +5,17 @@ from __future__ import annotations
 from fastapi import APIRouter, Request, Response
 
 from quadrille.studio.pages import page
-from quadrille.studio.web import Problem, current, form_of, not_found, own_project, redirect, require, settings_of, store_of
+from quadrille.studio.web import (
+    Problem,
+    current,
+    form_of,
+    not_found,
+    own_project,
+    redirect,
+    require,
+    settings_of,
+    store_of,
+)
 
 router = APIRouter(include_in_schema=False)
 MOST_NAME = 200
@@ -20,7 +30,9 @@ def projects(request: Request) -> Response:
     store = store_of(request)
     found = store.projects(user)
     names = {each.id: each.name for each in store.users()}
-    waiting = [each for each in found if each.state == "submitted" and (each.owner != user.id or not settings_of(request).team)]
+    waiting = [
+        each for each in found if each.state == "submitted" and (each.owner != user.id or not settings_of(request).team)
+    ]
     return page(
         request,
         "projects.html.j2",
@@ -51,7 +63,9 @@ def rename(request: Request, project: str) -> Response:
     found = own_project(request, project)
     name = dict(form_of(request)).get("name", "").strip()[:MOST_NAME]
     if name:
-        store_of(request).change_project(current(request).user, found.id, "project renamed", {"name": name}, keeps_state=True)
+        store_of(request).change_project(
+            current(request).user, found.id, "project renamed", {"name": name}, keeps_state=True
+        )
     return redirect(f"/projects/{found.id}/data?said=saved")
 
 

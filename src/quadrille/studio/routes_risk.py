@@ -1,4 +1,4 @@
-"""Step 3, Risk today: how many people stand alone in the file as it is, by what they are known, and what an intruder finds."""
+"""Step 3, Risk today: how many stand alone in the file as it is, by what they are known, and what an intruder finds."""
 
 from __future__ import annotations
 
@@ -31,10 +31,15 @@ def shown(request: Request, project: str, fault: str = "") -> Response:
         return redirect(f"/projects/{found.id}/data")
     asked = finished.spec if finished else {}
     keys = list(profile["keys"])
-    names = [each["name"] for each in profile["columns"] if each["role"] not in ("id", "weight") and each["categories"] is not None]
+    names = [
+        each["name"]
+        for each in profile["columns"]
+        if each["role"] not in ("id", "weight") and each["categories"] is not None
+    ]
     sets = [list(each) for each in asked.get("sets") or [keys]][:MOST_SETS]
     codebook, held = store.document(found.id, "codebook"), None if finished is None else finished.spec.get("codebook")
     policy = store.document(found.id, "policy")
+    command: list[str] = jobs.commands(found, "risk", {}) if result is None else result["command"]
     return page(
         request,
         "risk.html.j2",
@@ -53,9 +58,7 @@ def shown(request: Request, project: str, fault: str = "") -> Response:
         attack=bool(asked.get("attack")),
         stale=bool(result) and codebook is not None and held != codebook.version,
         policy="" if policy is None else policy.text,
-        command="\n".join(result["command"] if isinstance(result["command"], list) else [result["command"]])
-        if result
-        else "\n".join(jobs.commands(found, "risk", {})),
+        command="\n".join([command] if isinstance(command, str) else command),
         files=[("codebook.toml", codebook.text)] if codebook else [],
     )
 

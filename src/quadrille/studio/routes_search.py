@@ -47,7 +47,11 @@ def look(request: Request, project: Project) -> Look | None:
     if not studies:
         return None
     asked = request.query_params.get("study", "")
-    row = studies.get(int(asked)) if asked.isdecimal() and len(asked) < 12 else max(studies.values(), key=lambda each: each.id)
+    row = (
+        studies.get(int(asked))
+        if asked.isdecimal() and len(asked) < 12
+        else max(studies.values(), key=lambda each: each.id)
+    )
     if row is None:
         not_found("study")
     risk = _axis(row, "risk", request.query_params.get("risk", ""))
@@ -68,7 +72,9 @@ def notes(path: Path) -> dict[int, str]:
     from quadrille.studio.store import read_only
 
     with read_only(path) as db:
-        return {number: note for number, note in db.execute("SELECT id, note FROM notes ORDER BY id").fetchall() if note}
+        return {
+            number: note for number, note in db.execute("SELECT id, note FROM notes ORDER BY id").fetchall() if note
+        }
 
 
 def frontier(seen: Look) -> tuple[list[dict[str, Any]], int]:
@@ -111,7 +117,9 @@ def candidate(seen: Look, number: int) -> dict[str, Any] | None:
     return {
         "id": number,
         "design": in_words(found.design),
-        "parameters": {name.replace("_", " "): forms.written(value) for name, value in parameters.items() if name != "version"},
+        "parameters": {
+            name.replace("_", " "): forms.written(value) for name, value in parameters.items() if name != "version"
+        },
         "status": "pending" if found.status is None else STATUS[found.status],
         "reason": found.reason,
         "note": found.note,
@@ -162,7 +170,12 @@ def search(request: Request, project: str) -> Response:
 
 
 def _plane(
-    project: Project, seen: Look, job: Job, pins: Mapping[int, str], forecast: Mapping[str, Any] | None, chosen: int | None
+    project: Project,
+    seen: Look,
+    job: Job,
+    pins: Mapping[int, str],
+    forecast: Mapping[str, Any] | None,
+    chosen: int | None,
 ) -> dict[str, object]:
     """Return what the plane begins with."""
     predicted: list[tuple[float, float]] = []
@@ -171,17 +184,17 @@ def _plane(
         places = [(each.get(seen.loss), each.get(seen.risk)) for each in best]
         predicted = sorted((x, y) for x, y in places if x is not None and y is not None)
     return {
-            "project": project.id,
-            "study": seen.row.id,
-            "job": job.id,
-            "state": job.state,
-            "risk": seen.risk,
-            "loss": seen.loss,
-            "better": seen.better,
-            "pins": list(pins),
-            "predicted": predicted,
-            "chosen": chosen,
-        }
+        "project": project.id,
+        "study": seen.row.id,
+        "job": job.id,
+        "state": job.state,
+        "risk": seen.risk,
+        "loss": seen.loss,
+        "better": seen.better,
+        "pins": list(pins),
+        "predicted": predicted,
+        "chosen": chosen,
+    }
 
 
 @router.get("/projects/{project}/search/candidate")
@@ -207,7 +220,9 @@ def table(request: Request, project: str) -> Response:
     rows, count = frontier(seen)
     from quadrille.present.numbers import score
 
-    return render(request, "frontier.html.j2", project=found, seen=seen, rows=rows, total=count, number=score, chosen=None)
+    return render(
+        request, "frontier.html.j2", project=found, seen=seen, rows=rows, total=count, number=score, chosen=None
+    )
 
 
 @router.post("/projects/{project}/pin")
@@ -224,7 +239,9 @@ def pin(request: Request, project: str) -> Response:
     with closing(StudyFile.open(path)) as file:
         file.candidate(number)
         file.note(number, text)
-    store.record(current(request).user, "pinned" if text else "unpinned", found.id, {"study": row.id, "candidate": number})
+    store.record(
+        current(request).user, "pinned" if text else "unpinned", found.id, {"study": row.id, "candidate": number}
+    )
     if request.headers.get("x-live"):
         return Response(status_code=204)
     said = "pinned" if text else "unpinned"

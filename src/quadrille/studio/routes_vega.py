@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import threading
@@ -18,7 +17,8 @@ router = APIRouter(include_in_schema=False)
 _MAKING = threading.Lock()
 _MAKE = (
     "import sys, vl_convert; sys.stdout.reconfigure(encoding='utf-8'); "
-    "bundle = vl_convert.javascript_bundle('globalThis.quadrilleVega = { vegaEmbed };'); print(f'(() => {{{bundle}}})();')"
+    "bundle = vl_convert.javascript_bundle('globalThis.quadrilleVega = { vegaEmbed };'); "
+    "print(f'(() => {{{bundle}}})();')"
 )
 
 
@@ -36,7 +36,9 @@ def _make(path: Path) -> None:
     """Let another process make it: the bundler takes seconds and much memory, which it gives back at its end."""
     made = subprocess.run([sys.executable, "-c", _MAKE], capture_output=True, check=False, timeout=120)
     if made.returncode:
-        raise Problem(500, "The script that draws charts could not be made.", do="Install the extra: quadrille[studio].")
+        raise Problem(
+            500, "The script that draws charts could not be made.", do="Install the extra: quadrille[studio]."
+        )
     fresh = path.with_suffix(".new")
     fresh.write_bytes(made.stdout)
-    os.replace(fresh, path)
+    fresh.replace(path)
