@@ -18,6 +18,10 @@ _READING = (
     "A cell is a combination of all key variables; a record alone in its cell, or nearly, can be recognised. "
     "A swap empties some small cells and fills others, so bars may rise: what counts is the dark part."
 )
+_UNSWAPPED = (
+    "Bars are the cells of each small size, and the records in them. A cell of one record is a person whom nobody "
+    "else resembles on the key variables."
+)
 _ALONE = (
     "Small cells that are false protect, genuine ones do not, so the two are never shown as one: give the records in "
     "cells of that size after the swap that match a true one, the sum of min(f, g) that `exposed` counts."
@@ -30,7 +34,7 @@ def small_cells(cells: pl.DataFrame) -> alt.HConcatChart:
     One row of `cells` is a size of cell before or after: `size` (1, 2, ...), `when` ("before" or "after"), `cells`,
     `records`, `genuine` (numbers). `genuine` counts the records after the swap that match a true one of the same
     combination (what `exposed` counts; the sum of min(f, g)); they are drawn inside the bars. Before the swap it
-    may be null.
+    may be null. Without rows "after" the chart is of the file as it is.
 
     Example
     -------
@@ -55,8 +59,11 @@ def small_cells(cells: pl.DataFrame) -> alt.HConcatChart:
     scale = alt.Scale(domain=[*_WHEN, _GENUINE], range=[PALE, HUES[5], HUES[0]])
     color = alt.Color("series:N", scale=scale, legend=legend)
     left = _small_bars(frame, "cells", "cells of this size", color)
-    right = [*_small_bars(frame, "records", _RECORDS, color), *_genuine(frame, color)]
+    swapped = "after" in frame["when"]
+    right = [*_small_bars(frame, "records", _RECORDS, color), *(_genuine(frame, color) if swapped else [])]
     figure = alt.hconcat(*(theme.layered(layers, _PANEL, _HEIGHT) for layers in (left, right)), spacing=36)
+    if not swapped:
+        return theme.finish(figure, "Small cells of the file as it is", _UNSWAPPED)
     return theme.finish(figure, "Small cells before and after the swap", _READING)
 
 

@@ -12,6 +12,7 @@ from fastapi.responses import HTMLResponse
 from markupsafe import Markup
 
 from quadrille.present.numbers import count, score, share
+from quadrille.studio.chart_rows import rows_of
 from quadrille.studio.web import STEPS, render, session_of, settings_of, store_of
 
 if TYPE_CHECKING:
@@ -135,6 +136,7 @@ def page(
         "number": score,
         "share": share,
         "count": count,
+        "rows_of": rows_of,
     }
     return render(request, template, status=status, **(dict(shared) | values))
 

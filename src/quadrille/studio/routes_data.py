@@ -47,7 +47,9 @@ def shown(request: Request, project: str, *, problem: Problem | None = None, pat
         endings=",".join(jobs.ENDINGS),
         problem=problem,
         path=path,
-        again="again" in request.query_params,
+        opening=not found.source
+        or "again" in request.query_params
+        or (job is not None and job.state == "failed" and profile is None),
         command="\n".join(jobs.commands(found, "profile", {})) if found.source else "quadrille inspect FILE",
         files=[("codebook.toml", codebook.text)] if codebook else [],
     )

@@ -214,9 +214,7 @@ def submit(request: Request, project: str) -> Response:
     job, checked = proposal(store, found)
     _, report = report_of(store, found, checked)
     held = store.document(found.id, "policy")
-    why_not = _why_not(
-        found, checked, job, store.latest_job(found.id, "policy", done=True), _version(held), report
-    )
+    why_not = _why_not(found, checked, job, store.latest_job(found.id, "policy", done=True), _version(held), report)
     if why_not:
         return shown(request, project, status=409)
     user, finished = current(request).user, store.latest_job(found.id, "policy", done=True)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
 from fastapi import APIRouter, Request, Response
 
 from quadrille.errors import QuadrilleError
-from quadrille.studio import forms, jobs
+from quadrille.studio import forms, jobs, live
 from quadrille.studio.pages import WORKING, page
 from quadrille.studio.store import Job, Project, Store, StudyRow
 from quadrille.studio.web import current, form_of, not_found, own_project, redirect, render, store_of
@@ -54,10 +54,24 @@ def look(request: Request, project: Project) -> Look | None:
     )
     if row is None:
         not_found("study")
+    if not row.measures:  # its search has not begun yet
+        row = replace(row, measures=_measures(store, project))
     risk = _axis(row, "risk", request.query_params.get("risk", ""))
     loss = _axis(row, "loss", request.query_params.get("loss", ""))
     ways = {each["address"]: each["direction"] for each in row.measures}
     return Look(row, store.home.study(row), risk, loss, (ways.get(loss, "lower"), ways.get(risk, "lower")))
+
+
+def _measures(store: Store, project: Project) -> tuple[dict[str, str], ...]:
+    """Return the measures that a search will score, from its job and the catalogue."""
+    held, catalogue = store.document(project.id, "job"), jobs.catalogue(store.home)
+    known = {each["name"]: each for each in catalogue["measures"]} if catalogue else {}
+    search = forms.document(held.text if held else None).get("search", {})
+    asked = [str(each) for each in search.get("measures", [])]
+    found = ((address, known.get(address.partition("(")[0].strip())) for address in asked)
+    return tuple(
+        {"address": address, "side": each["side"], "direction": each["direction"]} for address, each in found if each
+    )
 
 
 def _axis(row: StudyRow, side: str, asked: str) -> str:
@@ -77,11 +91,14 @@ def notes(path: Path) -> dict[int, str]:
         }
 
 
-def frontier(seen: Look) -> tuple[list[dict[str, Any]], int]:
+def frontier(store: Store, seen: Look) -> tuple[list[dict[str, Any]], int]:
     """Return the rows of the frontier, evenly thinned where it is long, and how many it has."""
     if not seen.begun:
         return [], 0
-    with closing(StudyFile.open(seen.path)) as file:
+    opened = live.opened(store, seen.row)
+    if opened is None:
+        return [], 0
+    with opened as file:
         points = file.frontier(seen.loss, seen.risk, seen.better)
         count = len(points)
         if count > MOST_ROWS:
@@ -102,11 +119,14 @@ def in_words(design: str) -> str:
     return ", ".join([method.removesuffix("Swap"), *parts])
 
 
-def candidate(seen: Look, number: int) -> dict[str, Any] | None:
+def candidate(store: Store, seen: Look, number: int) -> dict[str, Any] | None:
     """Return all that is known of a candidate; None where there is none."""
     if not seen.begun:
         return None
-    with closing(StudyFile.open(seen.path)) as file:
+    opened = live.opened(store, seen.row)
+    if opened is None:
+        return None
+    with opened as file:
         try:
             found = file.candidate(number)
         except QuadrilleError:
@@ -140,7 +160,7 @@ def search(request: Request, project: str) -> Response:
     seen = look(request, found)
     job = None if seen is None else search_job(store, found, seen.row.id)
     chosen = _number(request.query_params.get("candidate", ""))
-    rows, count = ([], 0) if seen is None else frontier(seen)
+    rows, count = ([], 0) if seen is None else frontier(store, seen)
     pins = {} if seen is None else notes(seen.path)
     held = store.document(found.id, "job")
     forecast = store.result(store.latest_job(found.id, "forecast", done=True))
@@ -159,7 +179,7 @@ def search(request: Request, project: str) -> Response:
         total=count,
         pins=pins,
         studies=store.studies(found.id),
-        chosen=None if seen is None or chosen is None else candidate(seen, chosen),
+        chosen=None if seen is None or chosen is None else candidate(store, seen, chosen),
         plane=None if seen is None or job is None else _plane(found, seen, job, pins, forecast, chosen),
         command="quadrille search job.toml --out study\nquadrille frontier study",
         files=[
@@ -202,7 +222,7 @@ def details(request: Request, project: str) -> Response:
     """Return the part of the page about one candidate."""
     found = own_project(request, project)
     seen, number = look(request, found), _number(request.query_params.get("candidate", ""))
-    chosen = None if seen is None or number is None else candidate(seen, number)
+    chosen = None if seen is None or number is None else candidate(store_of(request), seen, number)
     if chosen is None:
         not_found("candidate")
     from quadrille.present.numbers import score
@@ -217,7 +237,7 @@ def table(request: Request, project: str) -> Response:
     seen = look(request, found)
     if seen is None:
         not_found("study")
-    rows, count = frontier(seen)
+    rows, count = frontier(store_of(request), seen)
     from quadrille.present.numbers import score
 
     return render(

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request, Response
 
 from quadrille.studio import audit, jobs, signoff
 from quadrille.studio.pages import page, working
-from quadrille.studio.routes_release import proposal, report_of
+from quadrille.studio.routes_release import report_of
 from quadrille.studio.routes_search import in_words
 from quadrille.studio.store import Project, Store
 from quadrille.studio.web import (

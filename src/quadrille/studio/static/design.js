@@ -25,7 +25,7 @@ async function follow(mine) {
 async function keep() {
   const mine = ++round, body = new URLSearchParams(new FormData(form));
   body.set("action", "save");
-  const answer = await ask(form.action || location.pathname, { method: "POST", body, headers: { "X-Live": "1", Accept: "text/plain", "X-CSRF-Token": form.elements.csrf.value } });
+  const answer = await ask(location.pathname, { method: "POST", body, headers: { "X-Live": "1", Accept: "text/plain", "X-CSRF-Token": form.elements.csrf.value } });
   if (answer.ok && answer.headers.get("content-type").startsWith("text/plain")) {
     form.elements.version.value = await answer.text();
     await follow(mine);

@@ -10,13 +10,21 @@ const csrf = document.querySelector('input[name="csrf"]').value;
 const numbers = new Intl.NumberFormat("en"), digits = new Intl.NumberFormat("en", { maximumSignificantDigits: 5 });
 const axes = `study=${known.study}&risk=${encodeURIComponent(known.risk)}&loss=${encodeURIComponent(known.loss)}`;
 const home = `/projects/${known.project}`;
+let last = 0, state = known.state, job = known.job, dirty = false, fetching = null, stale = false;
 const OVER = ["done", "failed", "cancelled"];
 const WORDS = { queued: "Waiting for its turn.", running: "Searching.", paused: "Paused.", done: "Done.", failed: "Stopped by a fault.", cancelled: "Cancelled." };
 
-// Less is better on both axes: where it is not, the score is turned, and the axis says so.
+// Less is better on both axes: where it is not, the points come turned, and the axis says so.
 const turned = (way) => ({ higher: (value) => -value, "nearer 0": Math.abs })[way] ?? ((value) => value);
 const named = (way, name) => ({ higher: `−${name}`, "nearer 0": `|${name}|` })[way] ?? name;
 const [turnLoss, turnRisk] = known.better.map(turned);
+const fresh = ([ids, loss, risk]) => { // points come in the order of their numbers; some come twice after a cut
+  let from = 0;
+  while (from < ids.length && ids[from] <= last) from++;
+  if (from < ids.length) last = ids[ids.length - 1];
+  plane.add(ids.subarray(from), loss.subarray(from), risk.subarray(from));
+  if (from < ids.length) stale = true;
+};
 
 const pinned = new Set(known.pins);
 const plane = new Plane(host, [named(known.better[0], known.loss), named(known.better[1], known.risk)], told);
@@ -24,7 +32,6 @@ plane.pins = pinned;
 plane.predicted = known.predicted.map(([x, y]) => [turnLoss(x), turnRisk(y)]);
 window.plane = plane;
 
-let last = 0, state = known.state, job = known.job, dirty = false, fetching = null;
 
 async function points() {
   if (fetching) { dirty = true; return fetching; }
@@ -33,30 +40,27 @@ async function points() {
       dirty = false;
       const answer = await ask(`/api/v1/studies/${known.study}/points?after=${last}&risk=${encodeURIComponent(known.risk)}&loss=${encodeURIComponent(known.loss)}`, { headers: {} });
       if (!answer.ok) return;
-      last = Number(answer.headers.get("X-Last") ?? last);
-      const [ids, loss, risk] = unpack(await answer.arrayBuffer());
-      for (let i = 0; i < ids.length; i++) { loss[i] = turnLoss(loss[i]); risk[i] = turnRisk(risk[i]); }
-      plane.add(ids, loss, risk);
-      if (ids.length) stale = true;
+      const to = Number(answer.headers.get("X-Last") ?? last);
+      fresh(unpack(await answer.arrayBuffer()));
+      last = Math.max(last, to);
     } while (dirty);
   })().finally(() => { fetching = null; });
   return fetching;
 }
 
 // The table under the plane, and what is said aloud, follow every five seconds at most.
-let stale = false, renewing = false, rows = 0;
+let renewing = false;
 async function renew() {
   if (!stale || renewing) return;
   renewing = true; stale = false;
   try {
     said.textContent = `${numbers.format(plane.count)} done, frontier ${numbers.format(plane.frontier.length)}.`;
     const answer = await ask(`${home}/search/frontier?${axes}`, { headers: { Accept: "text/html" } });
-    if (answer.ok && !table.contains(document.activeElement)) { table.innerHTML = await answer.text(); rows++; }
+    if (answer.ok && !table.contains(document.activeElement)) { table.innerHTML = await answer.text(); }
   } catch { /* the next round tries again */ } finally { renewing = false; }
 }
 setInterval(renew, 5000);
 
-let began = null;
 function progress(now) {
   state = now.state ?? state;
   const { done = 0, total = 0 } = now;
@@ -64,10 +68,9 @@ function progress(now) {
   let words = `${numbers.format(done)} of ${numbers.format(total)}`;
   if (state === "running") {
     if (now.attempts > 1) words += ` (attempt ${now.attempts})`;
-    began ??= [performance.now(), done];
-    const seconds = (performance.now() - began[0]) / 1000, pace = (done - began[1]) / seconds;
-    if (seconds > 1.5 && pace > 0) words += `, ${digits.format(Number(pace.toPrecision(2)))} per s, ${left((total - done) / pace)} left`;
-  } else began = null;
+    if (now.rate) words += `, ${digits.format(Number(now.rate.toPrecision(2)))} per s`;
+    if (now.left !== null && now.left !== undefined) words += `, ${left(now.left)} left`;
+  }
   top.querySelector("[data-words]").textContent = words;
   const bar = top.querySelector("progress");
   if (bar && total) { bar.max = total; bar.value = done; }
@@ -79,9 +82,13 @@ const left = (seconds) => (seconds < 90 ? `${Math.max(1, Math.round(seconds))} s
 let stream = null, timer = null;
 function listen() {
   if (stream || document.hidden || OVER.includes(state)) return;
-  stream = new EventSource(`/api/v1/jobs/${job}/events`);
+  stream = new EventSource(`/api/v1/jobs/${job}/events?after=${last}&risk=${encodeURIComponent(known.risk)}&loss=${encodeURIComponent(known.loss)}`);
   stream.addEventListener("state", (event) => { try { progress(JSON.parse(event.data)); } catch { /* of a newer studio */ } });
-  stream.addEventListener("points", () => points().catch(() => {}));
+  stream.addEventListener("points", (event) => {
+    const bytes = Uint8Array.from(atob(event.data), (letter) => letter.charCodeAt(0));
+    fresh(unpack(bytes.buffer));
+    last = Math.max(last, Number(event.lastEventId) || 0);
+  });
   stream.addEventListener("end", () => finish());
   stream.onerror = async () => {
     if (stream?.readyState !== EventSource.CLOSED) return; // it tries again by itself
@@ -109,7 +116,7 @@ async function finish() {
   await points().catch(() => {});
   location.reload(); // with the recommendations, the reasons and the steps that are open now
 }
-document.addEventListener("visibilitychange", () => { if (document.hidden) quiet(); else if (!finished) { listen(); points().catch(() => {}); } });
+document.addEventListener("visibilitychange", () => { if (document.hidden) quiet(); else if (!finished) listen(); });
 addEventListener("pagehide", quiet);
 
 function told(what, value, px, py) {
@@ -181,5 +188,4 @@ document.querySelector("[data-plane-png]").addEventListener("click", () => {
   link.href = whole.toDataURL("image/png"); link.download = "search.png"; link.click();
 });
 
-points().then(() => { if (known.chosen) plane.chooseId(known.chosen); document.body.dataset.loaded = "1"; }).catch(() => {});
-if (!OVER.includes(state)) listen();
+points().then(() => { if (known.chosen) plane.chooseId(known.chosen); document.body.dataset.loaded = "1"; if (!OVER.includes(state)) listen(); }).catch(() => {});
