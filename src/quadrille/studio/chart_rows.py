@@ -18,12 +18,17 @@ class Rows(NamedTuple):
 
 def rows_of(spec: Mapping[str, Any]) -> Rows | None:
     """Return the largest table of values in a Vega-Lite specification; None where it holds none."""
-    found = max(_values(spec), key=len, default=[])
-    if not found:
+    tables = list(_values(spec))
+    if not tables:
         return None
+    found = max(tables, key=len)
     head = list(dict.fromkeys(name for row in found[:MOST_ROWS] for name in row))
     shown = [[row.get(name) for name in head] for row in found[:MOST_ROWS]]
     return Rows(head, shown, len(found) - len(shown))
+
+
+def _named(rows: object) -> dict[str, object]:
+    return {"values": rows}
 
 
 def _values(spec: object) -> Iterator[list[dict[str, object]]]:
@@ -38,6 +43,6 @@ def _values(spec: object) -> Iterator[list[dict[str, object]]]:
             yield cast("list[dict[str, object]]", listed)
         elif name == "datasets" and isinstance(value, Mapping):
             for rows in cast("Mapping[str, object]", value).values():
-                yield from _values({"values": rows})
+                yield from _values(_named(rows))
         else:
-            yield from _values(value)
+            yield from _values(cast("object", value))

@@ -145,7 +145,7 @@ def _filled(asked: Field, value: object, *, present: bool) -> Field:
         listed = cast("list[Any]", value) if isinstance(value, list) else []
         if all(isinstance(each, str) for each in listed):
             return replace(asked, mode="together" if listed else "", chosen=tuple(listed))
-        lines = "\n".join(", ".join(map(str, each)) if isinstance(each, list) else str(each) for each in listed)
+        lines = "\n".join(written(each) for each in listed)
         return replace(asked, mode="lines", value=lines)
     if asked.widget == "boxes":
         listed = cast("list[Any]", value) if isinstance(value, list) else [value]

@@ -66,6 +66,7 @@ def shown(
     codebook = store.document(found.id, "codebook")
     finished = store.latest_job(found.id, "policy", done=True)
     asked: dict[str, Any] = {} if finished is None else finished.spec
+    picked: dict[str, Any] = asked.get("pick") or {}
     catalogue = jobs.catalogue(settings_of(request).home) or {}
     return page(
         request,
@@ -79,7 +80,7 @@ def shown(
         policy_working=working(job),
         checked=checked,
         design="" if checked is None else in_words(checked["design"]),
-        asked={**asked, **(asked.get("pick") or {})},
+        asked=asked | picked,
         study=0 if seen is None else seen.row.id,
         axes=("", "") if seen is None else (seen.risk, seen.loss),
         criteria=_CRITERIA,
