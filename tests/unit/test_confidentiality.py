@@ -173,8 +173,9 @@ COMMANDS = (
     "release survey.csv --codebook book.toml --study all.study --policy policy.toml --check",
     "release survey.csv --codebook book.toml --study all.study --pick --out chosen",
 )
-ELSEWHERE = {"correct", "simulate", "reproduce", "demo"}
-"""Read no microdata of the user's; the demo's releases are made by the same function."""
+ELSEWHERE = {"correct", "simulate", "reproduce", "demo", "studio"}
+"""Read no microdata of the user's; the demo's releases are made by the same function, and the studio has tests of
+its own."""
 
 
 def seeds(home: Path) -> set[str]:

@@ -19,6 +19,7 @@ from quadrille.cli.commands.release import release
 from quadrille.cli.commands.score import measures, score
 from quadrille.cli.commands.search import search
 from quadrille.cli.commands.simulate import simulate
+from quadrille.cli.commands.studio import studio
 from quadrille.cli.commands.study import frontier, pick, report
 from quadrille.cli.commands.swap import swap
 from quadrille.cli.guard import INTERRUPTED, check_limits, flush_quietly, guarded, ignore_signals, prepare_process
@@ -107,6 +108,10 @@ _add(
 _add(correct, "quadrille correct table.csv --methods-note methods.md --out corrected.csv")
 _add(simulate, "quadrille simulate examples/simulate.toml --out simulated --charts charts")
 _add(reproduce, "quadrille reproduce boudreau-2005 --charts figures")
+_add(
+    studio,
+    "quadrille studio\nquadrille studio open survey.sav\nquadrille studio user add anna --role analyst",
+)
 _add(demo, "quadrille demo --out demo")
 
 
