@@ -38,7 +38,7 @@ def write_nation(path: Path, rows: int) -> None:
     lists = {name: pa.array([f"{name} {code:02}" for code in range(size)]) for name, size in SIZES.items()}
     schema = pa.schema([(name, pa.dictionary(pa.int8(), pa.string())) for name in SIZES])
     shares = {name: 1 / np.arange(1, size + 1) ** 0.8 for name, size in SIZES.items()}
-    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
+    with pq.ParquetWriter(path, schema, compression="zstd", store_schema=False) as writer:  # text, as others write it
         for start in range(0, rows, GROUP):
             random, count = np.random.default_rng([20, start]), min(GROUP, rows - start)
             columns, before = [], np.zeros(count, dtype=np.int64)

@@ -725,7 +725,7 @@ def inspect(
         columns,
         weight,
         data.keys,
-        _cells(data),
+        cells_of(data),
         hints,
         levels,
         dependencies(data),
@@ -782,7 +782,15 @@ def _empty(levels: tuple[LevelProfile, ...]) -> list[str]:
     ]
 
 
-def _cells(data: Data) -> CellProfile | None:
+def cells_of(data: Data) -> CellProfile | None:
+    """Count the cells of the full cross of the key variables; None where there is no key variable.
+
+    >>> import quadrille as qd
+    >>> from quadrille.inspect import cells_of
+    >>> found = cells_of(qd.datasets.cps8d())
+    >>> found.occupied, found.ones, found.twos
+    (1695, 361, 186)
+    """
     if not data.keys:
         return None
     table = Table(data.keys).of(data)

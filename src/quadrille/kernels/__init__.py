@@ -45,6 +45,7 @@ from quadrille.kernels.draw import (
     derange,
     dice,
     draw_pairs,
+    fitting_groups,
     has_partner,
     part_pairs,
     put_back,

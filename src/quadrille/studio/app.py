@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib import import_module
 from typing import cast
 
@@ -14,6 +15,7 @@ from starlette.staticfiles import StaticFiles
 from quadrille import __version__
 from quadrille.errors import QuadrilleError
 from quadrille.studio import users, web
+from quadrille.studio.signoff import StateError
 from quadrille.studio.store import ChangedError, KeyUsedError, Store
 from quadrille.studio.web import Gate, Problem, Settings, answer, log_in, render
 
@@ -37,20 +39,21 @@ def make_app(settings: Settings, store: Store | None = None) -> FastAPI:
     app.add_api_route("/open/{secret}", _open, include_in_schema=False, response_class=HTMLResponse)
     if web.STATIC.is_dir():
         app.mount("/static", StaticFiles(directory=web.STATIC), name="static")
-    for kind in (Problem, QuadrilleError, ChangedError, KeyUsedError, RequestValidationError, HTTPException, Exception):
+    kinds = (Problem, QuadrilleError, StateError, ChangedError, KeyUsedError, RequestValidationError, HTTPException)
+    for kind in (*kinds, Exception):
         app.add_exception_handler(kind, _refused)
     app.add_middleware(Gate, settings=settings, store=store)
     return app
 
 
-def _open(request: Request, secret: str) -> Response:
+def _open(request: Request, secret: str, to: str = "/") -> Response:
     """Let in whoever has the one-time address, once."""
     user = users.redeem(web.store_of(request), secret)
     if user is None:
         raise Problem(401, "This address was used before, or is too old.", do="Get a new one: quadrille studio url.")
     # No redirect: the cookie is only sent where the studio itself leads on, not where the address was opened from.
     page = HTMLResponse('<!doctype html><title>Quadrille studio</title><a href="/">Go to the studio</a>')
-    page.headers["Refresh"] = "0; url=/"
+    page.headers["Refresh"] = f"0; url={to if re.fullmatch(r'/[a-z0-9/-]*', to) and '//' not in to else '/'}"
     return log_in(request, page, user, "one-time address")
 
 
@@ -64,6 +67,8 @@ def problem_of(error: Exception) -> Problem:
             return Problem(
                 412, text, do="Look at both versions, then save again.", headers={"ETag": f'"{error.newest}"'}
             )
+        case StateError():
+            return Problem(409, error.error, do=error.do)
         case KeyUsedError():
             return Problem(409, "This Idempotency-Key stands for another request.", do="Use a new key.")
         case RequestValidationError():

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 
 START = "0" * 64
 """What the first row is bound to."""
@@ -83,3 +85,32 @@ def verify(db: sqlite3.Connection) -> Checked:
             return Checked(number, previous, event.number)
         number, previous = event.number, event.hash
     return Checked(number, previous, None)
+
+
+def copy(db: sqlite3.Connection, path: Path) -> int:
+    """Add the rows that a copy does not have yet, a line of JSON each; return how many."""
+    last = 0
+    if path.exists():
+        with path.open("rb") as file:
+            for line in file:
+                last = json.loads(line)["number"]
+    added = 0
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    with os.fdopen(handle, "a", encoding="utf-8") as file:
+        for event in events(db, last):
+            file.write(json.dumps(event.as_dict(), ensure_ascii=False) + "\n")
+            added += 1
+        file.flush()
+        os.fsync(file.fileno())
+    return added
+
+
+def differs(db: sqlite3.Connection, path: Path) -> int | None:
+    """Return the number of the first event of a copy that the audit no longer has as it was; None if all fit."""
+    with path.open(encoding="utf-8") as file:
+        for line in file:
+            held = json.loads(line)
+            row = db.execute("SELECT hash FROM audit WHERE number = ?", (held["number"],)).fetchone()
+            if row is None or row[0] != held["hash"]:
+                return int(held["number"])
+    return None

@@ -23,7 +23,7 @@ risk        spec    {"sets": [[column, ...], ...], "n": 3, "attack": false}; no 
                     "sizes": [{"size", "cells", "records"}], "exposed", "small_cells",
                     "limits": {measure: "at most .."}}],
                     "apart": [{"column", "alone"}]: how many records are alone only because this key is known,
-                    most first, "special", "attack": {"blocks"} or None, "charts", "blocks", "command"}
+                    most first, "attack": {"blocks"} or None, "charts", "blocks", "command"}
 
 forecast    spec    {}; works with the newest job document
             result  what `Forecast.as_dict()` has (candidates, designs, checked, refused: [{"design", "reason",
@@ -74,12 +74,15 @@ from __future__ import annotations
 
 import json
 import shlex
+import tomllib
 from collections.abc import Mapping, Sequence
 from math import isnan
 from pathlib import Path
 from typing import Any, cast
 
-from quadrille.errors import ParameterError
+import tomli_w
+
+from quadrille.errors import InputError, ParameterError, QuadrilleError
 from quadrille.studio.store import Home, Job, Project, Store, User
 
 KINDS = ("profile", "risk", "forecast", "search", "compare", "policy", "report", "release", "shred")
@@ -101,7 +104,7 @@ def submit(
     asked = checked(store, project, kind, dict(spec or {}))
     for name in ("codebook", "job", "policy"):
         document = store.document(project.id, name)
-        asked[name] = None if document is None else document.version
+        asked[name] = None if document is None or not document.text else document.version
     return store.add_job(by, project.id, kind, asked, key)
 
 
@@ -111,7 +114,8 @@ def checked(store: Store, project: Project, kind: str, spec: _Spec) -> _Spec:
         raise ParameterError(f"There is no job {kind!r}. Known: {', '.join(KINDS)}.")
     if not project.source and kind != "shred":
         raise ParameterError("This project has no data yet. Open a file first.")
-    if kind in ("forecast", "search") and store.document(project.id, "job") is None:
+    known = kind == "search" and spec.get("study") is not None  # one that was opened, or that goes on
+    if kind in ("forecast", "search") and not known and store.document(project.id, "job") is None:
         raise ParameterError("This project has no design yet. Make one on the page Design.")
     return _CHECKS.get(kind, _nothing)(store, project, _Fields(kind, spec))
 
@@ -286,11 +290,11 @@ _CHECKS = {
 
 def commands(project: Project, kind: str, spec: Mapping[str, Any], *, own_codebook: bool = True) -> list[str]:
     """Return the commands that give the same result, run next to the user's file, `job.toml` and `codebook.toml`."""
-    file, lines = project_file(project), list[str]()
+    file, lines = project_file(project, own_codebook), list[str]()
     if project.source.startswith("dataset:") and own_codebook:
         lines.append(f"quadrille convert {project.source} {shlex.quote(file)}")
     options = " --codebook codebook.toml" if own_codebook else ""
-    named = shlex.quote(file if own_codebook else project.source if project.source.startswith("dataset:") else file)
+    named = shlex.quote(file)
     candidate = f"--candidate {spec.get('candidate')}"
     match kind:
         case "profile":
@@ -325,10 +329,33 @@ def _public_words(spec: Mapping[str, Any]) -> str:
     return form + ("" if spec.get("shuffle", True) else " --keep-order")
 
 
-def project_file(project: Project) -> str:
-    """Return the name by which a job file of the user names the data."""
-    name = project.source.removeprefix("dataset:")
-    return f"{name}.parquet" if project.source.startswith("dataset:") else project.file
+def project_file(project: Project, own_codebook: bool = True) -> str:
+    """Return the name by which a job file of the user names the data; a bundled file brings its own codebook."""
+    if not project.source.startswith("dataset:"):
+        return project.file
+    return f"{project.source.removeprefix('dataset:')}.parquet" if own_codebook else project.source
+
+
+def has_own_codebook(store: Store, project: Project) -> bool:
+    """Whether somebody has changed the codebook; one that was only guessed need not be named."""
+    document = store.document(project.id, "codebook")
+    return document is not None and bool(document.user and document.text)
+
+
+def job_text(store: Store, project: Project) -> str | None:
+    """Return the job file as it runs on the command line, next to the user's file and `codebook.toml`."""
+    document = store.document(project.id, "job")
+    if document is None:
+        return None
+    try:
+        job: dict[str, Any] = tomllib.loads(document.text)
+    except tomllib.TOMLDecodeError:  # a fault that forecast and search tell
+        return document.text
+    own = has_own_codebook(store, project)
+    about = cast("_Spec", found) if isinstance(found := job.get("data"), dict) else {}
+    named = {"file": project_file(project, own), **({"codebook": "codebook.toml"} if own else {})}
+    rest = {name: value for name, value in job.items() if name != "data"}
+    return tomli_w.dumps({"data": {**about, **named}, **rest})
 
 
 def ending_of(name: str) -> str | None:
@@ -347,6 +374,11 @@ def catalogue(home: Home) -> dict[str, Any] | None:
         return json.loads((home.run / "catalogue.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
+
+
+def refused(text: str) -> QuadrilleError:
+    """Build the error of a job that must not be done."""
+    return InputError(text)
 
 
 def is_below(path: Path, root: Path) -> bool:

@@ -117,7 +117,7 @@ class Gate:
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
         state: dict[str, Any] = scope.setdefault("state", {})
         state["session"], state["form"] = None, None
-        static = scope["path"].startswith("/static/")
+        static = "" if not scope["path"].startswith("/static/") else "version" if b"v=" in scope["query_string"] else "plain"
 
         async def headed(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -184,9 +184,10 @@ class Gate:
 
     def _same_origin(self, headers: Mapping[str, str]) -> None:
         """Refuse a change that another page asks for."""
-        foreign = headers.get("sec-fetch-site", "none") not in ("same-origin", "none")
-        origin = headers.get("origin")
-        if foreign or (origin is not None and origin.lower() not in self._settings.origins):
+        site, origin = headers.get("sec-fetch-site", "none"), headers.get("origin")
+        own = origin is None or origin.lower() in self._settings.origins
+        # A form of a page that tells no referrer comes with the origin "null"; the browser vouches for it otherwise.
+        if site not in ("same-origin", "none") or not (own or (origin == "null" and site == "same-origin")):
             raise Problem(403, "This came from another page.", do="Open the studio itself and try again.")
 
     def _from_own_page(self, state: Mapping[str, Any], headers: Mapping[str, str]) -> None:
@@ -231,7 +232,11 @@ def _replayed(body: bytes) -> Receive:
     return receive
 
 
-def _headers(given: object, *, static: bool, settings: Settings) -> list[tuple[bytes, bytes]]:
+_KEPT = {"": b"no-store", "plain": b"no-cache", "version": b"public, max-age=31536000, immutable"}
+"""What browsers may keep: a file with its version for ever; scripts that others import are asked for again."""
+
+
+def _headers(given: object, *, static: str, settings: Settings) -> list[tuple[bytes, bytes]]:
     """Add to the headers of an answer what all of them have; what a page says itself goes first."""
     held = [(bytes(name).lower(), value) for name, value in cast("list[tuple[bytes, bytes]]", given)]
     own = {
@@ -240,7 +245,7 @@ def _headers(given: object, *, static: bool, settings: Settings) -> list[tuple[b
         b"referrer-policy": b"no-referrer",
         b"cross-origin-opener-policy": b"same-origin",
         b"cross-origin-resource-policy": b"same-origin",
-        b"cache-control": b"public, max-age=31536000, immutable" if static else b"no-store",
+        b"cache-control": _KEPT[static],
     }
     if settings.secure:
         own[b"strict-transport-security"] = b"max-age=31536000"

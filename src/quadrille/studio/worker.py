@@ -109,10 +109,11 @@ def beat(store: Store, job: int, worker: str, counts: tuple[int, int]) -> tuple[
     """Renew the lease and tell how far the job is; return what is wished, and whether the job is lost to another."""
     with store.writing() as db:
         query = (
-            "UPDATE jobs SET lease = ?, done = ?, total = ? WHERE id = ? AND worker = ? AND state = 'running' "
+            "UPDATE jobs SET lease = ?, attempts = CASE WHEN ? > done THEN 1 ELSE attempts END, done = ?, total = ? "
+            "WHERE id = ? AND worker = ? AND state = 'running' "
             "RETURNING wish"
         )
-        row = db.execute(query, (store.now() + LEASE, *counts, job, worker)).fetchone()
+        row = db.execute(query, (store.now() + LEASE, counts[0], *counts, job, worker)).fetchone()
     return ("", True) if row is None else (row["wish"], False)
 
 
