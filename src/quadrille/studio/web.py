@@ -117,7 +117,9 @@ class Gate:
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
         state: dict[str, Any] = scope.setdefault("state", {})
         state["session"], state["form"] = None, None
-        static = "" if not scope["path"].startswith("/static/") else "version" if b"v=" in scope["query_string"] else "plain"
+        static = (
+            "" if not scope["path"].startswith("/static/") else "version" if b"v=" in scope["query_string"] else "plain"
+        )
 
         async def headed(message: Message) -> None:
             if message["type"] == "http.response.start":
