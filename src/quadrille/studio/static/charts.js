@@ -14,7 +14,7 @@ function inked(value, key) {
 function picture(spec) {
   const shown = { ...(isDark() ? inked(spec) : spec), padding: 4 };
   const title = shown.title?.text ? { ...shown.title, subtitle: undefined } : shown.title; // the sentence stands below
-  const config = { ...shown.config, background: "transparent" };
+  const config = { ...shown.config, background: "transparent", aria: false }; // the place of a chart is described as a whole
   if (isDark()) {
     const soft = { labelColor: "#e7eaec", titleColor: "#e7eaec" };
     config.axis = { ...config.axis, ...soft };
