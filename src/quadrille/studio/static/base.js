@@ -69,6 +69,13 @@ function reach() {
 reach();
 addEventListener("resize", reach);
 
+// A page that was loaded again for a result goes on where it was.
+try {
+  const [path, id] = (sessionStorage.getItem("focus") ?? "").split(" ");
+  sessionStorage.removeItem("focus");
+  if (id && path === location.pathname) document.getElementById(id)?.focus({ preventScroll: true });
+} catch { /* a browser that keeps nothing */ }
+
 const typing = (target) => target.matches?.("input, select, textarea, [contenteditable]");
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || typing(event.target)) return;
