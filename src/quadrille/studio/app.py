@@ -19,7 +19,22 @@ from quadrille.studio.signoff import StateError
 from quadrille.studio.store import ChangedError, KeyUsedError, Store
 from quadrille.studio.web import Gate, Problem, Settings, answer, log_in, render
 
-ROUTES = ("api", "live")
+ROUTES = (
+    "api",
+    "live",
+    "routes_vega",
+    "routes_sign_in",
+    "routes_projects",
+    "routes_data",
+    "routes_roles",
+    "routes_risk",
+    "routes_design",
+    "routes_search",
+    "routes_compare",
+    "routes_release",
+    "routes_sign_off",
+    "routes_admin",
+)
 """The modules that have a `router`: the interface for programs, what is told live, and one per page (`routes_...`)."""
 
 
