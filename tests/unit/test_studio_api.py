@@ -30,7 +30,7 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
 
 @pytest.fixture(scope="module")
 def team(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
-    quick = PasswordHasher(time_cost=1, memory_cost=8)  # the real one takes a quarter of a second
+    quick = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)  # the real one takes a quarter of a second
     with pytest.MonkeyPatch.context() as patch, studio(tmp_path_factory.mktemp("team") / "home", team=True) as made:
         patch.setattr(users, "_hasher", lambda: quick)
         for name, role in (("anna", "analyst"), ("bert", "analyst"), ("rita", "reviewer"), ("adam", "admin")):
