@@ -357,8 +357,8 @@ def auc(score: Floats, truth: NDArray[np.bool_]) -> float | None:
     return (float(rank[truth].sum()) - true * (true + 1) / 2) / (true * false)
 
 
-def surest(score: Floats, truth: NDArray[np.bool_], most: int) -> float | None:
-    """Return the share of true ones among those of the highest scores; the first of equals come first."""
+def surest(score: Floats, truth: NDArray[np.bool_] | Floats, most: int) -> float | None:
+    """Return the share of true ones, or the mean of shares, among the highest scores; the first of equals first."""
     top = np.argsort(-score, kind="stable")[:most]
     return float(truth[top].mean()) if len(top) else None
 
