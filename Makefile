@@ -1,4 +1,5 @@
-# make demo: the main job on bundled data.  make test: everything that must hold, in minutes.  make bench: measured ratios.
+# make demo: the main job on bundled data.  make studio: the same in a browser.  make test: everything that must hold, in
+# minutes.  make bench: measured ratios.
 # make nightly: the same and what takes hours: 1,000 examples per law, 20,000 draws per test of fairness, the papers in
 # full, the browser, an installation without a network, the fuzzer.
 PYTHON ?= python3
@@ -8,10 +9,14 @@ READY := $(VENV)/.ready
 # Without bytecode on disk every process compiles what it imports, and the tests start many.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test nightly bench lint types imports unit browser docs pages comparison pins hashes bill wheelhouse airgap fuzz clean
+.PHONY: demo studio test nightly bench lint types imports unit browser docs pages comparison pins hashes bill wheelhouse airgap fuzz clean
 
 demo: $(READY)
 	@$(BIN)/quadrille demo --out demo
+
+# The whole path in a browser, on a bundled file.
+studio: $(READY)
+	@$(BIN)/quadrille studio open dataset:cps8d
 
 # The checks of the code run beside the tests: they use one core, and the tests have pauses.
 test: $(READY) browser
@@ -77,7 +82,8 @@ pins: $(READY)
 
 # The hashes of what users are delivered, for every system: a wheelhouse takes no other wheels.
 hashes: $(READY)
-	@$(BIN)/uv pip compile pyproject.toml --quiet --universal --extra excel --extra pandas --extra report --extra stat \
+	@$(BIN)/uv pip compile pyproject.toml --quiet --universal --extra excel --extra pandas --extra report --extra scale --extra stat \
+	  --extra studio \
 	  --constraint constraints.txt --generate-hashes --no-header --no-annotate --upgrade --output-file hashes.txt
 
 # What the program is delivered with: names, versions and licences, as CycloneDX JSON.

@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from bill_of_materials import OURS, as_text, of_wheels
 
 HOME = Path(__file__).resolve().parent.parent
-EXTRAS = "excel,pandas,report,stat"
+EXTRAS = "excel,pandas,report,scale,stat"
 
 README = """\
 # Quadrille, to be installed without a network

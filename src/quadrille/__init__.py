@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from quadrille.inspect import inspect
     from quadrille.io import read, write
     from quadrille.io.frames import from_frame
+    from quadrille.io.plan_file import write_plan
     from quadrille.measure import schema
     from quadrille.plan import Move, Plan
     from quadrille.recipe import Recipe
@@ -86,6 +87,7 @@ _HOME = {
     "simulate": "simulation",
     "table_changes": "score.published",
     "write": "io",
+    "write_plan": "io.plan_file",
 }
 
 _MODULES = ("chart", "datasets", "report", "testing", "theory")
@@ -149,6 +151,7 @@ __all__ = [  # sorted as in _HOME; a test keeps the two lists equal
     "testing",
     "theory",
     "write",
+    "write_plan",
 ]
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quadrille.codebook import records_in
-from quadrille.data import Column, Cross, Data, different, uncounted_weights
+from quadrille.data import Column, Data, different, uncounted_weights
 from quadrille.errors import ParameterError
 from quadrille.io.frames.identifiers import (
     MOST_ORDINAL,
@@ -31,6 +31,7 @@ from quadrille.io.frames.values import counted_in
 from quadrille.io.stat_read import was_moment
 from quadrille.measure.population import Sample, sample_of
 from quadrille.score.dependencies import Dependency, dependencies
+from quadrille.summary import Table
 from quadrille.text import Shown
 
 if TYPE_CHECKING:
@@ -564,7 +565,7 @@ def _recoding(column: Column, data: Data) -> list[str]:
             f"Column {name!r} has {column.valid:,} categories. Recode it into classes, "
             f'or give it a role such as "outcome" if it is no key variable. A dozen are usual: {how}.'
         ]
-    counts = np.bincount(column.values, minlength=column.size)[: column.valid]
+    counts = column.held[: column.valid]
     rare = int(((counts > 0) & (counts < FEW_RECORDS)).sum())
     if data.n >= 20 * FEW_RECORDS and rare > 1 and rare * 2 > column.valid:
         how = "Merge neighbours" if column.variable.kind == "ordinal" else "Group similar ones"
@@ -724,7 +725,7 @@ def inspect(
         columns,
         weight,
         data.keys,
-        _cells(data),
+        cells_of(data),
         hints,
         levels,
         dependencies(data),
@@ -781,11 +782,17 @@ def _empty(levels: tuple[LevelProfile, ...]) -> list[str]:
     ]
 
 
-def _cells(data: Data) -> CellProfile | None:
+def cells_of(data: Data) -> CellProfile | None:
+    """Count the cells of the full cross of the key variables; None where there is no key variable.
+
+    >>> import quadrille as qd
+    >>> from quadrille.inspect import cells_of
+    >>> found = cells_of(qd.datasets.cps8d())
+    >>> found.occupied, found.ones, found.twos
+    (1695, 361, 186)
+    """
     if not data.keys:
         return None
-    cross = Cross.of(data, data.keys)
-    cells = cross.cells(data)
-    counts = np.bincount(cells) if cross.dense else np.unique(cells, return_counts=True)[1]
-    empty, ones, twos = (int(np.count_nonzero(counts == size)) for size in range(3))
-    return CellProfile(cross.possible, len(counts) - empty, ones, twos)
+    table = Table(data.keys).of(data)
+    ones, twos = (int(np.count_nonzero(table.count == size)) for size in (1, 2))
+    return CellProfile(table.cross.possible, int(np.count_nonzero(table.count)), ones, twos)

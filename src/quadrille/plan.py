@@ -318,7 +318,7 @@ class Plan(Shown):
         True
         """
         if self._after is None:
-            self._after = self._known_data.fingerprint_after(self._changed(self._known_data))
+            self._after = self._known_data.fingerprint_after(self.changed(self._known_data))
         return self._after
 
     @property
@@ -355,9 +355,17 @@ class Plan(Shown):
         976
         """
         self.check(data)
-        return data.with_values(self._changed(data))
+        return data.with_values(self.changed(data))
 
-    def _changed(self, data: Data) -> Mapping[str, tuple[Rows, Codes]]:
+    def changed(self, data: Data) -> Mapping[str, tuple[Rows, Codes]]:
+        """Return, by column that moves, the rows that receive values and the codes that they receive.
+
+        >>> import quadrille as qd
+        >>> data = qd.datasets.cps8d()
+        >>> rows, codes = qd.RandomSwap(["Edu"], pairs=2, seed=7).plan(data).changed(data)["Edu"]
+        >>> len(rows), len(codes)
+        (4, 4)
+        """
         changed: dict[str, tuple[Rows, Codes]] = {}
         for move in self.moves:
             rows, source = move.expanded

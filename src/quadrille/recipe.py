@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from importlib import import_module
 from math import floor
 from typing import Any, ClassVar, NamedTuple, Self, cast
@@ -283,7 +284,12 @@ class Recipe(Shown, ABC):
         >>> bool((recipe.stream_of(8).words(4) == other.stream().words(4)).all())
         True
         """
-        return Stream.of(seed, self._json(without=("seed",), version=self.stream_version or self.version))
+        return Stream.of(seed, self._stream_identity)
+
+    @cached_property
+    def _stream_identity(self) -> str:
+        """The text that the stream of every seed of this design rests on."""
+        return self._json(without=("seed",), version=self.stream_version or self.version)
 
     def parameters(self) -> dict[str, Any]:
         """Return all parameters by name.

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, Protocol, TypeVar
 
@@ -363,10 +364,11 @@ class Tally:
 
     def _in_ticks(self, per_unit: float) -> Tally:
         """Return the same tally in finer ticks, exactly."""
-        factor = per_unit / self.per_unit
-        if self.ticks is None or factor != int(factor) or self.total * int(factor) >= MOST_TICKS:
+        factor = Fraction(per_unit) / Fraction(self.per_unit)
+        if self.ticks is None or factor.denominator != 1 or self.total * factor >= MOST_TICKS:
             raise MismatchError("The weights of these tallies have no common tick. Tally all records together.")
-        return replace(self, _known={}, ticks=self.ticks * int(factor), per_unit=per_unit)
+        ticks = self.ticks * int(factor) if self.total else self.ticks
+        return replace(self, _known={}, ticks=ticks, per_unit=per_unit)
 
     def merge(self, other: Tally) -> Tally:
         """Add the tally of other records, counted in the same cells."""

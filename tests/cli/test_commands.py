@@ -30,6 +30,7 @@ GOOD_CALLS = {
     "swap": "swap good.csv --swap Sex,Region --pairs 5 --seed 3",
     "swap to a file": "swap good.csv.gz --swap Sex --rate 0.2 --out new.csv --save-recipe new.json --weight Weight",
     "score": "score good.csv good.parquet --measures hellinger,ordinal_shift(Age)",
+    "plan": "plan good.csv --recipe good.json --out new.parquet",
     "release": "release good.csv --swap Sex --pairs 5 --out new --codebook book.toml",
     "release by number": "release good.csv --swap Sex --pairs 5 --out new --seed 3 --insecure --format parquet",
     "release from a study": "release good.csv --codebook book.toml --study small.study --pick --out new",

@@ -12,8 +12,9 @@ import pytest
 import typer.main
 from typer.testing import CliRunner
 
+import quadrille as qd
 from quadrille.cli.app import app
-from quadrille.cli.options import RARELY, DesignCommand, method_options
+from quadrille.cli.options import RARELY, DesignCommand, method_options, recipe_of
 from quadrille.recipe import known_methods
 
 MOST_COMMANDS = 18
@@ -177,6 +178,14 @@ def test_the_help_of_a_method_that_does_not_exist_is_refused(command: str) -> No
     assert done.exit_code == 2 and "There is no method 'magic'" in done.output
 
 
-def test_the_help_of_a_method_ends_with_an_example_of_its_own() -> None:
-    shown = CliRunner().invoke(app, ["swap", "--method", "controlled", "--help"]).output
-    assert shown.endswith("  quadrille swap FILE --method controlled --swap COLUMNS --targets SHARE\n")
+@pytest.mark.parametrize("name", sorted(DESIGNED))
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.word())
+def test_the_help_of_a_method_ends_with_an_example_that_makes_a_recipe(name: str, method: Any) -> None:
+    example = help_of(f"{name} --method {method.word()}").partition("\nExample:\n")[2].replace("\\\n", "")
+    program, command, *words = shlex.split(example)
+    assert (program, command) == ("quadrille", name)
+    made = recipe_of(program_of(app)[command].make_context(command, list(words)), method.word(), None)
+    assert isinstance(made, method)
+    if name == "swap":
+        file = words[0].removeprefix("dataset:")
+        made.check_columns(getattr(qd.datasets, file)())  # and its columns are there

@@ -29,6 +29,7 @@ from quadrille.cli import app
 from quadrille.errors import InputError
 from quadrille.recipe import known_methods
 
+METHODS = [method for method in known_methods().values() if method.__module__.startswith("quadrille.")]
 EXAMPLES = {"call": 12, "study": 5, "measure": 30, "recipe": 20}
 
 
@@ -45,14 +46,14 @@ def test_every_target_has_seeds_and_every_folder_of_seeds_a_target() -> None:
 @pytest.mark.parametrize("name", ["recipe", "job"])
 def test_every_method_is_among_the_seeds(name: str) -> None:
     seeds = b"\n".join(seeds_of(name)).decode()
-    assert [method for method in known_methods() if method not in seeds] == []
+    assert [method.method_name for method in METHODS if method.method_name not in seeds] == []
 
 
 def test_every_command_and_every_method_is_called_by_a_seed() -> None:
     calls = [raw.decode().splitlines() for raw in seeds_of("call")]
     commands = set(typer.main.get_command(app).commands) - set(LONG)  # type: ignore[attr-defined]
     assert commands - {words[0] for words in calls if words} == set()
-    methods = {method.word() for method in known_methods().values()} - {"random"}  # which needs no name
+    methods = {method.word() for method in METHODS} - {"random"}  # which needs no name
     assert methods - {word for words in calls for word in words} == set()
 
 
@@ -162,7 +163,7 @@ def test_a_worker_finds_what_is_wrong_and_goes_on(tmp_path: Path, monkeypatch: p
     monkeypatch.setitem(TARGETS, "where", Target("where", bad))
     monkeypatch.setattr(worker, "_bound_memory", lambda: None)
     store = Store(tmp_path, "where")
-    worker.work(store, 20.0, 60)
+    worker.work(store, 600.0, 60)
     told = [what for _, what in store.findings()]
     assert store.count() == 60
     assert any("KeyError" in what for what in told) and any("panicked" in what for what in told)

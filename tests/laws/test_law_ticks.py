@@ -72,6 +72,14 @@ def test_tallies_of_parts_merge_to_the_sums_of_the_weights_or_say_that_they_cann
     assert 0 < merged.total < 2**62 and close(merged, together)
 
 
+@pytest.mark.parametrize(("light", "heavy"), [(1e-288, 1e307), (0.1, 1 / 3)])
+def test_tallies_without_a_common_tick_are_not_merged(light: float, heavy: float) -> None:
+    """Of ticks beyond the range of numbers apart, and of decimal and binary ones, none is a multiple of the other."""
+    tallies = [Table(("A", "B")).of(four((weight,) * 4)) for weight in (light, heavy)]
+    with pytest.raises(MismatchError, match="Tally all records together"):
+        tallies[0].merge(tallies[1])
+
+
 @examples(24)
 @given(weights, st.integers(1, 8), st.integers(0, 99))
 def test_files_put_together_score_as_their_exact_tables_do(weight: list[float], copies: int, seed: int) -> None:

@@ -157,6 +157,7 @@ COMMANDS = (
     "measures",
     "swap survey.csv --codebook book.toml --swap Edu --pairs 11 --out swapped.csv --save-recipe swapped.json",
     "score survey.csv swapped.csv --codebook book.toml --recipe swapped.json",
+    "plan survey.csv --codebook book.toml --recipe swapped.json --out swapped.parquet",
     "attack survey.csv --codebook book.toml --recipe swapped.json --target Edu",
     "frontier all.study",
     "pick all.study --criterion knee --save-recipe picked.json --note fine",
@@ -171,8 +172,9 @@ COMMANDS = (
     "release survey.csv --codebook book.toml --study all.study --policy policy.toml --check",
     "release survey.csv --codebook book.toml --study all.study --pick --out chosen",
 )
-ELSEWHERE = {"correct", "simulate", "reproduce", "demo"}
-"""Read no microdata of the user's; the demo's releases are made by the same function."""
+ELSEWHERE = {"correct", "simulate", "reproduce", "demo", "studio"}
+"""Read no microdata of the user's; the demo's releases are made by the same function, and the studio has tests of
+its own."""
 
 
 def seeds(home: Path) -> set[str]:

@@ -36,7 +36,7 @@ from quadrille.text import Shown
 SEEDS = (70431917, "c0ffee" * 10 + "c0de")
 WITHOUT_PAGE = {
     *("Stored", "Address", "Where", "Condition", "expressions.Model", "expressions.Term", "Scale"),  # parts of texts
-    *("Stream", "Prepared", "Movement"),  # how a recipe draws
+    *("Stream", "Prepared", "Movement", "Grouping", "Roster"),  # how a recipe draws
     *("Required", "Limit", "Aligned", "Crossed"),  # parts of a policy, and of what earlier releases tell
     *("estimates.Rules", "Cloud", "Reason", "Step", "effects.Term"),  # parts of results
 }
@@ -148,7 +148,7 @@ def about_data(data: qd.Data) -> list[object]:
         *(data, data["Edu"], data.ticks, data.units("Phone"), data.codebook, Stored("SPSS"), *recipes),
         *(param for each in recipes for param in each.params().values()),
         *(recipe.stream(), recipe.prepare(data), recipe.movement(data), permutation.classes(data)),
-        *(private.strata(data), private.guarantee(data)),
+        *(private.strata(data), private.strata(data).grouping.roster(), private.guarantee(data)),
         *(plan, *plan.moves, plan.report(data), qd.before_after(data, plan), qd.inspect(state), qd.inspect(data)),
         qd.inspect(qd.datasets.island(), risk=["age"]).risk,
         *(qd.dependencies(state), qd.contradictions(qd.from_frame(broken), qd.RandomSwap(["b"], rate=0.1))),

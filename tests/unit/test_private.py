@@ -122,6 +122,16 @@ def test_strata_in_which_nothing_can_change_stay_and_identifiers_do_not_count() 
         qd.PrivateSwap(["A"], chance=0.5).plan(qd.from_frame(alike, codebook=book))
 
 
+def test_what_varies_is_found_wherever_in_a_long_file_it_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("quadrille.data.CHUNK", 3)  # rows are looked at in parts, and the last ones tell
+    stratum = [0, 1, 2, 3] * 5
+    moving, staying = [0] * 20, [0] * 20
+    moving[16] = moving[17] = moving[18] = staying[4] = staying[17] = staying[19] = 1
+    data = file_of(stratum=stratum, moving=moving, staying=staying)
+    strata = qd.PrivateSwap(["moving"], within=["stratum"], chance=0.5).strata(data)
+    assert (strata.threshold > 0).tolist() == [True, True, False, False]
+
+
 def test_the_weight_moves_or_stays_and_levels_travel_together() -> None:
     data = file_of([1.0, 2.0, 3.0, 4.0], A=[0, 1, 0, 1], B=[0, 0, 1, 1])
     stays, moves = (qd.PrivateSwap("A", chance=0.5, weight=each, seed=3) for each in ("stays", "moves"))

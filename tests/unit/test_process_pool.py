@@ -38,7 +38,7 @@ def begin(parent: int, given: object) -> None:
 def test_an_interrupt_while_workers_start_ends_them_all() -> None:
     with pytest.raises(KeyboardInterrupt), process_pool(2, begin, (Interrupting(),), abs):
         pass
-    patience = time.monotonic() + 20
+    patience = time.monotonic() + 120
     while multiprocessing.active_children() and time.monotonic() < patience:
         time.sleep(0.05)
     left = multiprocessing.active_children()
@@ -69,6 +69,6 @@ def test_scripts_in_the_current_folder_are_not_taken_for_modules(tmp_path: Path)
         "    print(send(-3)(), qd.read('file.sav').n)\n"
     )
     call = [sys.executable, "-P", "-c", script]
-    done = subprocess.run(call, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(call, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("3 100\n", "")
     assert not (tmp_path / "RAN").exists()

@@ -24,6 +24,7 @@ from quadrille.errors import InputError, ParameterError
 from quadrille.present.profile import column_table, profile_facts
 from quadrille.present.words import LIMITS
 from quadrille.release import release
+from quadrille.release.order import fresh_order
 from quadrille.release.release import DEFAULT, GuessableSeedWarning, ReleaseWarning, default_measures
 
 PUBLIC = {"data.csv", "codebook.toml", "methods.md"}
@@ -284,7 +285,7 @@ def test_the_public_codebook_is_that_of_the_original_without_identifiers_and_rol
 
 def test_the_row_order_is_a_permutation_and_every_release_has_its_own() -> None:
     identity = np.arange(5000)
-    orders = [identity, *(release.fresh_order(5000) for _ in range(3))]
+    orders = [identity, *(fresh_order(5000) for _ in range(3))]
     for order in orders:
         assert np.array_equal(np.sort(order), identity)
     # Two unrelated permutations agree in one place on average (Poisson): 15 or more has probability below 1e-12.

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 import quadrille as qd
 from quadrille.cli import app
 from quadrille.present.numbers import NONE
+from quadrille.report.frontier_chart import draw_frontier, rows_of, scored, values_of_settings
 from quadrille.report.input import Candidate
 from quadrille.report.sections import accounts
 from quadrille.score.at_risk import risk_by_level
@@ -133,6 +134,25 @@ def test_the_report_says_who_was_at_risk_who_moved_and_how_far(study: qd.Study, 
         assert f"{level} {sum(part['units']):,} {sum(part['records']):,}" in table
     assert "Where records moved, by parish" in page  # 96 wards are too many to draw
     assert "Units:" in text and f"of {found.units:,} take part" in text
+
+
+def test_parameters_of_a_search_are_listed_apart_and_the_one_that_matters_most_has_the_colours(study: qd.Study) -> None:
+    rows = rows_of(study)
+    assert values_of_settings(rows) == {
+        "k": ["2", "3"],
+        "near": ["any", "parent"],
+        "risk": ["age + birth"],
+        "similar": ["anybody", "hh_size", "hh_size*hh_type + hh_size"],
+    }
+    every = [each for each in scored(study, (RISK, LOSS), rows) if each[0]["settings"]]
+    assert len(every) == 24
+    told = draw_frontier(study, (RISK, LOSS), every, None).to_dict()
+    assert "'title': 'k'" in str(told) and "Variables swapped" not in str(told)
+    parent = [each for each in every if each[0]["settings"]["k"] == "3"]
+    assert "'title': 'near'" in str(draw_frontier(study, (RISK, LOSS), parent, None).to_dict())
+    assert "'title': 'k'" not in str(
+        draw_frontier(study, (RISK, LOSS), scored(study, (RISK, LOSS), rows), None).to_dict()
+    )
 
 
 def test_accounts_of_methods_that_move_units_and_of_others_stand_in_one_table(data: qd.Data) -> None:

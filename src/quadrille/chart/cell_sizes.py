@@ -14,10 +14,8 @@ _WHEN = ["before", "after"]
 _GENUINE = "after, genuine"
 _RECORDS = "records in such cells"
 _PANEL, _HEIGHT, _TEXT = 310, 320, 11
-_READING = (
-    "A cell is a combination of all key variables; a record alone in its cell, or nearly, can be recognised. "
-    "A swap empties some small cells and fills others, so bars may rise: what counts is the dark part."
-)
+_CELLS = "A cell is a combination of all key variables; a record alone in its cell, or nearly, can be recognised."
+_READING = f"{_CELLS} A swap empties some small cells and fills others, so bars may rise: what counts is the dark part."
 _ALONE = (
     "Small cells that are false protect, genuine ones do not, so the two are never shown as one: give the records in "
     "cells of that size after the swap that match a true one, the sum of min(f, g) that `exposed` counts."
@@ -30,7 +28,7 @@ def small_cells(cells: pl.DataFrame) -> alt.HConcatChart:
     One row of `cells` is a size of cell before or after: `size` (1, 2, ...), `when` ("before" or "after"), `cells`,
     `records`, `genuine` (numbers). `genuine` counts the records after the swap that match a true one of the same
     combination (what `exposed` counts; the sum of min(f, g)); they are drawn inside the bars. Before the swap it
-    may be null.
+    may be null. Without rows "after" the file as it is is drawn.
 
     Example
     -------
@@ -51,12 +49,15 @@ def small_cells(cells: pl.DataFrame) -> alt.HConcatChart:
     if frame.filter(pl.col("when") == "after")["genuine"].has_nulls():
         raise ParameterError(f"Column 'genuine' of the frame for small_cells is empty in a row 'after'. {_ALONE}")
     frame = frame.sort("size", maintain_order=True).with_columns(size=pl.col("size").cast(pl.Int64).cast(pl.String))
+    swapped = "after" in set(frame["when"])
     legend = alt.Legend(title=None, orient="top", direction="horizontal", symbolType="square", offset=8)
     scale = alt.Scale(domain=[*_WHEN, _GENUINE], range=[PALE, HUES[5], HUES[0]])
-    color = alt.Color("series:N", scale=scale, legend=legend)
+    color = alt.Color("series:N", scale=scale, legend=legend if swapped else None)
     left = _small_bars(frame, "cells", "cells of this size", color)
-    right = [*_small_bars(frame, "records", _RECORDS, color), *_genuine(frame, color)]
+    right = [*_small_bars(frame, "records", _RECORDS, color), *(_genuine(frame, color) if swapped else [])]
     figure = alt.hconcat(*(theme.layered(layers, _PANEL, _HEIGHT) for layers in (left, right)), spacing=36)
+    if not swapped:
+        return theme.finish(figure, "Small cells of the file as it is", _CELLS)
     return theme.finish(figure, "Small cells before and after the swap", _READING)
 
 
@@ -65,7 +66,9 @@ def _by_size(frame: pl.DataFrame, field: str, title: str, top: float) -> alt.Cha
     x = alt.X("size:N", title="size of cell (records)", sort=sizes, axis=alt.Axis(labelAngle=0, ticks=False))
     scale = alt.Scale(domain=[0, 1.08 * top or 1], nice=False)
     y = alt.Y(f"{field}:Q", title=title, scale=scale, axis=alt.Axis(format=",.0f", tickCount=6, tickMinStep=1))
-    offset = alt.XOffset("when:N", sort=_WHEN, scale=alt.Scale(domain=_WHEN))
+    offset = alt.XOffset(
+        "when:N", sort=_WHEN, scale=alt.Scale(domain=_WHEN if "after" in set(frame["when"]) else _WHEN[:1])
+    )
     return alt.Chart(inline(frame)).encode(x=x, y=y, xOffset=offset)
 
 

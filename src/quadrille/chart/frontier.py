@@ -56,6 +56,7 @@ def frontier(
     predicted: pl.DataFrame | None = None,
     bound: pl.DataFrame | None = None,
     unswapped: tuple[float, float | None] | None = None,
+    colour: str = "swap",
 ) -> Figure:
     """Draw candidates by risk and loss, with the line of those that no other beats in both.
 
@@ -78,6 +79,8 @@ def frontier(
 
     `unswapped` are risk and second risk (or None) of the file as it is, which loses nothing: a cross with a label.
 
+    `colour` names another column of `points` whose values colours tell apart, a parameter for instance.
+
     Above 5,000 candidates the beaten ones are thinned; the frontier and the chosen one are always complete.
 
     Example
@@ -98,14 +101,13 @@ def frontier(
     points, below = with_companion("frontier", points, (risk, loss), companion)
     if below is not None:
         columns[COMPANION] = "number"
-    if "method" in points.columns:
-        columns["method"] = "text"
+    columns |= {name: "text" for name in ("method", colour) if name in points.columns or name == colour}
     everyone, unplaced = prepared(points, "frontier", columns, "risk", "loss")
-    groups = _coloured(everyone)
-    group = pl.when(pl.col("swap").is_in(groups)).then("swap").otherwise(pl.lit(_OTHER))
+    groups = _coloured(everyone, colour)
+    group = pl.when(pl.col(colour).is_in(groups)).then(colour).otherwise(pl.lit(_OTHER))
     everyone = everyone.with_columns(group=group)
     shown = thinned(everyone, keep=pl.col("on_frontier") | pl.col("chosen"))
-    looks = _looks(everyone, groups, crowded=shown.height > _CROWD)
+    looks = _looks(everyone, groups, colour, crowded=shown.height > _CROWD)
     title = f"Risk and loss of {counted(everyone.height, 'candidate release')}"
     ahead, told = _predicted(predicted, (risk, loss), companion, below)
     floor = _floor(bound, risk, below)
@@ -213,31 +215,34 @@ def _notes(everyone: pl.DataFrame, shown: int, unplaced: int) -> list[str]:
     ]
 
 
-def _coloured(everyone: pl.DataFrame) -> list[str]:
-    """Return the swaps that get a colour: those with the longest stretch of the frontier, in order along it, then
+def _coloured(everyone: pl.DataFrame, colour: str) -> list[str]:
+    """Return the values that get a colour: those with the longest stretch of the frontier, in order along it, then
     the most frequent ones; of equally frequent ones all or none.
     """
     best = everyone.filter("on_frontier").sort("loss", "risk")
     loss = pl.col("loss")
     stretch = loss.shift(-1).fill_null(loss.last()) - loss.shift(1).fill_null(loss.first())
-    tally = best.with_columns(stretch=stretch).group_by("swap").agg(pl.col("stretch").sum(), pl.col("loss").min())
-    longest = tally.sort("stretch", "swap", descending=[True, False]).head(len(HUES))
-    winners = longest.sort("loss", "swap")["swap"].to_list()
-    rest = everyone.filter(~pl.col("swap").is_in(winners)).group_by("swap").len()
-    rest = rest.sort("len", "swap", descending=[True, False])
+    tally = best.with_columns(stretch=stretch).group_by(colour).agg(pl.col("stretch").sum(), pl.col("loss").min())
+    longest = tally.sort("stretch", colour, descending=[True, False]).head(len(HUES))
+    winners = longest.sort("loss", colour)[colour].to_list()
+    rest = everyone.filter(~pl.col(colour).is_in(winners)).group_by(colour).len()
+    rest = rest.sort("len", colour, descending=[True, False])
     room = len(HUES) - len(winners)
     if rest.height > room:
         rest = rest.filter(pl.col("len") > rest["len"][room])
-    return [*winners, *rest["swap"].to_list()]
+    return [*winners, *rest[colour].to_list()]
 
 
-def _looks(everyone: pl.DataFrame, groups: list[str], *, crowded: bool) -> _Looks:
+def _looks(everyone: pl.DataFrame, groups: list[str], colour: str, *, crowded: bool) -> _Looks:
     grey = [_OTHER] if _OTHER in everyone["group"] else []
     hues, shapes = [*HUES[: len(groups)], *(GREY for _ in grey)], [*SHAPES[: len(groups)], *("circle" for _ in grey)]
-    legend = theme.legend("Variables swapped", symbolOpacity=1, symbolStrokeWidth=0)
+    named = "Variables swapped" if colour == "swap" else colour
+    legend = theme.legend(named, symbolOpacity=1, symbolStrokeWidth=0)
     rates: list[float] = sorted(everyone["rate"].drop_nulls().unique())
     values = rates if len(rates) <= 5 else alt.Undefined
-    sizes = alt.Legend(title="Records taking part", format=".2~%", values=values, tickCount=4, symbolOpacity=1)
+    by_units = "method" in everyone.columns and "targeted" in everyone["method"]
+    title = "Rate asked for" if by_units else "Records taking part"
+    sizes = alt.Legend(title=title, format=".2~%", values=values, tickCount=4, symbolOpacity=1)
     sizes.symbolFillColor, sizes.symbolStrokeWidth = GREY, 0
     scale = alt.Scale(domain=[0, max(rates, default=1.0) or 1.0], range=[10, 80] if crowded else [25, 230])
     color, shape = theme.looks("group", [*groups, *grey], hues, shapes, legend)

@@ -13,10 +13,12 @@ from quadrille.cli.commands.attack import attack
 from quadrille.cli.commands.demo import demo, reproduce
 from quadrille.cli.commands.error import correct, error
 from quadrille.cli.commands.inspect import convert, inspect
+from quadrille.cli.commands.plan import plan
 from quadrille.cli.commands.release import release
 from quadrille.cli.commands.score import measures, score
 from quadrille.cli.commands.search import search
 from quadrille.cli.commands.simulate import simulate
+from quadrille.cli.commands.studio import studio
 from quadrille.cli.commands.study import frontier, pick, report
 from quadrille.cli.commands.swap import swap
 from quadrille.cli.guard import INTERRUPTED, check_limits, flush_quietly, guarded, ignore_signals, prepare_process
@@ -93,6 +95,7 @@ _add(
     "quadrille release survey.csv --study survey.study --pick --policy policy.toml --check",
     kind=DesignCommand,
 )
+_add(plan, "quadrille plan people.parquet --recipe recipe.json --out plan.parquet --id person")
 _add(report, "quadrille report people.study --candidate 52 --out report.html --readers")
 _add(
     error,
@@ -103,6 +106,10 @@ _add(
 _add(correct, "quadrille correct table.csv --methods-note methods.md --out corrected.csv")
 _add(simulate, "quadrille simulate examples/simulate.toml --out simulated --charts charts")
 _add(reproduce, "quadrille reproduce boudreau-2005 --charts figures")
+_add(
+    studio,
+    "quadrille studio\nquadrille studio open survey.sav\nquadrille studio user add anna --role analyst",
+)
 _add(demo, "quadrille demo --out demo")
 
 

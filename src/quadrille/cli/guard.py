@@ -25,7 +25,7 @@ from quadrille.text import shown
 WRITTEN = frozenset(
     {
         *("out", "write_codebook", "save_recipe"),
-        *("chart", "charts", "chart_flows", "realised"),
+        *("chart", "charts", "chart_flows", "realised", "audit_copy"),
     }
 )
 """The options of all commands that name a file or a folder to write; every other path is one to read."""

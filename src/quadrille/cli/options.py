@@ -204,6 +204,18 @@ DEFAULT, UNASKED = "random", "designed"
 ROOM = 20
 """A command with more parameters of its own has no room in its help for those of a method that is not named."""
 _OF_METHOD = "Options of --method "
+_EXAMPLES = {
+    "RandomSwap": "dataset:cps8d --method random --swap Edu --rate 0.02",
+    "PermutationSwap": "dataset:cps8d --method permutation --swap Edu --within Sex --rate 0.05",
+    "PrivateSwap": "dataset:cps8d --method private --swap Edu --within MS,Race,Sex --epsilon 12",
+    "RankSwap": "dataset:adult --method rank --swap age,hours-per-week --window 0.05",
+    "CycleSwap": "dataset:island --method cycle --risk age,birth --same hh_size --area parish",
+    "TargetedSwap": "dataset:island --method targeted --risk age,birth --rate 0.05 \\\n"
+    "    --similar hh_size,tenure --similar hh_size",
+    "ControlledSwap": "dataset:cps8d --method controlled --swap Edu --targets 0.02",
+    "DesignedSwap": "dataset:cps8d --method designed --keep 2-way",
+}
+"""A call of each method that works as it stands, after the name of the command."""
 _DESIGN = "design"
 """Where the context of a command keeps what the options of its design were given."""
 
@@ -278,6 +290,9 @@ class DesignCommand(Sections):
         if self._asked is None:
             return super().example()
         method = _method(self._asked)
+        if method.method_name in _EXAMPLES:
+            out = " --out release" if self.name == "release" else ""
+            return f"quadrille {self.name} {_EXAMPLES[method.method_name]}{out}"
         needed = [f" --{option} {param.metavar}" for option, param in options_of(method).items() if param.required]
         name = self._asked if ":" in self._asked else method.word()
         return f"quadrille {self.name} FILE --method {name}{''.join(needed)}"

@@ -5,18 +5,18 @@ What is not understood is refused, and nothing is left half-written.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from quadrille.errors import InputError, OutputError
 
 if TYPE_CHECKING:
     from quadrille.codebook import Codebook
-    from quadrille.data import Data
+    from quadrille.data import Column, Data
     from quadrille.io.layout import Layout
 
 __all__ = ["SUFFIXES", "WRITABLE", "file_bytes", "left_to_codebook", "read", "write"]
@@ -29,7 +29,8 @@ class Format:
     The module that reads it has `read_file(path, ending, *, codebook, weight)`, and takes the `layout` that the user
     says where it has one. The one that writes it, if any, has
     `file_bytes(data, ending)`, which returns the file and line by line what it cannot hold, and
-    `left_to_codebook(data)`, the lines that only matter when no codebook is written too.
+    `left_to_codebook(data)`, the lines that only matter when no codebook is written too. Where it can write a file
+    piece by piece, it has `write_pieces(file, columns, pieces)` and `not_held(data)` too.
     """
 
     ending: str
@@ -192,6 +193,23 @@ def file_bytes(data: Data, name: str) -> tuple[bytes | memoryview, tuple[str, ..
     writer, ending = _writer(name)
     contents, not_held = writer.file_bytes(data, ending)
     return contents, (*remarked(data), *not_held)
+
+
+def streamed(name: str) -> bool:
+    """Tell whether a file of that name can be written piece by piece, so that it is never whole in memory."""
+    return hasattr(_writer(name)[0], "write_pieces")
+
+
+def not_held(data: Data, name: str) -> tuple[str, ...]:
+    """Say line by line what a file that is written piece by piece cannot hold."""
+    from quadrille.io.frames import remarked
+
+    return (*remarked(data), *_writer(name)[0].not_held(data))
+
+
+def write_pieces(file: BinaryIO, name: str, columns: Sequence[Column], pieces: Iterable[Sequence[Column]]) -> None:
+    """Write the records that come piece by piece into a file of that name; `columns` have their names and types."""
+    _writer(name)[0].write_pieces(file, columns, pieces)
 
 
 def _writer(name: str) -> tuple[ModuleType, str]:

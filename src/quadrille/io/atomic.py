@@ -9,14 +9,14 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Collection, Generator, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
 from io import BytesIO
 from math import isfinite, isnan
 from pathlib import Path
 from tempfile import gettempdir
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 from quadrille.errors import OutputError
 from quadrille.io import RELEASED
@@ -98,7 +98,7 @@ CONTENTS = {
     "public": (*(f"data.{word}" for word in RELEASED), "codebook.toml", NOTE, INSECURE_NOTE),
     "confidential": (
         *("recipe.json", "account.json", "scores.json", "hashes.json", "policy.json", "guarantee.json"),
-        *("plan.parquet", "order.parquet", "targets.parquet", "units.parquet", "tables.parquet"),
+        *("plan.parquet", "order.parquet", "order.json", "targets.parquet", "units.parquet", "tables.parquet"),
         *("dossier.md", "readers"),
     ),
     "readers": ("analyst.html", "chair.html", "board.html"),
@@ -193,6 +193,35 @@ def write_file(path: Path, contents: bytes | memoryview, *, private: bool = Fals
         file.write(contents)
         file.flush()
         os.fsync(handle)
+
+
+def write_hashed(path: Path, contents: bytes | memoryview | Callable[[BinaryIO], None]) -> str:
+    """Write a new file and wait until it is on the disk; return its SHA-256, worked out while it is written."""
+    with path.open("xb") as file:
+        hashed = _Hashed(file)
+        if callable(contents):
+            contents(cast("BinaryIO", hashed))
+        else:
+            hashed.write(contents)
+        file.flush()
+        os.fsync(file.fileno())
+    return hashed.digest.hexdigest()
+
+
+class _Hashed:
+    """A file to write to, and the hash of what was written."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file, self.digest = file, hashlib.sha256()
+
+    def write(self, part: bytes | memoryview) -> int:
+        """Write some bytes."""
+        self.digest.update(part)
+        return self._file.write(part)
+
+    def tell(self) -> int:
+        """Return how many bytes were written."""
+        return self._file.tell()
 
 
 @contextmanager

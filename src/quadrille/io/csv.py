@@ -5,19 +5,27 @@ from __future__ import annotations
 import csv
 import gzip
 import io
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import BinaryIO, NamedTuple, cast
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from quadrille.codebook import Codebook, Variable
-from quadrille.data import Data
+from quadrille.data import Column, Data
 from quadrille.errors import InputError
-from quadrille.io.frames import moments_left, not_in_text, numbers_of_moments, orders_left, to_frame, words_left
+from quadrille.io.frames import (
+    moments_left,
+    not_in_text,
+    numbers_of_moments,
+    orders_left,
+    restore,
+    to_frame,
+    words_left,
+)
 from quadrille.io.frames.columns import no_patterns, wants_in_file
 from quadrille.io.frames.values import moments_as_text
 from quadrille.io.layout import Layout, Shape, in_utf8, shape_of, words_of
@@ -185,12 +193,37 @@ def file_bytes(data: Data, ending: str) -> tuple[bytes | memoryview, tuple[str, 
     What is missing is written as nothing, an empty text as two quotes.
     """
     buffer = io.BytesIO()
-    table = to_frame(data)
-    # Dates and times are written as the codebook lists them, so that the two can be read together.
-    table.with_columns(map(moments_as_text, table.get_columns())).write_csv(buffer, separator=_separator(ending))
+    _write_text(buffer, to_frame(data), separator=_separator(ending))
     text = buffer.getbuffer()
     packed = gzip.compress(text, mtime=0) if ending.endswith(".gz") else text  # no time stamp: equal data, equal files
-    return packed, (*numbers_of_moments(data), *not_in_text(data))
+    return packed, not_held(data)
+
+
+def not_held(data: Data) -> tuple[str, ...]:
+    """Say what delimited text does not hold of these data, also with the codebook."""
+    return (*numbers_of_moments(data), *not_in_text(data))
+
+
+def write_pieces(file: BinaryIO, columns: Sequence[Column], pieces: Iterable[Sequence[Column]]) -> None:
+    """Write records piece by piece; `columns` have their names."""
+    _write_text(file, pl.DataFrame([restore(replace(column, values=column.values[:0])) for column in columns]))
+    for piece in pieces:
+        for start in range(0, len(piece[0].values), _LINES):
+            part = [restore(replace(column, values=column.values[start : start + _LINES])) for column in piece]
+            _write_text(file, pl.DataFrame(part), header=False)
+
+
+_LINES = 1 << 17
+"""Lines that are made at a time."""
+
+
+def _write_text(file: BinaryIO, table: pl.DataFrame, *, header: bool = True, separator: str = ",") -> None:
+    # Dates and times are written as the codebook lists them, so that the two can be read together.
+    text = io.BytesIO()
+    table.with_columns(map(moments_as_text, table.get_columns())).write_csv(
+        text, separator=separator, include_header=header
+    )
+    file.write(text.getbuffer())
 
 
 def left_to_codebook(data: Data) -> tuple[str, ...]:

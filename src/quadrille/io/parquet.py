@@ -5,20 +5,21 @@ from __future__ import annotations
 import io
 import json
 import os
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+from polars.io.plugins import register_io_source
 
 from quadrille.codebook import Codebook, Variable
 from quadrille.data import Column, Data, code_dtype
-from quadrille.errors import InputError
+from quadrille.errors import InputError, OutputError
 from quadrille.io.frames import (
     NEEDS_ARROW,
     NO_ORDER,
@@ -26,6 +27,8 @@ from quadrille.io.frames import (
     has_nan,
     nan_remarks,
     numbers_of_moments,
+    restore,
+    restore_as_categories,
     to_frame,
     with_nan,
     with_scales,
@@ -428,7 +431,75 @@ def file_bytes(data: Data, _ending: str) -> tuple[memoryview, tuple[str, ...]]:
     """Return the records as a Parquet file, and what it does not hold."""
     buffer = io.BytesIO()
     to_frame(data).write_parquet(buffer)
-    return buffer.getbuffer(), numbers_of_moments(data)
+    return buffer.getbuffer(), not_held(data)
+
+
+def not_held(data: Data) -> tuple[str, ...]:
+    """Say what a Parquet file does not hold of these data."""
+    return numbers_of_moments(data)
+
+
+def write_pieces(file: BinaryIO, columns: Sequence[Column], pieces: Iterable[Sequence[Column]]) -> None:
+    """Write records piece by piece, each as a group of rows; `columns` have their names and types.
+
+    Text is handed over as categories, which are written in a fraction of the time, and the file says that it is text.
+    """
+    empty = pl.DataFrame([restore(replace(column, values=column.values[:0])) for column in columns])
+    quick = [restore_as_categories(replace(column, values=column.values[:0])) for column in columns]
+    sink, failed = _Sink(file), list[BaseException]()
+
+    def source(*_: object) -> Iterator[pl.DataFrame]:
+        try:
+            for piece in pieces:
+                yield pl.DataFrame([restore_as_categories(column) for column in piece])
+        except BaseException as error:
+            failed.append(error)
+            raise
+
+    schema = pl.Schema({series.name: series.dtype for series in quick})
+    table = register_io_source(source, schema=schema)
+    try:
+        with no_panic_shown():
+            table.sink_parquet(cast("Any", sink), row_group_size=_ROW_GROUP, metadata=_words_on_types(empty))
+    except (Exception, pl.exceptions.PanicException):  # its text may hold data values; what it stumbled over does not
+        raise (*failed, *sink.failed, OutputError("The Parquet file cannot be written. Release csv."))[0] from None
+
+
+_ROW_GROUP = 1 << 20
+
+
+def _words_on_types(empty: pl.DataFrame) -> dict[str, str]:
+    """Return what polars writes into a file about the types of its columns."""
+    buffer = io.BytesIO()
+    empty.write_parquet(buffer)
+    buffer.seek(0)
+    return pl.read_parquet_metadata(buffer)
+
+
+class _Sink:
+    """A file that polars writes to; it keeps the error of the system, of which polars would make a text."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self.failed: list[OSError] = []
+
+    def write(self, part: bytes) -> int:
+        """Write some bytes."""
+        try:
+            return self._file.write(part)
+        except OSError as error:
+            self.failed.append(error)
+            raise
+
+    def tell(self) -> int:
+        """Return how many bytes were written."""
+        return self._file.tell()
+
+    def flush(self) -> None:
+        """Do nothing: who opened the file closes it."""
+
+    def close(self) -> None:
+        """Do nothing: who opened the file closes it."""
 
 
 def left_to_codebook(data: Data) -> tuple[str, ...]:

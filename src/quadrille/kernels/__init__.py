@@ -12,8 +12,10 @@ from quadrille.kernels.codes import (
     first_rows,
     hash_at,
     hash_rows,
+    put_in_buckets,
     put_rows,
     runs,
+    scatter,
 )
 from quadrille.kernels.controlled import (
     DonorIndex,
@@ -43,6 +45,7 @@ from quadrille.kernels.draw import (
     derange,
     dice,
     draw_pairs,
+    fitting_groups,
     has_partner,
     part_pairs,
     put_back,

@@ -118,3 +118,23 @@ def hash_at(values: Codes, rows: Ints, salt: Whole) -> Whole:
     for i in range(len(values)):
         total += mix(mix(np.uint64(rows[i]) + np.uint64(salt)) ^ np.uint64(values[i]))
     return total
+
+
+@kernel
+def put_in_buckets(words: NDArray[np.uint32], first: Whole, mask: Whole, place: Ints, places: Ints) -> None:
+    """Give rows their places: each row draws 16 bits, the last ones of which name its bucket.
+
+    Row `first` is the first; two rows share a word. `place[b]` is the next free place of bucket b and moves on by one.
+    """
+    for i in range(len(places)):
+        row = first + i
+        bucket = (np.int64(words[(row >> 1) - (first >> 1)]) >> (16 * (row & 1))) & mask
+        places[i] = place[bucket]
+        place[bucket] += 1
+
+
+@kernel
+def scatter(values: Codes, places: Ints, out: Codes) -> None:
+    """Put each value at its place."""
+    for i in range(len(places)):
+        out[places[i]] = values[i]

@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 from quadrille.kernels.compile import Flags, Ints, Whole, kernel, step
 
 Words = NDArray[np.uint32]
+_LOW, _HIGH = np.uint64(0xFFFFFFFF), np.uint64(32)
+"""What multiplies a word gives its upper half; numbers without a sign index arrays in fewer steps."""
 
 
 class Pool(NamedTuple):
@@ -30,7 +32,8 @@ class Pool(NamedTuple):
     0..swaps-1 of `types` are the swap variables of a group, those up to `decisive` its `different` columns, the rest
     the bits of plausibility rules: of 31 rules each whether the group meets the conditions on what stays, then on what
     moves. `differ` is 0 (none), 1 (any) or 2 (all). `longest` is the size of the largest class; `patience` how often a
-    pair is tried for before the admissible ones are counted.
+    pair is tried for before the admissible ones are counted. `fits` tells for each two groups whether their records may
+    be paired, where groups are few; else it is empty.
     """
 
     start: NDArray[np.int64]
@@ -46,6 +49,7 @@ class Pool(NamedTuple):
     differ: int
     longest: int
     patience: int
+    fits: NDArray[np.uint8]
 
 
 class Dice(NamedTuple):
@@ -65,11 +69,11 @@ def below(n: Whole, dice: Dice) -> Whole:
     """Return a uniform number in 0..n-1, for n up to 2^31, by multiplication with exact rejection."""
     words, cursor = dice
     while cursor[0] < len(words):
-        product = np.int64(words[cursor[0]]) * np.int64(n)
+        product = np.uint64(words[np.uint64(cursor[0])]) * np.uint64(n)
         cursor[0] += 1
-        low = product & np.int64(0xFFFFFFFF)
+        low = np.int64(product & _LOW)
         if low >= n or low >= np.int64(0x100000000) % n:
-            return product >> 32
+            return np.int64(product >> _HIGH)
     cursor[1] = 1
     return np.int64(0)
 
@@ -123,25 +127,26 @@ def admissible(g: Whole, h: Whole, pool: Pool) -> bool:
 @step
 def group_at(place: Whole, pool: Pool) -> Whole:
     """Return the group that owns a place."""
-    g = np.int64(pool.hint[place >> pool.shift])
-    while place >= pool.start[g + 1]:
-        g += 1
-    return g
+    g = np.uint64(pool.hint[np.uint64(place) >> np.uint64(pool.shift)])
+    while np.int64(place) >= pool.start[g + np.uint64(1)]:
+        g += np.uint64(1)
+    return np.int64(g)
 
 
 @step
 def is_used(place: Whole, pool: Pool) -> bool:
     """Tell whether the record at a place is drawn already."""
-    return (pool.used[place >> 3] >> (place & 7)) & 1 == 1
+    return (pool.used[np.uint64(place) >> np.uint64(3)] >> (place & 7)) & 1 == 1
 
 
 @step
 def take(place: Whole, g: Whole, pool: Pool, log: Ints) -> None:
     """Draw the record at a place of group g."""
-    pool.unused[g] -= 1
-    pool.used[place >> 3] |= np.uint8(1 << (place & 7))
-    log[log[-1]] = place
-    log[-1] += 1
+    pool.unused[np.uint64(g)] -= 1
+    pool.used[np.uint64(place) >> np.uint64(3)] |= np.uint8(1 << (place & 7))
+    end = np.uint64(len(log) - 1)
+    log[np.uint64(log[end])] = place
+    log[end] += 1
 
 
 @kernel
@@ -152,6 +157,19 @@ def put_back(count: Whole, pool: Pool, log: Ints) -> None:
         place = log[log[-1]]
         pool.unused[group_at(place, pool)] += 1
         pool.used[place >> 3] &= np.uint8(~(1 << (place & 7)) & 0xFF)
+
+
+@kernel
+def put_all_back(pool: Pool, log: Ints) -> None:
+    """Undo all draws."""
+    if len(pool.unused) > log[-1]:
+        put_back(0, pool, log)
+        return
+    for i in range(np.uint64(log[-1])):
+        pool.used[np.uint64(log[i]) >> np.uint64(3)] = 0
+    for g in range(len(pool.unused)):
+        pool.unused[g] = pool.start[g + 1] - pool.start[g]
+    log[-1] = 0
 
 
 @kernel
@@ -275,21 +293,72 @@ def quick_first_uniform(count: Whole, pool: Pool, log: Ints, dice: Dice) -> None
         while tries < pool.patience:
             other = low + below(width, dice)
             h = group_at(other, pool)
-            if admissible(g, h, pool) and not is_used(other, pool):
+            fits = pool.fits[np.uint64(g), np.uint64(h)] == 1 if len(pool.fits) else admissible(g, h, pool)
+            if fits and not is_used(other, pool):
                 take(other, h, pool, log)
                 tries = 0
                 break
             tries += 1
 
 
+BATCH = 32
+
+
+@step
+def try_batch(count: Whole, pool: Pool, log: Ints, batch: Words, dice: Dice) -> Whole:
+    """Try for pairs with the next words of the stream; return how many tries there were after the last that succeeded.
+
+    The same as so many tries one by one, but which of them are admissible is found without a branch: a processor that
+    guesses wrong loses more time than a try takes. Unsigned places need no look at whether they count from the end.
+    -1, and no word used, where a word must be rejected or words run out.
+    """
+    words, cursor = dice
+    at, size, longest = np.uint64(cursor[0]), np.uint64(pool.start[-1]), np.uint64(pool.longest)
+    if at + np.uint64(2 * BATCH) > np.uint64(len(words)):
+        return -1
+    found, lowest = np.uint64(0), _LOW
+    for k in range(BATCH):
+        first = np.uint64(words[at + np.uint64(2 * k)]) * size
+        second = np.uint64(words[at + np.uint64(2 * k + 1)]) * longest
+        lowest = min(lowest, first & _LOW, second & _LOW)
+        place = first >> _HIGH
+        g = np.uint64(group_at(place, pool))
+        c = np.uint64(pool.class_of[g])
+        other = np.uint64(pool.start[np.uint64(pool.first[c])]) + (second >> _HIGH)
+        inside = (other < np.uint64(pool.start[np.uint64(pool.first[c + np.uint64(1)])])) & (other != place)
+        other = min(other, size - np.uint64(1))
+        h = np.uint64(group_at(other, pool))
+        batch[0, found], batch[1, found], batch[2, found] = k, place, other
+        found += np.uint64(inside) & np.uint64(pool.fits[g, h])
+    if lowest < size:  # rarely: this word may have to be rejected
+        return -1
+    last = -1
+    for i in range(found):
+        place, other = np.int64(batch[1, i]), np.int64(batch[2, i])
+        if not is_used(place, pool) and not is_used(other, pool):
+            take(place, group_at(place, pool), pool, log)
+            take(other, group_at(other, pool), pool, log)
+            last = np.int64(batch[0, i])
+            if log[-1] == 2 * count:
+                cursor[0] = np.int64(at) + 2 * (last + 1)
+                return 0
+    cursor[0] = np.int64(at) + 2 * BATCH
+    return BATCH - 1 - last
+
+
 @kernel
-def quick_pair_uniform(count: Whole, pool: Pool, log: Ints, dice: Dice) -> None:
+def quick_pair_uniform(count: Whole, pool: Pool, log: Ints, batch: Words, dice: Dice) -> None:
     """Draw pairs by rejection: a record of the whole file, then a place in a window as long as the largest class.
 
     Every admissible ordered pair has the same chance; anything else is rejected.
     """
     size, tries = pool.start[-1], 0
     while log[-1] < 2 * count and tries < pool.patience and dice.cursor[1] == 0:
+        if len(pool.fits) and tries + BATCH <= pool.patience:
+            skipped = try_batch(count, pool, log, batch, dice)
+            if skipped >= 0:
+                tries = skipped if skipped < BATCH else tries + BATCH
+                continue
         tries += 1
         place = below(size, dice)
         g = group_at(place, pool)
@@ -309,9 +378,10 @@ def draw_places(count: Whole, pair_uniform: bool, pool: Pool, log: Ints, dice: D
     """Write the places of `count` pairs to the log; return how many pairs were drawn before a dead end, if any."""
     going = True
     dead = np.zeros(len(pool.unused), dtype=np.bool_)
+    batch = np.empty((3, BATCH), dtype=np.uint32)
     while log[-1] < 2 * count and going:
         if pair_uniform:
-            quick_pair_uniform(count, pool, log, dice)
+            quick_pair_uniform(count, pool, log, batch, dice)
             going = log[-1] == 2 * count or careful_pair_uniform(pool, log, dice)
         else:
             quick_first_uniform(count, pool, log, dice)
@@ -335,6 +405,17 @@ def take_any(g: Whole, pool: Pool, log: Ints, dice: Dice) -> Whole:
     place = unused_in(g, pool, dice)
     take(place, g, pool, log)
     return place
+
+
+@kernel
+def fitting_groups(pool: Pool) -> NDArray[np.uint8]:
+    """Tell for each two groups whether their records may be paired."""
+    count = len(pool.unused)
+    fits = np.zeros((count, count), dtype=np.uint8)
+    for g in range(count):
+        for h in range(pool.first[pool.class_of[g]], pool.first[pool.class_of[g] + 1]):
+            fits[g, h] = admissible(g, h, pool)
+    return fits
 
 
 @kernel

@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quadrille.kernels.compile import Floats, Ints, Whole, kernel, step
-from quadrille.kernels.draw import Dice, Pool, draw_places, put_back
+from quadrille.kernels.draw import Dice, Pool, draw_places, put_all_back
 
 Table = NDArray[np.int64] | NDArray[np.int32]
+Cells = NDArray[np.uint32]
+"""Numbers of cells; as they have no sign, nothing needs to look whether they count from the end."""
 
 RIGHT, CLAIMS, UNIQUE_RIGHT, UNIQUE_WRONG, UNIQUE_UNDECIDED, UNIQUE_GONE, UNIQUE_SHARE, BY_VALUE = range(8)
 """The sums over the persons of the original file, by place; from `BY_VALUE` on the claims of each value of the target.
@@ -130,35 +132,38 @@ class FullTable(NamedTuple):
 
 
 @step
-def move(old: Whole, new: Whole, cells: NDArray[np.int32], touched: Ints, found: Whole) -> Whole:
-    """Let an unswapped record leave a cell and a swapped one reach another; list both cells."""
+def move(old: Whole, new: Whole, cells: NDArray[np.int32], touched: Cells, found: Whole) -> Whole:
+    """Let an unswapped record leave a cell and a swapped one reach another; list both cells.
+
+    A cell is written to the list in any case and counts if it was not there: no branch for a processor to guess.
+    """
     cells[old, CHANGE] -= 1
     cells[old, UNSWAPPED] -= 1
+    cells[old, LEFT] += old != new
     cells[new, CHANGE] += 1
-    if old != new:
-        cells[old, LEFT] += 1
-    if cells[old, MARK] == 0:
-        cells[old, MARK] = 1
-        touched[found] = old
-        found += 1
-    if cells[new, MARK] == 0:
-        cells[new, MARK] = 1
-        touched[found] = new
-        found += 1
+    touched[found] = old
+    found += np.uint64(1 - cells[old, MARK])
+    cells[old, MARK] = 1
+    touched[found] = new
+    found += np.uint64(1 - cells[new, MARK])
+    cells[new, MARK] = 1
     return found
 
 
 @kernel
-def sum_over(code: Whole, n: Whole, touched: Ints, table: FullTable) -> tuple[Whole, Whole]:
+def sum_over(code: Whole, n: Whole, touched: Cells, table: FullTable) -> tuple[Whole, Whole]:
     """Sum a measure over the touched cells; for `CONFIDENCE` also the records shown in small cells."""
     value, shown = 0.0, 0.0
     cells, total, roots = table.cells, table.total, table.roots
+    if code == HELLINGER:
+        for cell in touched:
+            f = cells[cell, BEFORE]
+            value += (roots[np.uint32(f)] - roots[np.uint32(f + cells[cell, CHANGE])]) ** 2
+        return value, shown
     for cell in touched:
         f = cells[cell, BEFORE]
         g = f + cells[cell, CHANGE]
-        if code == HELLINGER:
-            value += (roots[f] - roots[g]) ** 2
-        elif code == TOTAL_VARIATION:
+        if code == TOTAL_VARIATION:
             value += abs(g - f)
         elif code == ENTROPY_CHANGE:
             value += f / total * math.log(f / total) if f else 0.0
@@ -176,7 +181,7 @@ def sum_over(code: Whole, n: Whole, touched: Ints, table: FullTable) -> tuple[Wh
 
 
 @kernel
-def sum_inferred(place: Whole, first: Whole, end: Whole, touched: Ints, table: FullTable) -> Whole:
+def sum_inferred(place: Whole, first: Whole, end: Whole, touched: Cells, table: FullTable) -> Whole:
     """Sum what is inferred about some targets, over the groups of the touched cells."""
     cells, sums = table.cells, np.zeros(BY_VALUE + table.axes[:, 1].max())
     for target in range(first, end):
@@ -222,14 +227,14 @@ def score_candidate(
     pool. The pool, the log and the table are left as they were.
     """
     drawn = draw_places(count, pair_uniform, pool, log, dice)
-    touched = np.empty(4 * drawn, dtype=np.int64)
-    found = 0
-    for m in range(drawn):
-        a, b = np.int64(cell_at[log[2 * m]]), np.int64(cell_at[log[2 * m + 1]])
-        shift = np.int64(part[b]) - np.int64(part[a])
-        found = move(a, a + shift, table.cells, touched, found)
-        found = move(b, b - shift, table.cells, touched, found)
-    put_back(0, pool, log)
+    touched = np.empty(min(4 * drawn, len(table.cells)) + 1, dtype=np.uint32)
+    found, cells = np.uint64(0), table.cells
+    for m in range(np.uint64(drawn)):
+        a, b = cell_at[np.uint64(log[2 * m])], cell_at[np.uint64(log[2 * m + 1])]
+        shift = part[np.uint64(b)] - part[np.uint64(a)]
+        found = move(np.uint64(a), np.uint64(a + shift), cells, touched, found)
+        found = move(np.uint64(b), np.uint64(b - shift), cells, touched, found)
+    put_all_back(pool, log)
     defined = True
     for m in range(len(out)):
         code, n, first, end = table.measures[:, m]
@@ -241,10 +246,10 @@ def score_candidate(
         out[m] = final(code, value, shown, table.start[m], table.persons[m], table.total, 2 * drawn)
         defined &= out[m] == out[m]
     for cell in touched[:found]:
-        table.cells[cell, CHANGE] = 0
-        table.cells[cell, UNSWAPPED] = 0
-        table.cells[cell, LEFT] = 0
-        table.cells[cell, MARK] = 0
+        cells[cell, CHANGE] = 0
+        cells[cell, UNSWAPPED] = 0
+        cells[cell, LEFT] = 0
+        cells[cell, MARK] = 0
     if dice.cursor[1] == 1:
         return -1
     return 1 if defined and drawn == count else 0

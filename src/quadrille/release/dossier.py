@@ -51,6 +51,7 @@ from quadrille.randomness import is_secret
 from quadrille.recipe import Recipe, carried
 from quadrille.release.earlier import NUMBERS, ON_CPS8D, Again
 from quadrille.release.judge import Verdict
+from quadrille.release.order import BucketOrder
 from quadrille.release.promise import Promise
 from quadrille.score.contradictions import Contradicted
 from quadrille.score.evaluator import Evaluator, Scores, score
@@ -394,8 +395,8 @@ class Record:
     account: PlanReport
     scores: Scores
     warnings: tuple[ReleaseWarning, ...]
-    order: Rows | None
-    """The original row of each public one, counted from 0; None where they stand in their order."""
+    order: Rows | BucketOrder | None
+    """The original row of each public one, counted from 0, or what finds it; None where they stand in their order."""
     verdict: Verdict | None = None
     again: Again | None = None
     tables: TableChanges | None = None
@@ -463,6 +464,11 @@ def _files(record: Record) -> list[Block]:
     rows = [(f"`public/{name}`", f"`{digest}`") for name, digest in record.hashes.items()]
     shuffled = "random order, drawn from the operating system; `order.parquet` has the original row of each"
     order = shuffled if record.order is not None else "their original order, as asked"
+    if isinstance(record.order, BucketOrder):
+        order = (
+            f"random order (order: 2, in {record.order.buckets:,} buckets), drawn from the operating system; "
+            "`order.json` has its seed, from which `quadrille.release.order.BucketOrder` finds the original row of each"
+        )
     return [
         Title("Files"),
         table(("file", "SHA-256"), rows),

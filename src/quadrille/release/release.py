@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
+import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import TypedDict
+from typing import BinaryIO, TypedDict
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from quadrille.codebook import Variable
-from quadrille.data import Column, Data, Rows, Units, code_dtype, refuse_uncounted
+from quadrille.data import Column, Data, Rows, code_dtype, refuse_uncounted
 from quadrille.delta import PlanReport, margins_kept
 from quadrille.errors import InputError, ParameterError
-from quadrille.io import RELEASED, file_bytes
-from quadrille.io.atomic import INSECURE_NOTE, NOTE, as_json, check_free, new_folder, private_folder, write_file
+from quadrille.io import RELEASED, file_bytes, not_held, streamed, write_pieces
+from quadrille.io.atomic import (
+    INSECURE_NOTE,
+    NOTE,
+    as_json,
+    check_free,
+    new_folder,
+    private_folder,
+    write_file,
+    write_hashed,
+)
+from quadrille.io.space import MEMORY, Space, memory_limit
 from quadrille.measure import beside_exposed, beside_the_n_rule
 from quadrille.params import one_of
 from quadrille.plan import Details, Plan
@@ -44,6 +55,7 @@ from quadrille.release.dossier import (
 )
 from quadrille.release.earlier import Again, Earlier, check_apart, earlier_releases, released_again
 from quadrille.release.judge import Case, PolicyError, Verdict, judge, scored
+from quadrille.release.order import ONE_BUCKET, BucketOrder, fresh_order, pieces
 from quadrille.release.policy import VARIABLE, Asked, Policy, asked_policies
 from quadrille.release.promise import LEDGER, promise_of
 from quadrille.score.contradictions import contradicted, refuse_contradictions
@@ -97,6 +109,8 @@ _MOST_PAIRED = 100
 _BY_RECORD = frozenset({"ordinal_shift", "conditional_entropy"})
 
 Files = Mapping[str, bytes | memoryview]
+Contents = bytes | memoryview | Callable[[BinaryIO], None]
+Public = Mapping[str, Contents]
 
 
 @dataclass(frozen=True, repr=False)
@@ -186,7 +200,8 @@ def release(
     format : of the public file: "csv", "parquet", "sav" (SPSS), "dta" (Stata) or "xpt" (SAS transport). Columns with
         the role id are left out. What the format cannot hold is refused, or listed in the methods note.
     shuffle : put the public rows in random order, so that they cannot be matched by position. The order is drawn afresh
-        from the operating system, whatever the seed is; `confidential/order.parquet` keeps it.
+        from the operating system, whatever the seed is; `confidential/order.parquet` keeps it, and that of a file of
+        more than 4 million records is found again by what `order.json` says.
     publish_f : tell users in the methods note by which factor f, and for which variables, they can correct tables.
     publish_kept : tell users in the methods note which tables are exact, where the recipe keeps some (`DesignedSwap`).
     overwrite : replace an earlier release; a folder that holds anything else is never replaced.
@@ -231,24 +246,21 @@ def release(
     note = methods_note(
         draft.public, shuffled=shuffle, published=factor, kept=kept, exact=exact, promise=promise, name=name
     )
-    outside, not_held = _public_files(draft.public, format, note, name)
+    outside, lines = _public_files(draft, format, note, name)
     record = replace(
         draft,
         one_way=one_way_report(data, recipe),
         contradicted=contradicted(data, draft.plan),
         alternatives=_alternative_scores(data, draft.plan, draft.scores),
-        hashes={name: hashlib.sha256(contents).hexdigest() for name, contents in outside.items()},
-        written=datetime.now(UTC),
     )
-    inside = _confidential_files(record)
-    _write(folder, outside, inside, overwrite=overwrite)
+    inside = _write(folder, outside, record, overwrite=overwrite)
     for warning in record.warnings:
         warnings.warn(warning, stacklevel=2)
     files = [folder / "public" / name for name in outside] + [folder / "confidential" / name for name in inside]
     left_out = tuple(variable.name for variable in data.codebook if variable.role == "id")
     texts = tuple(map(str, record.warnings))
     return Release(
-        *(folder, tuple(files), record.scores, record.account, texts, not_held, record.verdict, left_out, record.again),
+        *(folder, tuple(files), record.scores, record.account, texts, lines, record.verdict, left_out, record.again),
         tables=record.tables,
         guarantee=promise,
     )
@@ -327,9 +339,8 @@ def _draft(
     scores, cannot = scored(data, plan, wanted, asked)
     refuse_uncounted(data, plan.rows)
     swapped = plan.apply(data)
-    units = [swapped.units(name) for name in _unit_columns(swapped)]
-    order = fresh_order(swapped.n, units) if shuffle else None
-    public = _public(swapped, order, recipe.steering_columns)
+    order = _public_order(swapped, format) if shuffle else None
+    public = _public(swapped, None if isinstance(order, BucketOrder) else order, recipe.steering_columns)
     factor = published(recipe, plan, data, public) if publish_f else None
     again = released_again(data, plan, known, recipe.n if isinstance(recipe, DesignedPairs) else 3)
     account, verdict = plan.report(data), None
@@ -378,16 +389,11 @@ _SUBTRACTION = (
 )
 
 
-def fresh_order(n: int, units: Sequence[Units] = ()) -> Rows:
-    """Return the rows in random order, from the operating system: a seed that leaks tells nothing about it.
-
-    Units, such as households, stand in random order, and their members together, in random order too.
-    """
-    order = random_order(n, Stream.of(fresh_seed(), "public order"))
-    for unit in sorted(units, key=lambda each: -each.count):  # of nested units the coarsest comes last
-        place = random_order(unit.count, Stream.of(fresh_seed(), "public order of units"))
-        order = order[np.argsort(place[unit.of[order]], kind="stable")]
-    return order
+def _public_order(swapped: Data, format: str) -> Rows | BucketOrder:
+    """Draw the order of the public rows; that of a large file is never whole in memory, unless units stay together."""
+    units = [swapped.units(name) for name in _unit_columns(swapped)]
+    large = swapped.n > ONE_BUCKET and not units and streamed(f"data.{format}")
+    return BucketOrder(swapped.n) if large else fresh_order(swapped.n, units)
 
 
 def _unit_columns(data: Data) -> list[str]:
@@ -492,14 +498,29 @@ def _ordered(column: Column, order: Rows | None) -> Rows:
     return column.values if order is None else column.values[order]
 
 
-def _public_files(public: Data, format: str, note: str, note_name: str) -> tuple[Files, tuple[str, ...]]:
-    """Return the public files, and line by line what the format does not hold; the note says so too."""
-    name, public = f"data.{format}", _without_roles(public)
-    contents, not_held = file_bytes(public, name)
-    if not_held:
-        note = note.rstrip("\n") + "\n" + _NOT_HELD.format(name=name, lines="\n".join(f"- {each}" for each in not_held))
+def _public_files(record: Record, format: str, note: str, note_name: str) -> tuple[Public, tuple[str, ...]]:
+    """Return the public files, and line by line what the format does not hold; the note says so too.
+
+    A large file is written piece by piece, in its order; of a small one `public` has the records in their order.
+    """
+    name, public, order = f"data.{format}", _without_roles(record.public), record.order
+    contents: Contents
+    if isinstance(order, BucketOrder) or (order is None and public.n > ONE_BUCKET and streamed(name)):
+        contents, lines = partial(_write_pieces, name=name, public=public, order=order), not_held(public, name)
+    else:
+        contents, lines = file_bytes(public, name)
+    if lines:
+        note = note.rstrip("\n") + "\n" + _NOT_HELD.format(name=name, lines="\n".join(f"- {each}" for each in lines))
     files = {name: contents, "codebook.toml": public.codebook.to_toml().encode(), note_name: note.encode()}
-    return files, not_held
+    return files, lines
+
+
+def _write_pieces(file: BinaryIO, name: str, public: Data, order: BucketOrder | None) -> None:
+    """Write the public records piece by piece; those on their way stay in memory as long as they fit."""
+    columns = [public[each] for each in public.columns]
+    held = sum(column.values.nbytes for column in columns)
+    left = memory_limit() - (held if os.environ.get(MEMORY) else 0)  # what is free does not count what is held
+    write_pieces(file, name, columns, pieces(columns, order, Space(left)))
 
 
 _NOT_HELD = """
@@ -519,7 +540,7 @@ def _confidential_files(record: Record) -> Files:
     return {
         "recipe.json": (record.recipe.to_json() + "\n").encode(),
         "plan.parquet": _plan_bytes(plan),
-        **({} if record.order is None else {"order.parquet": _parquet({"row": record.order})}),
+        **_order_files(record.order),
         **_unit_files(record),
         "account.json": _json({**record.account.as_dict(), "moves": moves}),
         "scores.json": _json(record.scores.as_dict()),
@@ -532,12 +553,20 @@ def _confidential_files(record: Record) -> Files:
     }
 
 
+def _order_files(order: Rows | BucketOrder | None) -> Files:
+    """Return the original row of each public one, or what finds it again."""
+    if isinstance(order, BucketOrder):
+        return {"order.json": _json(order.as_dict())}
+    return {} if order is None else {"order.parquet": _parquet({"row": order})}
+
+
 def _unit_files(record: Record) -> Files:
     """Return which number each unit has in the public file, where there are units: column, number before, and now."""
     names = [name for name in _unit_columns(record.data) if name in record.public.columns]
     if not names:
         return {}
     after = record.plan.apply(record.data).frame().select(names)
+    assert not isinstance(record.order, BucketOrder)  # files with units are in one
     after = after if record.order is None else after[record.order]
     public = record.public.frame()
     parts = [
@@ -589,11 +618,13 @@ def _json(document: object) -> bytes:
     return (as_json(document) + "\n").encode()
 
 
-def _write(folder: Path, public: Files, confidential: Files, *, overwrite: bool) -> None:
+def _write(folder: Path, public: Public, record: Record, *, overwrite: bool) -> Files:
+    """Write both folders, and return the confidential files; their dossier has the hashes of the public ones."""
     with new_folder(folder, overwrite=overwrite, holds=_FOLDERS) as fresh:
         outside, inside = fresh / "public", private_folder(fresh / "confidential")
         outside.mkdir()
-        for name, contents in public.items():
-            write_file(outside / name, contents)
+        hashes = {name: write_hashed(outside / name, contents) for name, contents in public.items()}
+        confidential = _confidential_files(replace(record, hashes=hashes, written=datetime.now(UTC)))
         for name, contents in confidential.items():
             write_file(inside / name, contents, private=True)
+    return confidential

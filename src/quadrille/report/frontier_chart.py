@@ -85,9 +85,29 @@ def rows_of(study: Study) -> list[Row]:
     """Return the candidates as rows, each with the name of its design; what all share is not part of a name."""
     rows: list[Row] = study.frame().to_dicts()
     varied = len({row["other"] for row in rows if row["status"] == "done"}) > 1
+    settings = study.settings()
     for row in rows:
         row["name"] = words.design(row if varied else {**row, "other": ""})
+        row["settings"] = settings[row["design"]]
     return rows
+
+
+def values_of_settings(rows: Sequence[Row]) -> dict[str, list[str]]:
+    """Return the other parameters of some designs, and the values that each takes."""
+    designs = {row["design"]: row for row in rows}.values()
+    found: dict[str, dict[str, None]] = {}
+    for row in designs:
+        for name, value in row["settings"].items():
+            found.setdefault(name, {})[value] = None
+    return {name: sorted(values, key=_in_order) for name, values in found.items()}
+
+
+def _in_order(value: str) -> tuple[float, str]:
+    """Sort numbers by size, after words."""
+    try:
+        return float(value), value
+    except ValueError:
+        return -np.inf, value
 
 
 def scored(study: Study, axes: tuple[str, str], rows: Sequence[Row]) -> Scored:
@@ -214,6 +234,7 @@ def draw_frontier(
 ) -> chart.Figure:
     """Draw the candidates of a study by risk and loss, with prediction and lower bound where there are such."""
     beside = shown_beside(study, axes, found) or _n_rule_beside(study, axes, found)
+    coloured = _told_apart(found)
     points = [
         {
             "risk": risk,
@@ -226,6 +247,7 @@ def draw_frontier(
             "chosen": row["id"] == chosen,
             "label": f"No. {row['id']}: {row['name']}",
             **({"companion": finite(row[beside])} if beside else {}),
+            **({coloured: row["settings"][coloured]} if coloured else {}),
         }
         for row, risk, loss, on in found
     ]
@@ -241,7 +263,31 @@ def draw_frontier(
         predicted=predicted,
         bound=bound,
         unswapped=_as_it_is(study, axes, beside),
+        colour=coloured or "swap",
     )
+
+
+_MOST_COLOURS = 7
+
+
+def _told_apart(found: Scored) -> str | None:
+    """Return the parameter that colours show where all candidates swap the same: the one that tells most about them.
+
+    That is the share of the variance of risk and of loss that lies between its values, both added.
+    """
+    rows = [row for row, *_ in found]
+    if len({(row["method"], row["swap"]) for row in rows}) != 1:
+        return None
+    axes = np.array([[risk, loss] for _, risk, loss, _ in found])
+    spread = np.maximum(axes.var(axis=0), np.finfo(float).tiny)
+    told: dict[str, float] = {}
+    for name, values in values_of_settings(rows).items():
+        if 1 < len(values) <= _MOST_COLOURS:
+            of = np.array([values.index(row["settings"][name]) for row in rows])
+            parts = [axes[of == k] for k in range(len(values))]
+            between = sum(len(part) * (part.mean(axis=0) - axes.mean(axis=0)) ** 2 for part in parts) / len(axes)
+            told[name] = float((between / spread).sum())
+    return max(told, key=lambda name: told[name], default=None)
 
 
 def _as_it_is(study: Study, axes: tuple[str, str], beside: str | None) -> tuple[float, float | None] | None:

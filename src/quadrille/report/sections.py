@@ -30,7 +30,7 @@ from quadrille.present.methods import guarantee, targeted
 from quadrille.present.numbers import NONE, count, counted, finite, ratio, score, share
 from quadrille.present.profile import column_table, contradiction_alerts, dependency_blocks, filled_table, profile_facts
 from quadrille.present.scores import inferred, of_population, score_table
-from quadrille.report.frontier_chart import draw_frontier, shown_beside
+from quadrille.report.frontier_chart import draw_frontier, shown_beside, values_of_settings
 from quadrille.report.input import INFERRED, TOGETHER, TWO_WAY, Candidate, ReportInput, Row, reasons, risks
 from quadrille.report.tables import FullTable
 from quadrille.score.by_area import area_flows
@@ -54,7 +54,6 @@ _PARAMETERS = {
     "rate": "share that takes part",
     "same": "must agree within a pair",
     "different": "must differ within a pair",
-    "other": "other parameters",
 }
 _MOST_LEVELS, _MOST_STRIPS, _MOST_REASONS = 40, 12, 15
 _ALL_ROWS, _MOST_ROWS = 40, 25
@@ -328,6 +327,9 @@ def _parameters(designs: Iterable[Row]) -> list[tuple[str, str, str]]:
         more = f"; and {len(levels) - _MOST_LEVELS:,} more" if len(levels) > _MOST_LEVELS else ""
         if levels:
             rows.append((title, count(len(levels)), "; ".join(levels[:_MOST_LEVELS]) + more))
+    for name, values in values_of_settings(listed).items():
+        more = f"; and {len(values) - _MOST_LEVELS:,} more" if len(values) > _MOST_LEVELS else ""
+        rows.append((name, count(len(values)), "; ".join(values[:_MOST_LEVELS]) + more))
     return rows
 
 
@@ -443,6 +445,9 @@ def _strips(rows: list[Row]) -> list[tuple[str, list[tuple[str, list[Row]]]]]:
             found.append(("swap variables include", _by_variable(rows)))
         elif name in ("pairs", "rate"):
             found.append((title, _by_range(name, levels, rows)))
+    for name, values in values_of_settings(rows).items():
+        if 1 < len(values) <= _MOST_STRIPS:
+            found.append((name, [(value, [r for r in rows if r["settings"].get(name) == value]) for value in values]))
     return found
 
 

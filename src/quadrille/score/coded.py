@@ -38,6 +38,28 @@ def beyond_chance(failures: int) -> int:
     return max(CLEARLY, 10 * failures)
 
 
+LOOKED_AT = 1 << 22
+"""Of larger files so many records are looked at, one from each stretch, where no column has many values."""
+_MANY_CODES = 1 << 12
+_PART = "the part that is looked at"
+
+
+def looked_at(data: Data, names: Iterable[str]) -> Data:
+    """Return what is searched for dependencies: the file, or of a very large one an even part of its records.
+
+    Where every value of every column is held by hundreds of records of the part, what they say about one another shows
+    in it; a column of many values, such as a number of households, needs all.
+    """
+    few = all(data.codebook[name].coded and data[name].size <= _MANY_CODES for name in names)
+    if data.n <= LOOKED_AT or not few:
+        return data
+    if _PART not in data.prepared:
+        words = Stream.of(0, "records that are looked at for dependencies").words(LOOKED_AT).astype(np.int64)
+        start = np.arange(LOOKED_AT + 1) * data.n // LOOKED_AT
+        data.prepared[_PART] = data.take(start[:-1] + (words * np.diff(start) >> 32))
+    return cast("Data", data.prepared[_PART])
+
+
 class Coded:
     """The columns of a file as codes from 0; a column with one value only is left out."""
 

@@ -18,7 +18,7 @@ from quadrille.expressions import Rules, Where
 from quadrille.params import RuleList
 from quadrille.plan import Plan
 from quadrille.recipe import Movement, Recipe
-from quadrille.score.coded import CLEARLY, NEARLY, Coded, Flags, absent_cells, scarce_share, table_of
+from quadrille.score.coded import CLEARLY, NEARLY, Coded, Flags, absent_cells, looked_at, scarce_share, table_of
 from quadrille.score.dependencies import Dependency, broken, dependencies, released_columns
 from quadrille.score.minorities import nearly_determined, stand_against
 from quadrille.swap.groups import group_ids
@@ -121,7 +121,8 @@ def contradictions(data: Data, recipe: Recipe) -> Contradictions:
     ]
     found: dict[Dependency, Contradiction] = {}
     columns = {name for each, _ in crossed for name in each.columns}
-    trial = _Trial(data, recipe, movement, columns) if crossed else None
+    part = data if recipe.partners_alike else looked_at(data, released_columns(data))
+    trial = _Trial(part, recipe, movement, columns) if crossed else None
     for each, group in crossed:
         assert trial is not None
         share, before = trial.share(each, group), trial.before(each)
@@ -133,20 +134,19 @@ def contradictions(data: Data, recipe: Recipe) -> Contradictions:
             stays = tuple(name for name in each.columns if name not in group)
             found[each] = Contradiction(each, moved, stays, share, before, units)
     told = {name for each in found.values() for name in each.moved}
-    more = _against_groups(data, recipe, told, [set(each.columns) for each, _ in crossed])
+    more = _against_groups(part, recipe, movement, told, [set(each.columns) for each, _ in crossed])
     return Contradictions(sorted([*found.values(), *more], key=_most_telling))
 
 
 def _against_groups(
-    data: Data, recipe: Recipe, told: set[str], looked_at: Sequence[set[str]]
+    data: Data, recipe: Recipe, movement: Movement, told: set[str], known: Sequence[set[str]]
 ) -> Iterator[Contradiction]:
     """Yield what is no dependency, and tells who was swapped all the same: swapped records stand against their groups.
 
-    One is enough for each column of which nothing is `told` yet; what holds columns that were `looked_at` is left out.
+    One is enough for each column of which nothing is `told` yet; what holds columns that are `known` is left out.
     A trial swap at the usual rate is made, so groups are torn as much as a swap would tear them. Where whole units
     move, those who belong together still agree.
     """
-    movement = recipe.movement(data)
     names = released_columns(data, recipe.steering_columns)
     if movement.unit is not None or data.n < CLEARLY or movement.columns <= told:
         return
@@ -159,7 +159,7 @@ def _against_groups(
                 every = {*given, column}
                 if not set(given) <= stay or set(given) <= set(movement.same):
                     continue
-                if any(map(every.issuperset, looked_at)) or any(map(every.issubset, movement.closed)):
+                if any(map(every.issuperset, known)) or any(map(every.issubset, movement.closed)):
                     continue
                 if trial is None:
                     trial = _Trial(data, recipe, movement, set(names), coded.order[: max(int(USUAL_RATE * data.n), 1)])

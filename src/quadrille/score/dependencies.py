@@ -25,6 +25,7 @@ from quadrille.score.coded import (
     breaks_function,
     breaks_never,
     breaks_range,
+    looked_at,
     never_together,
     paired,
     ranges,
@@ -401,7 +402,7 @@ def dependencies(data: Data, columns: Iterable[str] | None = None) -> Dependenci
         names = released_columns(data) if data.n >= CLEARLY else []  # fewer records tell nothing from chance
         few = sorted(names, key=lambda name: data[name].size if data.codebook[name].coded else data.n)[:_MOST_COLUMNS]
         ordered = [name for name in names if name in few]
-        data.prepared[_KEPT] = Dependencies(_once([*_within_units(data), *_found(data, ordered)]))
+        data.prepared[_KEPT] = Dependencies(_once([*_within_units(data), *_found(looked_at(data, names), ordered)]))
     found = cast("Dependencies", data.prepared[_KEPT])
     if columns is None:
         return found

@@ -189,6 +189,20 @@ class Store:
         db = _connect(path)
         return cls(path, db, _header(path, db))
 
+    @classmethod
+    def look(cls, path: Path) -> Store:
+        """Open a study for a short look, also while a search writes it: nothing can be written, not even a journal."""
+        try:
+            db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=5)
+        except sqlite3.Error as error:
+            raise InputError(f"Cannot open the study {str(path)!r}: {error}.") from None
+        _guard(db)
+        try:
+            return cls(path, db, _header(path, db))
+        except BaseException:
+            db.close()
+            raise
+
     def close(self) -> None:
         """Stop reading; a search that is running is not disturbed."""
         self._db.close()
@@ -302,6 +316,17 @@ class Store:
         )
         with intact(self.path):
             return [Point(*row) for row in self._db.execute(query).fetchall()]
+
+    def points(self, x: str, y: str, better: tuple[str, str], after: int = 0, most: int = -1) -> list[Point]:
+        """Return the candidates after a number that have two scores, turned so that less is better, by number."""
+        query = f"{self._points(x, y, better)} SELECT id, x, y FROM points WHERE id > ? ORDER BY id LIMIT ?"
+        with intact(self.path):
+            return [Point(*row) for row in self._db.execute(query, (after, most)).fetchall()]
+
+    def last(self) -> int:
+        """Return the number of the latest result, 0 before the first."""
+        with intact(self.path):
+            return self._db.execute("SELECT COALESCE(MAX(id), 0) FROM results").fetchone()[0]
 
     def dominance(
         self, candidate: int, x: str, y: str, better: tuple[str, str] | None = None
@@ -456,9 +481,13 @@ def _connect(path: Path) -> sqlite3.Connection:
         db = sqlite3.connect(path, timeout=30)
     except sqlite3.Error as error:
         raise InputError(f"Cannot open the study {str(path)!r}: {error}.") from None
+    _guard(db)
+    return db
+
+
+def _guard(db: sqlite3.Connection) -> None:
     db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_TEXT)
     db.execute("PRAGMA trusted_schema=OFF")  # a study can come from anywhere
-    return db
 
 
 def _refuse_foreign(path: Path, db: sqlite3.Connection) -> None:

@@ -18,7 +18,7 @@ from quadrille.errors import InputError, MismatchError, QuadrilleError, unknown_
 from quadrille.measure import measure_of, orient
 from quadrille.measure.base import Address, Side
 from quadrille.plan import Plan
-from quadrille.recipe import Recipe, method_of_file
+from quadrille.recipe import Recipe, find_method, method_of_file
 from quadrille.score.evaluator import Evaluator
 from quadrille.study.choose import (
     RECOMMENDED,
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from quadrille.chart import Figure
+    from quadrille.params import Param
 
 
 Floats = NDArray[np.float64]
@@ -172,10 +173,28 @@ class Study(Shown):
         shown["swap"] = shown["swap"] or _moved(str(shown["method"]), parameters)
         shown["rate"] = _rate(parameters, self.header.records)
         shown["pairs"] = parameters.pop("pairs", None)
-        if isinstance(parameters.get("rate"), float):
-            parameters.pop("rate")
-        shown["other"] = ", ".join(f"{name} {written(value)}" for name, value in sorted(parameters.items()))
+        shown["other"] = ", ".join(f"{name} {written(value)}" for name, value in _settings(parameters))
         return shown
+
+    def settings(self) -> dict[int, dict[str, str]]:
+        """Return the other parameters of each design in words: those that any design sets, defaults included.
+
+        >>> import quadrille as qd
+        >>> recipes = qd.grid(qd.TargetedSwap, risk=[["age"]], similar=[[["hh_size"]]], near=["any", 5], seed=1)
+        >>> study = qd.search(qd.datasets.island(), recipes, ["hellinger(ward*status)"], out="example", progress=False)
+        >>> study.settings()[1]
+        {'near': 'any', 'risk': 'age', 'similar': 'hh_size'}
+        """
+        given = {number: dict(_settings(self._designs[number])) for number in self.designs}
+        named = {name for own in given.values() for name in own}
+        found: dict[int, dict[str, str]] = {}
+        for number, own in given.items():
+            known: Mapping[str, Param] = {}
+            with suppress(QuadrilleError):  # a method of one's own that is not at hand
+                known = find_method(str(self._designs[number]["method"])).params()
+            defaults = {name: known[name].default for name in known.keys() & named if not known[name].required}
+            found[number] = {name: _in_words(value) for name, value in _settings(defaults | own)}
+        return found
 
     def require(self, data: Data) -> None:
         """Refuse data other than those of the study: a candidate would be another release there."""
@@ -663,6 +682,25 @@ def _rate(parameters: Mapping[str, Any], n: int) -> float | None:
         return 2 * targets  # every target with its partner
     rate = parameters.get("rate")
     return rate if isinstance(rate, float) else None
+
+
+_SHOWN_APART = frozenset({"method", "version", "seed", "swap", "same", "different", "pairs"})
+
+
+def _settings(parameters: Mapping[str, object]) -> list[tuple[str, object]]:
+    """Return the parameters that have no column of their own, by name; a rate that is a number has one."""
+    return sorted(
+        (name, value)
+        for name, value in parameters.items()
+        if name not in _SHOWN_APART and not (name == "rate" and isinstance(value, float))
+    )
+
+
+def _in_words(value: object) -> str:
+    """Write a value, with words for those that say nothing by themselves."""
+    if value is None or value == ():
+        return "none"
+    return ("no", "yes")[value] if isinstance(value, bool) else written(value)
 
 
 def written(value: object) -> str:

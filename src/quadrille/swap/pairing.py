@@ -305,6 +305,8 @@ Sampler = Literal["first-uniform", "pair-uniform"]
 _DIFFER_CODE = {"none": 0, "any": 1, "all": 2}
 _DIFFER_NAME: dict[int, Differ] = {0: "none", 1: "any", 2: "all"}
 _HINTS = 1 << 12
+_FEW_GROUPS = 128
+"""Of so many groups each two are compared beforehand."""
 EXACT_GROUPS = 10_000
 """Up to this many value combinations the largest number of pairs is worked out exactly for an error message."""
 
@@ -465,7 +467,7 @@ def _pool(groups: Groups, rule: Rule, *, pair_uniform: bool) -> kernels.Pool:
     # Counting what is left costs a pass over the groups; for pairs, over the pairs of groups in a class.
     conditions = len(rule.swap) + len(rule.different) + len(bits)
     work = int((groups_in.astype(np.float64) ** 2).sum()) if pair_uniform and conditions > 1 else len(counts)
-    return kernels.Pool(
+    pool = kernels.Pool(
         start=start,
         unused=counts.astype(np.int64),
         used=np.zeros(size // 8 + 1, dtype=np.uint8),
@@ -479,7 +481,9 @@ def _pool(groups: Groups, rule: Rule, *, pair_uniform: bool) -> kernels.Pool:
         differ=_DIFFER_CODE[rule.differ],
         longest=int(records_in.max(initial=0)),
         patience=256 + work // 4,
+        fits=np.zeros((0, 0), dtype=np.uint8),
     )
+    return pool._replace(fits=kernels.fitting_groups(pool)) if len(counts) <= _FEW_GROUPS else pool
 
 
 def most_pairs(pool: kernels.Pool) -> tuple[int, bool]:

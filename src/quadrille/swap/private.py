@@ -321,7 +321,7 @@ class PrivateSwap(Recipe):
         """
         found = Grouping([codes_of(data, name) for name in self.within], data.n)
         n = found.counts
-        able = self._able(data, found.of, n)
+        able = self._able(data, found)
         if not able.any():
             reason = (
                 "No stratum has two records that differ in what moves and in what stays, so nothing can be swapped."
@@ -349,13 +349,11 @@ class PrivateSwap(Recipe):
         assert self.epsilon is not None
         return threshold_for(n, self.epsilon) / WORDS
 
-    def _able(self, data: Data, of: Ints, n: Ints) -> NDArray[np.bool_]:
+    def _able(self, data: Data, strata: Grouping) -> NDArray[np.bool_]:
         """Tell of each stratum whether it has two combinations of what moves, and two of what stays."""
-        leader = np.zeros(len(n), dtype=np.int64)
-        leader[of] = np.arange(data.n)
         moving = self.columns_moved(data)
         staying = [name for name in self.columns_held(data) if name not in self.within]
-        return _varies(data, moving, of, leader) & _varies(data, staying, of, leader)
+        return _varies(data, moving, strata) & _varies(data, staying, strata)
 
     def guarantee(self, data: Data) -> Guarantee:
         """Return what the recipe promises for a file, before any draw: epsilon, strata, invariants.
@@ -430,18 +428,20 @@ class PrivateSwap(Recipe):
         return float((staying + back).sum()) / data.n
 
 
-def _varies(data: Data, columns: Sequence[str], of: Ints, leader: Ints) -> NDArray[np.bool_]:
-    """Tell of each stratum whether any of some columns varies within it."""
-    varies = np.zeros(len(leader), dtype=np.bool_)
-    rows: Ints | slice = slice(None)  # of the strata that are not known to vary yet
-    for name in columns:
-        values = data[name].values
-        own = of[rows]
-        differs = unequal(values[rows], values[leader[own]])
-        varies[own[differs]] = True
-        if varies.all():
+def _varies(data: Data, columns: Sequence[str], strata: Grouping) -> NDArray[np.bool_]:
+    """Tell of each stratum whether any of some columns varies within it; leave the file as soon as all is known."""
+    varies = np.zeros(len(strata), dtype=np.bool_)
+    unknown = strata.counts > 1
+    for start, keys in strata.keys.chunks():
+        if not unknown.any():
             break
-        rows = np.flatnonzero(~varies[of])
+        of = strata.group[keys]
+        rows = np.flatnonzero(unknown[of])
+        for name in columns:
+            values, own = data[name].values, of[rows]
+            varies[own[unequal(values[start + rows], values[strata.first[own]])]] = True
+            rows = rows[~varies[own]]
+        unknown &= ~varies
     return varies
 
 

@@ -105,7 +105,9 @@ def _search(data: Data, out: Path, seed: int | None) -> Study:
     import quadrille as qd
 
     path = out / _study_name(seed)
-    return qd.search(data, [_grid(data, seed), qd.DesignedSwap.curve(effort=EFFORT, seed=seed)], MEASURES, out=path)
+    study = qd.search(data, [_grid(data, seed), qd.DesignedSwap.curve(effort=EFFORT, seed=seed)], MEASURES, out=path)
+    study.remember(FILE, None, None)  # so that the studio finds it
+    return study
 
 
 def _study_name(seed: int | None) -> str:
@@ -159,6 +161,7 @@ def _show_where(study: Study, pictures: Sequence[Path], report: Path | None, mad
     show.title("Next")
     show.shell(f"  quadrille pick {study.path} --risk exposed --max-risk 0.001")
     show.shell("  quadrille search examples/designed.toml --dry-run")
+    show.shell(f"  quadrille studio open {study.path}")
 
 
 def reproduce(

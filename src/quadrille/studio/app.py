@@ -1,0 +1,112 @@
+"""The web process: takes requests, looks at the data base, queues jobs. It never opens a file of data."""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+from typing import cast
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import HTMLResponse
+from starlette.exceptions import HTTPException
+from starlette.staticfiles import StaticFiles
+
+from quadrille import __version__
+from quadrille.errors import QuadrilleError
+from quadrille.studio import users, web
+from quadrille.studio.signoff import StateError
+from quadrille.studio.store import ChangedError, KeyUsedError, Store
+from quadrille.studio.web import Gate, Problem, Settings, answer, log_in, render
+
+ROUTES = (
+    "api",
+    "live",
+    "routes_vega",
+    "routes_sign_in",
+    "routes_projects",
+    "routes_data",
+    "routes_roles",
+    "routes_risk",
+    "routes_design",
+    "routes_search",
+    "routes_compare",
+    "routes_release",
+    "routes_sign_off",
+    "routes_admin",
+)
+"""The modules that have a `router`: the interface for programs, what is told live, and one per page (`routes_...`)."""
+
+
+def make_app(settings: Settings, store: Store | None = None) -> FastAPI:
+    """Make the application; tests and the command use it alike."""
+    store = store or Store(settings.home)
+    app = FastAPI(
+        title="Quadrille studio",
+        version=__version__,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/api/openapi.json",
+    )
+    app.state.settings, app.state.store, app.state.templates = settings, store, web.templates()
+    for name in ROUTES:
+        app.include_router(import_module(f"quadrille.studio.{name}").router)
+    app.add_api_route("/open/{secret}", _open, include_in_schema=False, response_class=HTMLResponse)
+    if web.STATIC.is_dir():
+        app.mount("/static", StaticFiles(directory=web.STATIC), name="static")
+    kinds = (Problem, QuadrilleError, StateError, ChangedError, KeyUsedError, RequestValidationError, HTTPException)
+    for kind in (*kinds, Exception):
+        app.add_exception_handler(kind, _refused)
+    app.add_middleware(Gate, settings=settings, store=store)
+    return app
+
+
+def _open(request: Request, secret: str, to: str = "/") -> Response:
+    """Let in whoever has the one-time address, once."""
+    user = users.redeem(web.store_of(request), secret)
+    if user is None:
+        raise Problem(401, "This address was used before, or is too old.", do="Get a new one: quadrille studio url.")
+    # No redirect: the cookie is only sent where the studio itself leads on, not where the address was opened from.
+    page = HTMLResponse('<!doctype html><title>Quadrille studio</title><a href="/">Go to the studio</a>')
+    page.headers["Refresh"] = f"0; url={to if re.fullmatch(r'/[a-z0-9/-]*', to) and '//' not in to else '/'}"
+    return log_in(request, page, user, "one-time address")
+
+
+def problem_of(error: Exception) -> Problem:
+    """Return what went wrong as it is shown."""
+    match error:
+        case Problem():
+            return error
+        case ChangedError():
+            text = "Somebody else has changed this in the meantime."
+            return Problem(
+                412, text, do="Look at both versions, then save again.", headers={"ETag": f'"{error.newest}"'}
+            )
+        case StateError():
+            return Problem(409, error.error, do=error.do)
+        case KeyUsedError():
+            return Problem(409, "This Idempotency-Key stands for another request.", do="Use a new key.")
+        case RequestValidationError():
+            first = error.errors()[0]
+            return Problem(
+                422, str(first["msg"]), where=".".join(map(str, first["loc"][1:])), do="Send what is asked for."
+            )
+        case HTTPException():
+            return Problem(error.status_code, str(error.detail), do="Check the address.", headers=error.headers or {})
+        case QuadrilleError():
+            return Problem(422, error.reason, do=error.hint)
+        case _:
+            return Problem(500, "This went wrong inside the studio.", do="Try again; if it stays so, report it.")
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    problem = problem_of(error)
+    browser = "text/html" in request.headers.get("accept", "") and not request.url.path.startswith("/api/")
+    template = cast("list[str]", request.app.state.templates.list_templates())
+    if browser and problem.status == 401 and request.method == "GET" and "login.html.j2" in template:
+        return render(request, "login.html.j2", status=401, then=str(request.url.path), problem=None)
+    if browser and "problem.html.j2" in template:
+        page = render(request, "problem.html.j2", status=problem.status, problem=problem)
+        page.headers.update(problem.headers)
+        return page
+    return answer(request.url.path, problem, dict(request.headers))

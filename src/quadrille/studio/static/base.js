@@ -1,0 +1,69 @@
+// On every page: the switch of colours, the list of keys, copying, forms that ask twice, and rows that are filled in.
+const root = document.documentElement;
+const dark = matchMedia("(prefers-color-scheme: dark)");
+
+export const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : dark.matches);
+
+export function say(text) {
+  const place = document.getElementById("said");
+  if (place) place.textContent = text;
+}
+
+function switchTheme() {
+  const next = isDark() ? "light" : "dark";
+  root.dataset.theme = next;
+  try { localStorage.setItem("theme", next); } catch { /* for this page only */ }
+  dispatchEvent(new Event("theme"));
+  say(`${next} colours`);
+}
+
+dark.addEventListener("change", () => dispatchEvent(new Event("theme")));
+document.getElementById("theme")?.addEventListener("click", switchTheme);
+
+const help = document.getElementById("help");
+document.getElementById("keys")?.addEventListener("click", () => help.showModal());
+
+async function copy(button) {
+  const text = document.getElementById(button.dataset.copy).textContent;
+  const before = button.textContent;
+  try {
+    await navigator.clipboard.writeText(text);
+    button.textContent = "Copied";
+  } catch {
+    getSelection().selectAllChildren(document.getElementById(button.dataset.copy));
+    button.textContent = "Selected: press Ctrl+C";
+  }
+  setTimeout(() => { button.textContent = before; }, 2000);
+}
+
+function download(button) {
+  const text = document.getElementById(button.dataset.download).textContent;
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([text], { type: "text/plain" }));
+  link.download = button.dataset.name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}
+
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("button");
+  if (!button) return;
+  if (button.dataset.copy) copy(button);
+  if (button.dataset.download) download(button);
+  if (button.dataset.ask && !confirm(button.dataset.ask)) event.preventDefault();
+});
+
+// A change in a form that says so is sent at once; a button does the same without script.
+document.addEventListener("change", (event) => {
+  if (event.target.form?.dataset.live === "change") event.target.form.requestSubmit();
+});
+
+const typing = (target) => target.matches?.("input, select, textarea, [contenteditable]");
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || typing(event.target)) return;
+  if (event.key === "?") { event.preventDefault(); help?.showModal(); }
+  if (event.key === "t") switchTheme();
+  if (event.key === "d") { const drawer = document.querySelector(".drawer"); if (drawer) drawer.open = !drawer.open; }
+  if (/^[1-8]$/.test(event.key)) document.querySelector(`.steps [data-step="${event.key}"]`)?.click();
+  if (event.key === "n") document.querySelector("[data-next]")?.click();
+});

@@ -1,0 +1,45 @@
+// The forecast follows the form: half a second after the last change it is kept and looked at again.
+import { ask, wait } from "./job.js";
+
+const form = document.getElementById("design"), aside = document.getElementById("ahead");
+document.querySelectorAll("[data-noscript]").forEach((button) => { button.hidden = true; });
+
+const only = () => document.querySelectorAll("select[name$='.mode']").forEach((mode) => {
+  const group = mode.closest("fieldset");
+  group.querySelector(".checks").hidden = mode.value !== "together";
+  group.querySelector("textarea").hidden = mode.value !== "lines";
+});
+only();
+
+let timer, round = 0;
+async function follow(mine) {
+  const place = aside.querySelector("[data-task]");
+  if (place) { const end = await wait(place.dataset.task); if (!end || mine !== round) return; }
+  const answer = await ask(form.dataset.ahead, { headers: { Accept: "text/html" } });
+  if (answer.ok && mine === round) {
+    aside.innerHTML = await answer.text();
+    if (aside.querySelector("[data-task]")) await follow(mine);
+  }
+}
+
+async function keep() {
+  const mine = ++round, body = new URLSearchParams(new FormData(form));
+  body.set("action", "save");
+  const answer = await ask(location.pathname, { method: "POST", body, headers: { "X-Live": "1", Accept: "text/plain", "X-CSRF-Token": form.elements.csrf.value } });
+  if (answer.ok && answer.headers.get("content-type").startsWith("text/plain")) {
+    form.elements.version.value = await answer.text();
+    await follow(mine);
+  } else if (mine === round) { // what is wrong stands beside the form; the page itself is left alone while somebody types
+    const said = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const part = said.getElementById("ahead") ?? said.querySelector("main");
+    if (part) aside.replaceChildren(...part.childNodes);
+  }
+}
+
+const later = () => { clearTimeout(timer); timer = setTimeout(() => keep().catch(() => {}), 500); };
+form.addEventListener("change", (event) => {
+  if (event.target.matches("[data-method]")) { form.querySelector('button[value="method"]').click(); return; }
+  only(); later();
+});
+form.addEventListener("submit", () => { clearTimeout(timer); round++; });
+if (aside.querySelector("[data-task]")) follow(round).catch(() => {});
