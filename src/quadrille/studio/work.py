@@ -277,7 +277,7 @@ def _sizes(data: Data, n: int) -> list[Result]:
     """Count cells and records by the size of the cell, up to the small ones and a few more."""
     from quadrille.report.tables import FullTable
 
-    rows = FullTable.of(data, data).sizes(max(5, n - 1))
+    rows = FullTable.of(data, data, data.keys).sizes(max(5, n - 1))
     return [{name: row[name] for name in ("size", "cells", "records")} for row in rows if row["when"] == "before"]
 
 
