@@ -25,8 +25,10 @@ from typer.testing import CliRunner
 from quadrille.cli import app
 
 # Two processes run the tests on two cores, and each would use two threads even for matrices as small as ours. Threads
-# that wait for others keep their core busy. This is read when numpy is first imported, also in processes of the tests.
+# that wait for others keep their core busy. This is read when numpy or polars is first imported, also in processes of
+# the tests.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("POLARS_MAX_THREADS", "1")
 
 # Typer builds all commands anew for every call, which takes a hundred times as long as most calls do.
 typer.testing._get_command = cache(typer.testing._get_command)  # pyright: ignore[reportPrivateUsage]

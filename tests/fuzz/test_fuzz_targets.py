@@ -163,7 +163,7 @@ def test_a_worker_finds_what_is_wrong_and_goes_on(tmp_path: Path, monkeypatch: p
     monkeypatch.setitem(TARGETS, "where", Target("where", bad))
     monkeypatch.setattr(worker, "_bound_memory", lambda: None)
     store = Store(tmp_path, "where")
-    worker.work(store, 20.0, 60)
+    worker.work(store, 600.0, 60)
     told = [what for _, what in store.findings()]
     assert store.count() == 60
     assert any("KeyError" in what for what in told) and any("panicked" in what for what in told)

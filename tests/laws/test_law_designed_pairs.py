@@ -90,17 +90,23 @@ EITHER = {  # records by A, B, C and D
 }
 
 
-@pytest.mark.xfail(reason='a flaw of version 1: treatment="either" over several tables can empty a cell of n records')
-def test_either_treatment_of_several_tables_leaves_cells_of_n_records_large_enough() -> None:
+@pytest.mark.parametrize("treatment", ["either", "cheaper", "camouflage", "empty"])
+def test_only_the_either_treatment_of_version_1_can_empty_a_cell_of_n_records(treatment: str) -> None:
+    """A flaw that stays, so that old recipes draw their plans; it shows over several tables, and rarely."""
     codes = np.array([[int(code) for code in cell] for cell, count in EITHER.items() for _ in range(count)])
     data = file_of(**dict(zip("ABCD", codes.T.tolist(), strict=True)))
-    recipes = [
-        DesignedPairs(tables=["A*B*C*D", "B*D*C"], treatment="either", loss={"hellinger": 0.5}, spread=0, seed=seed)
-        for seed in range(20)
-    ]
-    for recipe in recipes:
-        for f, g in counts_of(recipe, data, recipe.plan(data).apply(data)):
-            assert (g[f >= recipe.n] >= recipe.n).all()
+    emptied = 0
+    for seed in range(5):
+        recipe = DesignedPairs(
+            tables=["A*B*C*D", "B*D*C"],
+            treatment=treatment,  # pyright: ignore[reportArgumentType]
+            loss={"hellinger": 0.5},
+            spread=0,
+            seed=seed,
+        )
+        tables = counts_of(recipe, data, recipe.plan(data).apply(data))
+        emptied += sum(int((g[f >= recipe.n] < recipe.n).sum()) for f, g in tables)
+    assert (emptied > 0) == (treatment == "either")
 
 
 @given(designed())

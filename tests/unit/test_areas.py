@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from math import inf, log
 from pathlib import Path
-from time import perf_counter
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -311,9 +311,9 @@ def test_3200_tracts_six_measures_and_six_variables_take_about_a_second() -> Non
     data = qd.datasets.state()
     plan = qd.RandomSwap(["tract"], pairs=3200, seed=1).plan(data)
     qd.score(data, plan, ["chi_square(race)"], by=["tract"])  # compiles
-    start = perf_counter()
+    start = process_time()
     scores = qd.score(data, plan, by=["county", "tract"])
-    assert perf_counter() - start < 5  # about 0.3 s on a quiet machine
+    assert process_time() - start < 5  # about 0.3 s on a quiet machine
     assert scores.spread().height == 2 * 6 * 6
     assert scores.spread()["areas"].unique().sort().to_list() == [67, 3200]
 

@@ -204,7 +204,6 @@ def test_pairs_leave_a_table_as_it_is_in_which_one_variable_varies() -> None:
     assert not made.moves and made.details.facts["left"] == {"no records can move the other way": 1}
 
 
-@pytest.mark.xfail(reason="a variable of one category counts as an axis along which records move", strict=False)
 def test_tables_are_kept_where_a_variable_has_one_category(cps8d: Data) -> None:
     first = qd.from_frame(cps8d.frame()[:3000])
     assert first["Age"].size == 1

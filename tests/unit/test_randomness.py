@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from scipy.stats import chisquare
 
 import quadrille as qd
+from quadrille import randomness
 from quadrille.errors import ParameterError
 from quadrille.randomness import Chooser, Stream, draw_until_enough, is_secret
 
@@ -31,6 +32,7 @@ def agreement(one: Stream, other: Stream) -> float:
 
 def test_the_default_seed_is_256_bits_asked_of_the_operating_system(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
+    monkeypatch.setattr(randomness, "secrets", secrets)  # which the tests of other things replace
     monkeypatch.setattr(secrets, "token_bytes", lambda count: asked.append(count) or bytes(range(count)))
     monkeypatch.setattr(secrets, "token_hex", lambda count: secrets.token_bytes(count).hex())
     recipe = qd.RandomSwap("Edu", pairs=1)
@@ -38,7 +40,8 @@ def test_the_default_seed_is_256_bits_asked_of_the_operating_system(monkeypatch:
     assert recipe.seed == bytes(range(32)).hex()
 
 
-def test_default_seeds_never_repeat_and_use_all_their_bits() -> None:
+def test_default_seeds_never_repeat_and_use_all_their_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(randomness, "secrets", secrets)
     seeds = [qd.RandomSwap("Edu", pairs=1).seed for _ in range(2000)]
     assert len(set(seeds)) == len(seeds)
     assert all(is_secret(seed) and len(bytes.fromhex(seed)) == 32 for seed in seeds)

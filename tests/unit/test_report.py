@@ -279,7 +279,7 @@ def test_the_rule_of_the_study_decides_what_a_small_cell_is(tmp_path: Path) -> N
 
 def test_categories_add_up_to_what_score_says(study: Study, cps8d: Data) -> None:
     scope = scopes.look(study, cps8d, None, None, None)
-    full = tables.FullTable.of(scope.data, scope.released)
+    full = tables.FullTable.of(scope.data, scope.released, scope.keys)
     genuine = scope.chosen.scores.results["exposed"][1].detail["genuine"]
     for name in cps8d.keys:
         before, after = full.genuine_by_category(scope.data, scope.released, name, 3)
@@ -292,7 +292,7 @@ def test_categories_add_up_to_what_score_says(study: Study, cps8d: Data) -> None
 def test_swapped_shares_add_up_to_all_that_take_part(study: Study, cps8d: Data) -> None:
     scope = scopes.look(study, cps8d, None, None, None)
     mask = np.isin(np.arange(cps8d.n), scope.chosen.plan.rows)
-    rows = tables.FullTable.of(scope.data, scope.released).swapped(mask)
+    rows = tables.FullTable.of(scope.data, scope.released, scope.keys).swapped(mask)
     assert sum(row["records"] for row in rows) == cps8d.n
     assert round(sum(row["records"] * (row["swapped"] or 0) for row in rows)) == len(scope.chosen.plan.rows)
 

@@ -31,7 +31,7 @@ path, workers, grid, measures = sys.argv[1], *map(json.loads, sys.argv[2:])
 print(0, flush=True)
 def tell(_results, done, _total):
     print(done, flush=True)
-    time.sleep(0.01)  # so that whoever waits for a result can be in time
+    time.sleep(0.04)  # so that whoever waits for a result can be in time, also on a busy machine
 qd.search(qd.datasets.cps8d(), qd.grid(qd.RandomSwap, **grid), measures, out=path, workers=workers, progress=tell)
 """
 
@@ -71,7 +71,7 @@ def members(session: int) -> list[int]:
 
 
 def nobody_left(session: int) -> bool:
-    for _ in range(100):
+    for _ in range(1_200):
         if not members(session):
             return True
         time.sleep(0.1)
@@ -109,7 +109,7 @@ def test_killed_many_times_the_finished_study_is_that_of_an_uninterrupted_run(
         before = done
     assert at_work, "a slow machine may miss one of several, but not all"
     process = start(path, tries(1, nightly=2))
-    told, error = process.communicate(timeout=120)
+    told, error = process.communicate()
     assert process.returncode == 0, error
     assert int(told.split()[-1]) == TOTAL
     assert content(path) == content(whole)
@@ -124,5 +124,5 @@ def test_a_search_that_is_interrupted_by_hand_leaves_no_worker(tmp_path: Path) -
         time.sleep(0.05)
     time.sleep(0.5)
     process.send_signal(signal.SIGINT)
-    process.wait(timeout=30)
+    process.wait(timeout=300)
     assert nobody_left(process.pid)

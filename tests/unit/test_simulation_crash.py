@@ -26,7 +26,7 @@ DESIGN = {
     "rates": {"low": 0.02, "high": 0.3},
 }
 SCRIPT = """
-import json, sys
+import json, sys, time
 import quadrille as qd
 from quadrille.simulation import run
 
@@ -34,6 +34,8 @@ def tell(done, total):
     seen.append(done)
     if len(seen) == 2:
         print("at work", flush=True)
+    if len(seen) >= 2:
+        time.sleep(0.02)  # so that whoever waits for this can be in time, also on a busy machine
 
 seen = []
 run.IN_PROCESS_SECONDS, run.PART = 0.0, int(sys.argv[4])
@@ -56,7 +58,7 @@ def killed(folder: Path, workers: int, after: float) -> int:
 
 
 def nobody_left(session: int) -> bool:
-    for _ in range(100):
+    for _ in range(1_200):
         try:
             os.killpg(session, 0)
         except ProcessLookupError:

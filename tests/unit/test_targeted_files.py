@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import polars as pl
@@ -165,6 +165,16 @@ def test_everybody_at_risk_is_swapped_and_that_is_said() -> None:
     assert facts["treated"]["reasons"] == {"no partner in any profile": 1}
     (caution,) = facts["warnings"]
     assert caution.startswith("61 of 61 households are at risk at level region; 98.4 % take part, and")
+
+
+def test_without_a_rate_only_many_are_worth_a_warning() -> None:
+    plan = recipe(k=10_000, rate=0.0, similar=[[]]).plan(file_of(people(households=61)))
+    assert plan.details is not None
+    (caution,) = cast("list[str]", plan.details.facts["warnings"])
+    assert "98.4 % take part. Coarsen" in caution
+    few = qd.TargetedSwap(["age", "birth"], k=2, similar=[["hh_size"]], seed=1).plan(qd.datasets.island())
+    assert few.details is not None and few.details.facts["warnings"] == []
+    assert few.details.facts["who"] == "whoever has a member whose age, birth fewer than 2 persons of the area have"
 
 
 def test_a_cap_names_who_was_not_reached() -> None:

@@ -13,10 +13,13 @@ from typer.testing import CliRunner
 
 import quadrille as qd
 from quadrille.cli import app
-from quadrille.present.numbers import NONE
+from quadrille.present.blocks import Table
+from quadrille.present.numbers import NONE, score
+from quadrille.present.scores import exposure
 from quadrille.report.frontier_chart import draw_frontier, rows_of, scored, values_of_settings
-from quadrille.report.input import Candidate
+from quadrille.report.input import Candidate, look
 from quadrille.report.sections import accounts
+from quadrille.report.tables import tables
 from quadrille.score.at_risk import risk_by_level
 from quadrille.score.evaluator import Scores
 
@@ -153,6 +156,31 @@ def test_parameters_of_a_search_are_listed_apart_and_the_one_that_matters_most_h
     assert "'title': 'k'" not in str(
         draw_frontier(study, (RISK, LOSS), scored(study, (RISK, LOSS), rows), None).to_dict()
     )
+
+
+def test_where_areas_move_the_intruder_knows_the_area(data: qd.Data, tmp_path: Path) -> None:
+    """Of keys that do not move nothing changes; with the area the risk is there, and tables have levels."""
+    keyed = data.with_roles(key=["age", "birth"])
+    recipes = [qd.TargetedSwap(["age", "birth"], k=k, similar=[["hh_size"]], seed=1) for k in (2, 3)]
+    study = qd.search(keyed, recipes, [RISK, LOSS], out=tmp_path / "keyed.study", progress=False)
+    scope = look(study, keyed, 2, RISK, LOSS)
+    assert scope.keys == ("ward", "age", "birth") and scope.together[1] == RISK
+    was, now = scope.before[RISK], scope.chosen.scores[RISK]
+    assert was and now and 0 < now < 0.75 * was
+    found = tables(scope)
+    pairs = {(row["first"], row["second"]) for row in found["two_way"]}
+    assert pairs <= {(level, key) for level in keyed.codebook.geography for key in ("age", "birth")} and len(pairs) == 3
+    assert {single.caption for single in found["kept"]} == {f"{name}: exactly kept" for name in scope.keys}
+    rows = {
+        row[0]: row[2:]
+        for block in exposure(keyed, scope.chosen.plan)
+        if isinstance(block, Table)
+        for row in block.rows
+    }
+    assert rows[RISK] == (score(was), score(now)) and rows[LINKED][1] == "0"
+    plain = qd.RandomSwap(["birth"], rate=0.1, seed=1).plan(keyed)
+    listed = next(block for block in exposure(keyed, plain) if isinstance(block, Table))
+    assert listed.rows[0][0] == "exposed"
 
 
 def test_accounts_of_methods_that_move_units_and_of_others_stand_in_one_table(data: qd.Data) -> None:

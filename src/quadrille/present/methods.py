@@ -172,6 +172,7 @@ def _in_words(known: Mapping[str, Any]) -> Facts:
     at_risk = treated["at_risk"]
     return facts(
         [
+            ("who", known["who"]),
             ("at risk", f"{count(at_risk)} of {count(n)} households ({share(at_risk / n)})"),
             (
                 "of them",

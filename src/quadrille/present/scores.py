@@ -17,6 +17,7 @@ from quadrille.plan import Plan
 from quadrille.present import numbers
 from quadrille.present.blocks import Alert, Block, Facts, Items, Pairs, Table, Text, Title, facts, table
 from quadrille.present.numbers import AS_IT_IS, NONE, count, score, statistic
+from quadrille.score.by_area import keys_and_area, with_margin
 from quadrille.score.evaluator import Evaluator, Scores
 from quadrille.score.published import TableChanges
 
@@ -340,17 +341,20 @@ def exposure(data: Data, plan: Plan, n: int = 3) -> list[Block]:
 
     The three belong together: a swap that hides small cells and makes no new one leaves every inference as it was.
     """
-    if not 1 < len(data.keys) <= MOST_KEYS:
+    keys = keys_and_area(data, plan)
+    if not 1 < len(keys) <= MOST_KEYS:
         return []
     sampled = sample_of(data) is not None
     names = [name for name in _EXPOSURE if sampled or name != _OF_SAMPLE]
-    wanted = {name: name if n == 3 or name in _WITHOUT_N else f"{name}(n={n})" for name in names}
+    options = {name: "" if n == 3 or name in _WITHOUT_N else f"n={n}" for name in names}
+    wanted = {name: with_margin(name, data, keys, options[name]) for name in names}
     judge = Evaluator(data, list(wanted.values()))
     after, before = judge.score(plan), judge.score(Plan([], data=data))
     rows = [
         (address, _EXPOSURE[name], score(before[address]), score(after[address])) for name, address in wanted.items()
     ]
-    persons, place = dict(after.results["attributed_unique"][1].detail), names.index("attributed_unique") + 1
+    inferred = wanted["attributed_unique"]
+    persons, place = dict(after.results[inferred][1].detail), names.index("attributed_unique") + 1
     if cases := int(persons.get("persons", 0)):
         there, gone = cases - int(persons["gone"]), int(persons["gone"])
         right = f"{count(there)}, {count(int(persons['right']))} surely right" if there else "0"
@@ -364,7 +368,7 @@ def exposure(data: Data, plan: Plan, n: int = 3) -> list[Block]:
         caption="Who is exposed, inferred and linked",
         numbers=(2, 3),
     )
-    told = [Text(f"The file is a sample. {of_population(after.results[_OF_SAMPLE][1])}.")] if sampled else []
+    told = [Text(f"The file is a sample. {of_population(after.results[wanted[_OF_SAMPLE]][1])}.")] if sampled else []
     return [listed, Text(_MIXTURE), *told]
 
 

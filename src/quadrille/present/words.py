@@ -181,7 +181,7 @@ _LITTLE = (
 )
 _DISAGREE = (
     "The two risk measures disagree. The n-rule (small_cells) {rule}, but exposed {true} and is still at {left} of "
-    "what it was: most small cells of the original stand in the release unchanged. The n-rule calls a record safe as "
-    "soon as it takes part in a swap. Here swaps compensate one another: records change places, and the released "
-    "table stays nearly as it was. Do not rely on the n-rule for this candidate; judge it by exposed and confidence."
+    "what it was: small cells of the original stand in the release unchanged. The n-rule calls a record safe as soon "
+    "as it takes part in a swap. Here swaps compensate one another: records change places with their like, and the "
+    "released table changes less. Do not rely on the n-rule for this candidate; judge it by exposed and confidence."
 )

@@ -17,6 +17,7 @@ from quadrille.plan import Plan
 from quadrille.present.scores import MOST_KEYS
 from quadrille.report import frontier_chart
 from quadrille.report.frontier_chart import FrontierPredictions, Row, Scored
+from quadrille.score.by_area import keys_and_area, with_margin
 from quadrille.score.contradictions import Contradicted, contradicted
 from quadrille.score.evaluator import Evaluator, Scores
 from quadrille.score.published import Names, TableChanges, table_changes
@@ -91,6 +92,8 @@ class ReportInput:
     data: Data
     choice: Choice
     n: int
+    keys: tuple[str, ...]
+    """What the intruder knows of a person: the key variables, and the area where areas move."""
     measures: tuple[str, ...]
     candidates: tuple[Candidate, ...]
     before: Scores
@@ -113,7 +116,17 @@ class ReportInput:
     @property
     def together(self) -> tuple[str, str, str]:
         """The addresses of small_cells, exposed and confidence."""
-        return together(self.n)
+        return together(self.n, self.data, self.keys)
+
+    @property
+    def risks(self) -> tuple[str, ...]:
+        """The risk measures that are always shown."""
+        return risks(self.n, self.data, self.keys)
+
+    @property
+    def inferred(self) -> str:
+        """The address of attributed_unique."""
+        return with_margin(INFERRED, self.data, self.keys)
 
     @cached_property
     def scored(self) -> Scored:
@@ -141,17 +154,19 @@ class ReportInput:
         return frontier_chart.companion_of(self.study, self.axes)
 
 
-def together(n: int) -> tuple[str, str, str]:
+def together(n: int, data: Data, keys: Sequence[str]) -> tuple[str, str, str]:
     """Return the three risk measures for cells of fewer than n records."""
-    small, exposed, confidence = (name if n == 3 else f"{name}(n={n})" for name in TOGETHER)
+    small, exposed, confidence = (with_margin(name, data, keys, "" if n == 3 else f"n={n}") for name in TOGETHER)
     return small, exposed, confidence
 
 
-def risks(n: int, data: Data) -> tuple[str, ...]:
+def risks(n: int, data: Data, keys: Sequence[str]) -> tuple[str, ...]:
     """Return the risk measures that are always shown: what is inferred stands right behind `exposed`."""
-    listed = beside_exposed(together(n), data)
-    behind = listed.index(together(n)[1]) + 1
-    return (*listed[:behind], *([INFERRED] if 1 < len(data.keys) <= MOST_KEYS else []), *listed[behind:])
+    three = together(n, data, keys)
+    listed = beside_exposed(three, data)
+    behind = listed.index(three[1]) + 1
+    inferred = [with_margin(INFERRED, data, keys)] if 1 < len(keys) <= MOST_KEYS else []
+    return (*listed[:behind], *inferred, *listed[behind:])
 
 
 def look(
@@ -170,23 +185,27 @@ def look(
     about = reported(study, candidate, axes)
     choice = about.choice
     n = _small(study)
-    pairs = len(data.keys) > 1
-    fresh = (*_FRESH, *(("cramers_v_change", TWO_WAY) if pairs else ()))
-    measures = tuple(dict.fromkeys((*risks(n, data), *study.measures, *fresh)))
-    judge = Evaluator(data, measures)
     roles = {choice.candidate: "example" if about.is_example else "chosen"}
     for option, role in ((choice.safer, "next safer"), (choice.gentler, "next gentler")):
         if option is not None:
             roles.setdefault(option.candidate, role)
+    plans = {number: study.recipe(number).plan(data) for number in roles}
+    keys = keys_and_area(data, plans[choice.candidate])
+    fresh = [with_margin(name, data, keys) for name in _FRESH]
+    if keys == data.keys and len(keys) > 1:
+        fresh += ["cramers_v_change", TWO_WAY]
+    measures = tuple(dict.fromkeys((*risks(n, data, keys), *study.measures, *fresh)))
+    judge = Evaluator(data, measures)
     rows = frontier_chart.rows_of(study)
     designs = {row["id"]: row for row in rows if row["id"] in roles}
     candidates: list[Candidate] = []
     for number, role in roles.items():
-        plan = study.recipe(number).plan(data)
+        plan = plans[number]
         candidates.append(Candidate(number, role, designs[number], plan, plan.report(data), judge.score(plan)))
     before = judge.score(Plan([], data=data))
     published = table_changes(data, candidates[0].plan, tables) if tables else None
-    return ReportInput(study, data, choice, n, measures, tuple(candidates), before, rows, about.is_example, published)
+    drawn = tuple(candidates)
+    return ReportInput(study, data, choice, n, keys, measures, drawn, before, rows, about.is_example, published)
 
 
 def _small(study: Study) -> int:

@@ -31,7 +31,7 @@ from quadrille.present.numbers import NONE, count, counted, finite, ratio, score
 from quadrille.present.profile import column_table, contradiction_alerts, dependency_blocks, filled_table, profile_facts
 from quadrille.present.scores import inferred, of_population, score_table
 from quadrille.report.frontier_chart import draw_frontier, shown_beside, values_of_settings
-from quadrille.report.input import INFERRED, TOGETHER, TWO_WAY, Candidate, ReportInput, Row, reasons, risks
+from quadrille.report.input import INFERRED, TOGETHER, TWO_WAY, Candidate, ReportInput, Row, reasons
 from quadrille.report.tables import FullTable
 from quadrille.score.by_area import area_flows
 from quadrille.score.evaluator import Scores
@@ -79,7 +79,7 @@ def summary(scope: ReportInput) -> Row:
         "finding": {"kind": finding.kind, "text": finding.text},
         "table": score_table(
             {"before": before, "after": after},
-            addresses=dict.fromkeys((*risks(scope.n, scope.data), *scope.axes)),
+            addresses=dict.fromkeys((*scope.risks, *scope.axes)),
             caption="Risk and loss before and after the swap, as plain numbers: 0.01 is 1 %",
         ),
     }
@@ -109,7 +109,7 @@ def _risk_in_words(scope: ReportInput) -> list[str]:
         f"exposed: of the {shown:,} released records in such cells, {genuine:,} match a true record of the same "
         f"combination; that is {share(after[exposed])} of all records."
     )
-    if INFERRED in scope.measures and (cases := inferred(after.results[INFERRED][1].detail)):
+    if scope.inferred in scope.measures and (cases := inferred(after.results[scope.inferred][1].detail)):
         lines.append(f"{INFERRED}: {cases}. A case is a person who is alone with all other keys, and one key inferred.")
     if after[confidence] is not None:
         lines.append(
@@ -540,7 +540,7 @@ def _gained(scope: ReportInput) -> str:
 
 def _cell_charts(scope: ReportInput, found: Diagnosis) -> dict[str, chart.Figure]:
     """Draw the small cells before and after, and what protecting a record costs."""
-    sizes = FullTable.of(scope.data, scope.released).sizes(found.n + 3)
+    sizes = FullTable.of(scope.data, scope.released, scope.keys).sizes(found.n + 3)
     charts: dict[str, chart.Figure] = {"Designed small cells": chart.small_cells(tidy(sizes))}
     recipe = scope.study.recipe(scope.chosen.number)
     if isinstance(recipe, DesignedPairs) and recipe.version == 1:  # only pairs have a price for each cell

@@ -17,6 +17,8 @@ from quadrille.present.blocks import Block, Table, table
 from quadrille.present.numbers import count, counted, score, share, signed
 from quadrille.present.scores import exposure, published_tables, section_blocks
 from quadrille.report.input import TWO_WAY, ReportInput, Row
+from quadrille.score.by_area import with_margin
+from quadrille.score.evaluator import score as score_plan
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -114,9 +116,9 @@ class FullTable:
     place: Ints
 
     @classmethod
-    def of(cls, before: Data, after: Data) -> FullTable:
-        """Count the cross of the key variables before and after; examples count on from the last record before."""
-        cross = Cross.of(before, before.keys)
+    def of(cls, before: Data, after: Data, keys: Sequence[str]) -> FullTable:
+        """Count the cross of the keys before and after; examples count on from the last record before."""
+        cross = Cross.of(before, tuple(keys))
         both = np.concatenate((cross.cells(before), cross.cells(after)))
         cells, example, place = np.unique(both, return_index=True, return_inverse=True)
         old, new = place[: before.n], place[before.n :]
@@ -155,8 +157,8 @@ class FullTable:
 
 def tables(scope: ReportInput) -> Row:
     """Return the tables of the chosen candidate before and after, and the small cells."""
-    data, released, keys = scope.data, scope.released, scope.data.keys
-    full = FullTable.of(data, released)
+    data, released, keys = scope.data, scope.released, scope.keys
+    full = FullTable.of(data, released, keys)
     taking_part = np.zeros(data.n, dtype=np.bool_)
     taking_part[scope.chosen.plan.rows] = True
     charts = _heat(scope)
@@ -196,22 +198,33 @@ def _published(scope: ReportInput) -> list[Block]:
     return published_tables(scope.published, _MOST_CELLS, loss=scope.choice.recipe.parameters().get("loss"))
 
 
+def _pairs(scope: ReportInput, address: str) -> dict[tuple[str, str], float | None]:
+    """Return what a measure says of every pair of keys; where areas move, of every level with every key."""
+    if scope.keys == scope.data.keys:
+        if len(scope.keys) < 2:
+            return {}
+        parts = scope.chosen.scores.results[address][1].parts
+        return {(pair[0], pair[1]): value for pair, value in parts.items()}
+    levels = [name for name in scope.data.codebook.geography if name in scope.chosen.plan.columns]
+    name = address.partition("(")[0]
+    wanted = {(a, b): with_margin(name, scope.data, (a, b)) for a in levels for b in scope.data.keys}
+    scores = score_plan(scope.data, scope.chosen.plan, list(wanted.values()))
+    return {pair: scores[each] for pair, each in wanted.items()}
+
+
 def _heat(scope: ReportInput) -> dict[str, chart.Figure]:
     """Draw the measures that have a value for every pair of variables."""
     charts: dict[str, chart.Figure] = {}
-    for address in _HEAT if len(scope.data.keys) > 1 else ():
-        parts = scope.chosen.scores.results[address][1].parts
-        rows = [{"first": pair[0], "second": pair[1], "value": value} for pair, value in parts.items()]
-        charts[f"Heatmap {address}"] = chart.distortion_heatmap(tidy(rows), measure=address)
+    for address in _HEAT:
+        rows = [{"first": a, "second": b, "value": value} for (a, b), value in _pairs(scope, address).items()]
+        if rows:
+            charts[f"Heatmap {address}"] = chart.distortion_heatmap(tidy(rows), measure=address)
     return charts
 
 
 def _most_changed(scope: ReportInput) -> list[tuple[tuple[str, str], float]]:
     """Return the pairs of variables whose tables change most."""
-    if len(scope.data.keys) < 2:
-        return []
-    parts = scope.chosen.scores.results[TWO_WAY][1].parts
-    changed = [((pair[0], pair[1]), value) for pair, value in parts.items() if value]
+    changed = [(pair, value) for pair, value in _pairs(scope, TWO_WAY).items() if value]
     return sorted(changed, key=lambda each: -each[1])[:_MOST_TABLES]
 
 
@@ -228,7 +241,7 @@ def categories(scope: ReportInput, full: FullTable) -> Table | None:
             for old, row in zip(was()[n - 1 :], now()[n - 1 :], strict=True)
         }
     )
-    for name in scope.data.keys:
+    for name in scope.keys:
         column = scope.data[name]
         true_was, true_is = full.genuine_by_category(scope.data, scope.released, name, n)
         records = np.bincount(column.values, minlength=column.size)
@@ -258,7 +271,8 @@ _IN_SHORT = (": attributed", ": right among claims")
 def intruder(scope: ReportInput) -> Row:
     """Attack the chosen candidate as somebody would who knows all but the seed."""
     plan, recipe = scope.chosen.plan, scope.study.recipe(scope.chosen.number)
-    found = attack(scope.data, plan, n=scope.n, recipe=recipe)
+    keys = None if scope.keys == scope.data.keys else scope.keys
+    found = attack(scope.data, plan, keys, n=scope.n, recipe=recipe)
     found = replace(found, sections=tuple(map(_in_short, found.sections)))
     not_made = [(section.title, section.reason) for section in found.sections if not section.findings]
     return {

@@ -136,6 +136,35 @@ def _quoted(name: str) -> str:
     return f"`{name}`" if set(name) & set(",*()=~;[]'\"") or name != name.strip() else name
 
 
+def keys_and_area(data: Data, plan: Plan) -> tuple[str, ...]:
+    """Return the key variables; where areas move and none of the keys does, with the lowest level before them.
+
+    Whoever looks for a person knows where it lives, and only there do such swaps change anything about the keys.
+
+    >>> import quadrille as qd
+    >>> from quadrille.score.by_area import keys_and_area
+    >>> data = qd.datasets.island().with_roles(key=["age", "birth"])
+    >>> keys_and_area(data, qd.TargetedSwap(["age", "birth"], similar=[["hh_size"]], seed=1).plan(data))
+    ('ward', 'age', 'birth')
+    """
+    moved = [name for name in data.codebook.geography if name in plan.columns]
+    return (moved[-1], *data.keys) if moved and not set(data.keys) & set(plan.columns) else data.keys
+
+
+def with_margin(measure: str, data: Data, keys: Sequence[str], options: str = "") -> str:
+    """Return the address of a measure of these columns; without a margin where they are the key variables.
+
+    >>> import quadrille as qd
+    >>> from quadrille.score.by_area import with_margin
+    >>> data = qd.datasets.island().with_roles(key=["age", "birth"])
+    >>> with_margin("exposed", data, ["ward", "age", "birth"], "n=5"), with_margin("exposed", data, data.keys)
+    ('exposed(ward*age*birth, n=5)', 'exposed')
+    """
+    margin = "" if tuple(keys) == data.keys else "*".join(map(_quoted, keys))
+    inside = ", ".join(filter(None, (margin, options)))
+    return f"{measure}({inside})" if inside else measure
+
+
 def check_call(call: Address, kind: Measure, levels: Mapping[str, Level]) -> None:
     """Refuse a measure that cannot be taken by area, or whose variables are the area."""
     if kind.layout not in OF_TABLES:

@@ -23,8 +23,8 @@ NO_PARTNER, CAP, NEVER, NO_AREA = (
     "an area is missing",
 )
 Whole = TypeVar("Whole", np.int32, np.int64)
-_MUCH = 2
-"""Taking part more often than the rate times this is worth a warning."""
+_MUCH, _MANY = 2, 0.25
+"""Taking part more often than the rate times the one is worth a warning, or than the other where no rate was given."""
 
 
 def outcome(problem: Problem, drawn: Drawn) -> Details:
@@ -40,6 +40,7 @@ def facts(problem: Problem, drawn: Drawn) -> dict[str, object]:
     made: dict[str, object] = {
         "households": problem.units.count,
         "level_names": list(problem.areas.levels),
+        "who": _who(problem),
         "at_risk": _at_risk(problem, drawn, stayed),
         "treated": _treated(problem, drawn, stayed),
         "pairs_by_phase": _pairs_by_phase(problem, drawn),
@@ -52,6 +53,14 @@ def facts(problem: Problem, drawn: Drawn) -> dict[str, object]:
         **rules_facts(problem.rule_texts, [problem.rule_counts] if problem.rule_counts else []),
     }
     return made | {"warnings": _warnings(problem, drawn)}
+
+
+def _who(problem: Problem) -> str:
+    """Say in words whom the recipe takes for being at risk."""
+    recipe = problem.recipe
+    if recipe.scores:
+        return f"whoever has a member with a score above {recipe.threshold or 0:g}: {', '.join(recipe.scores)}"
+    return f"whoever has a member whose {', '.join(recipe.risk)} fewer than {recipe.k:,} persons of the area have"
 
 
 def _after(values: NDArray[Whole], drawn: Drawn) -> NDArray[Whole]:
@@ -175,13 +184,16 @@ def _warnings(problem: Problem, drawn: Drawn) -> list[str]:
         what = "Raise 'k', or name more risk variables or finer levels" if recipe.risk else "Look at the scores"
         warnings.append(f"Nobody is at risk: all pairs are drawn for the rate alone. {what}.")
     taking = int(drawn.used.sum())
-    if recipe.mode == "floor" and at_risk and taking > _MUCH * 2 * problem.quota.pairs:
+    asked = 2 * problem.quota.pairs / n
+    if recipe.mode == "floor" and at_risk and taking / n > (_MUCH * asked or _MANY):
         by_level = np.bincount(problem.level[problem.level != NOT_AT_RISK], minlength=len(levels))
         worst = int(by_level.argmax())
         warnings.append(
             f"{int(by_level[worst]):,} of {n:,} households are at risk at level {levels[worst]}; "
-            f"{100 * taking / n:.3g} % take part, and {200 * problem.quota.pairs / n:.3g} % were asked for. Coarsen "
-            "the risk variables, raise the level, or use mode='cap'."
+            f"{100 * taking / n:.3g} % take part"
+            + (f", and {100 * asked:.3g} % were asked for" if asked else "")
+            + ". "
+            "Coarsen the risk variables, raise the level, or use mode='cap'."
         )
     if recipe.donors == "at-risk-first":
         warnings.append(
