@@ -14,7 +14,7 @@ function inked(value, key) {
 function picture(spec) {
   const shown = { ...(isDark() ? inked(spec) : spec), padding: 4 };
   const title = shown.title?.text ? { ...shown.title, subtitle: undefined } : shown.title; // the sentence stands below
-  const config = { ...shown.config, background: "transparent", aria: false }; // the place of a chart is described as a whole
+  const config = { ...shown.config, background: "transparent" };
   if (isDark()) {
     const soft = { labelColor: "#e7eaec", titleColor: "#e7eaec" };
     config.axis = { ...config.axis, ...soft };
@@ -34,6 +34,7 @@ async function draw(place) {
     views.get(place)?.finalize();
     const made = await quadrilleVega.vegaEmbed(place, picture(spec), options);
     views.set(place, made);
+    place.querySelector("svg")?.setAttribute("aria-hidden", "true"); // its place is described as a whole
     place.classList.add("drawn");
   } catch (error) {
     place.textContent = "This chart could not be drawn. Its table is below.";
