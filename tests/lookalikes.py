@@ -172,6 +172,7 @@ FIRST_ATTEMPTS: dict[str, list[qd.Recipe]] = {
     ],
     "no numbers": [
         qd.RandomSwap(["region"], rate=0.05),
+        qd.RandomSwap(["equivalised"], rate=0.05),
         qd.PrivateSwap(["region"], within=["sex"], chance=0.05),
     ],
     "loans": [
@@ -204,6 +205,7 @@ SOUND: dict[str, list[qd.Recipe]] = {
     "no numbers": [
         qd.RandomSwap(["age", "sex"], rate=0.1),
         qd.PrivateSwap(["health"], within=["sex"], chance=0.1),
+        qd.RankSwap(["equivalised"], window=0.05),
     ],
     "loans": [
         qd.RandomSwap(["action", "reject"], rate=0.1, differ="any"),

@@ -217,7 +217,7 @@ _UNEXPLAINED = 0.05
 def warnings_of(data: Data, plan: Plan, public: Sequence[str] | None = None) -> list[str]:
     """Say what speaks against a plan: the traces that it leaves, and what its method warns of."""
     own = () if plan.details is None else cast("Sequence[str]", plan.details.facts.get("warnings", ()))
-    return [*traces(data, plan, public), *own]
+    return [*traces(data, plan, public), *told_by_values(data, plan, public), *own]
 
 
 def margins_kept(data: Data, plan: Plan) -> bool:
@@ -244,10 +244,7 @@ def traces(data: Data, plan: Plan, public: Sequence[str] | None = None) -> list[
 
     Unless they are named, these are all columns but identifiers and what steered the draw.
     """
-    if public is None:
-        public = [
-            name for name in data.columns if data.codebook[name].role != "id" and name not in plan.steering_columns
-        ]
+    public = _public(data, plan, public)
     if data.ticks is None or data.weight not in public:
         return []
     strata = [name for name in public if data.codebook[name].role == "stratum"]
@@ -259,6 +256,65 @@ def traces(data: Data, plan: Plan, public: Sequence[str] | None = None) -> list[
     return warned + [
         _like_a_stratum(data, name) for name in others if _parted(data, plan, name) and _sets_weight(data, name)
     ]
+
+
+def _public(data: Data, plan: Plan, public: Sequence[str] | None) -> Sequence[str]:
+    if public is not None:
+        return public
+    return [name for name in data.columns if data.codebook[name].role != "id" and name not in plan.steering_columns]
+
+
+_MOST_CHANGED = 0.25
+_FEWEST_OF_A_VALUE = 10
+
+
+def told_by_values(data: Data, plan: Plan, public: Sequence[str] | None = None) -> list[str]:
+    """Name columns with values that most of their records have received, where few of all records change.
+
+    Partners who must differ make it so: of a value that few records have nearly all are exchanged. Whole units that
+    move are left out: the values are areas, and those of few households are at risk.
+
+    >>> import polars as pl
+    >>> import quadrille as qd
+    >>> from quadrille.delta import told_by_values
+    >>> data = qd.from_frame(pl.DataFrame({"ill": ["yes"] * 20 + ["no"] * 980, "sex": ["f", "m"] * 500}))
+    >>> recipes = [qd.RandomSwap(["ill"], pairs=15, differ=each, seed=1) for each in ("all", "none")]
+    >>> [len(told_by_values(data, recipe.plan(data))) for recipe in recipes]
+    [1, 0]
+    """
+    names, found = _public(data, plan, public), list[str]()
+    for move in plan.moves:
+        rows, source = move.expanded
+        for name in move.columns if move.units is None else ():
+            values = data[name].values
+            arrived = values[source][unequal(values[rows], values[source])]
+            if name not in names or not 0 < len(arrived) <= _MOST_CHANGED * data.n:
+                continue
+            kinds, count = np.unique(arrived[~np.isnan(arrived)], return_counts=True)
+            often = 2 * count > _FEWEST_OF_A_VALUE
+            held = _records_of(values, kinds[often])
+            many = int(((held >= _FEWEST_OF_A_VALUE) & (2 * count[often] > held)).sum())
+            if many:
+                found.append(_told_by_value(name, many, len(arrived) / data.n))
+    return found
+
+
+def _records_of(values: Codes, kinds: Codes) -> Ints:
+    """Count the records of some values, which are in ascending order."""
+    if not len(kinds):
+        return _NONE
+    place = np.minimum(np.searchsorted(kinds, values), len(kinds) - 1)
+    return np.bincount(place[kinds[place] == values], minlength=len(kinds))
+
+
+def _told_by_value(name: str, many: int, changed: float) -> str:
+    values = "a value" if many == 1 else f"{many:,} values"
+    it = "it" if many == 1 else "them"
+    return (
+        f"Most records with {values} of {name!r} received {it} by the swap, which changes {changed:.1%} of all "
+        f"records: whoever has {it} was probably swapped. Swap fewer records, merge rare values, or let partners be "
+        'equal (differ="none").'
+    )
 
 
 def _stratum_moved(data: Data, name: str) -> str:

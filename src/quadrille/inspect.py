@@ -232,6 +232,20 @@ def unnamed_units(data: Data) -> list[str]:
 COARSER_DATES = 'Publish ages in bands, or years, instead, and give the dates the role "id" in the codebook.'
 
 
+_MOST_QUOTED = 8
+
+
+def quoted(names: Sequence[str]) -> str:
+    """List names of columns; many are cut short.
+
+    >>> from quadrille.inspect import quoted
+    >>> quoted(["pay", "rent"]), quoted([f"v{i}" for i in range(30)])[-24:]
+    ("'pay', 'rent'", "'v6', 'v7' and 22 others")
+    """
+    more = f" and {len(names) - _MOST_QUOTED:,} others" if len(names) > _MOST_QUOTED + 1 else ""
+    return ", ".join(map(repr, names[:_MOST_QUOTED] if more else names)) + more
+
+
 def beside_the_key(columns: Sequence[Column]) -> list[str]:
     """Name ages, years of birth and fine areas that are numbers of many values, so that no risk measure counts them.
 
@@ -239,10 +253,10 @@ def beside_the_key(columns: Sequence[Column]) -> list[str]:
     >>> import quadrille as qd
     >>> from quadrille.inspect import beside_the_key
     >>> data = qd.from_frame(pl.DataFrame({"sex": ["f", "m"] * 60, "age": [i % 90 for i in range(120)]}))
-    >>> beside_the_key([data[name] for name in data.columns])[0].partition(",")[0]
-    "Column 'age' is called like an age"
+    >>> beside_the_key([data[name] for name in data.columns])[0].partition(", which")[0]
+    "No measure of risk counts 'age', called like an age"
     """
-    found: list[str] = []
+    named: dict[str, list[str]] = {}
     for column in columns:
         variable = column.variable
         if variable.coded or variable.role is not None or not column.tally[1] or has_decimals(column):
@@ -250,12 +264,13 @@ def beside_the_key(columns: Sequence[Column]) -> list[str]:
         name = variable.name
         what = "an age" if called_age(name) else "areas" if called_area(name) and not called_weight(name) else None
         if what and suspicion(column) is None:
-            found.append(
-                f"Column {name!r} is called like {what}, which others know of a person, and its many numbers make it "
-                "no key variable: no measure of risk counts it. Recode it in the codebook (bands or merge) and give it "
-                'the role "key"; if nobody can know it, the role "outcome" says so.'
-            )
-    return found
+            named.setdefault(what, []).append(name)
+    return [
+        f"No measure of risk counts {quoted(names)}, called like {what}, which others know of a person: its many "
+        'numbers make it no key variable. Recode it in the codebook (bands or merge) with the role "key", or give it '
+        'the role "outcome" if nobody can know it.'
+        for what, names in named.items()
+    ]
 
 
 def called_age(name: str) -> bool:

@@ -26,6 +26,7 @@ from quadrille.io import stat_read as stat_parse
 from quadrille.io.frames import build, from_frame
 from quadrille.io.frames.values import from_moments, moment_of, to_moments
 from quadrille.io.parquet import Batches, build_streamed
+from quadrille.io.space import Space
 
 NAMES = ("Alpha", "beta_2", "GAMMA")
 WORDS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=12)
@@ -275,7 +276,7 @@ def test_batches_change_nothing(table: pl.DataFrame, size: int, listed: bool) ->
             yield piece
 
     one_by_one = Batches(wide.clear(), wide.height, read)
-    at_once = replace(one_by_one, texts=lambda names: parquet._read_texts(pieces(names), wide.height))
+    at_once = replace(one_by_one, texts=lambda names: parquet._read_texts(pieces(names), wide.height, Space(100)))
     for batches in (one_by_one, at_once):
         streamed = build_streamed(batches, codebook=book, weight=None, where="the table")
         assert streamed == whole
@@ -290,7 +291,7 @@ def test_batches_change_nothing(table: pl.DataFrame, size: int, listed: bool) ->
 def test_codes_of_text_grow_when_a_byte_is_too_small_and_very_many_values_are_left_alone(values: int) -> None:
     codes = np.random.default_rng(values).permutation(np.arange(2 * values) % values).astype(np.int32)
     texts = [f"text {i}" for i in range(values)]
-    column = parquet.Texts(len(codes))
+    column = parquet.Texts(len(codes), Space())
     for part in np.array_split(codes, 5):
         distinct, place = np.unique(part, return_inverse=True)
         assert column.add([texts[i] for i in distinct], place)
@@ -300,7 +301,7 @@ def test_codes_of_text_grow_when_a_byte_is_too_small_and_very_many_values_are_le
     assert qd.data.Data([made]) == whole
     assert made.values.dtype == whole["x"].values.dtype
     many = [str(i) for i in range(parquet.MOST_TEXTS + 1)]
-    assert not parquet.Texts(1).add(many, np.zeros(1, dtype=np.int64))
+    assert not parquet.Texts(1, Space()).add(many, np.zeros(1, dtype=np.int64))
 
 
 def test_a_parquet_file_is_read_in_batches_with_the_same_result(
@@ -324,8 +325,19 @@ def test_a_parquet_file_is_read_in_batches_with_the_same_result(
     monkeypatch.setattr(pl.LazyFrame, "collect", watched)
     assert qd.read(tmp_path / "file.parquet") == whole
     assert qd.read(tmp_path / "file.parquet", weight="group") == weighted
+    monkeypatch.setenv("QUADRILLE_MEMORY", "100KB")  # two columns of bytes; the others lie in files without a name
+    paged = qd.read(tmp_path / "file.parquet")
+    assert paged == whole
+    assert sum(_of_a_file(paged[name].values) for name in paged.columns) >= len(paged.columns) - 4
     assert max(rows for rows, _ in sizes) == 7000
     assert {columns for rows, columns in sizes if rows > 1} == {1}
+
+
+def _of_a_file(values: np.ndarray) -> bool:
+    """Whether an array lies in a file that is mapped, through any views."""
+    while isinstance(values, np.ndarray) and values.base is not None:
+        values = values.base
+    return not isinstance(values, np.ndarray)
 
 
 @given(moment=MOMENTS, program=st.sampled_from(["spss", "stata", "sas"]))

@@ -306,7 +306,7 @@ def test_numbers_that_others_know_and_no_measure_counts_are_pointed_out_and_warn
     name: str, numbers: int, what: str, tmp_path: Path
 ) -> None:
     data = qd.from_frame(_survey(**{name: np.arange(400) * 7 % numbers + 1900}))
-    text = f"Column {name!r} is called like {what}, which others know"
+    text = f"No measure of risk counts {name!r}, called like {what}, which others know"
     assert any(text in hint for hint in qd.inspect(data).hints)
     assert any(text in warning for warning in _said(data, tmp_path / "r"))
     said = data.with_roles(outcome=[name])
@@ -323,3 +323,20 @@ def test_the_number_of_a_household_is_seen_by_two_columns_on_which_its_members_a
     text = "Several records share a value of 'nquest' and agree on 2 other columns"
     assert any(text in hint for hint in qd.inspect(data).hints)
     assert any(text in warning for warning in _said(data, tmp_path / "r"))
+
+
+def test_warnings_stand_in_order_each_once_and_a_value_that_most_received_is_warned_of(tmp_path: Path) -> None:
+    rng, n = np.random.default_rng(9), 2_000
+    columns = {f"k{i}": rng.integers(0, 20, n) for i in range(3)}
+    columns |= {"ill": np.arange(n) % 50 == 7, "age": rng.integers(0, 95, n), "pay": rng.permutation(n) / 7}
+    columns |= {"rent": rng.permutation(n) / 3, "note": ["=1+1"] * n}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ill = qd.RandomSwap(["ill"], pairs=35)  # of 40 who are, under 4 % of all records
+        made = qd.release(qd.from_frame(pl.DataFrame(columns)), ill, tmp_path / "out", measures=["exposed"])
+    starts = ["Most records with a value of 'ill' received it by the swap", "9", "Each of the columns 'pay', 'rent'"]
+    starts += ["No measure of risk counts 'age', called like an age", "Spreadsheet programs"]
+    assert len(made.warnings) == len(starts)
+    for text, start in zip(made.warnings, starts, strict=True):
+        assert text.startswith(start), text
+    assert "% of the records stand in cells of one or two" in made.warnings[1]

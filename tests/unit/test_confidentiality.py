@@ -155,6 +155,7 @@ COMMANDS = (
     "inspect survey.csv --write-codebook guessed.toml",
     "convert survey.csv converted.parquet --codebook book.toml",
     "measures",
+    "doctor survey.csv",
     "swap survey.csv --codebook book.toml --swap Edu --pairs 11 --out swapped.csv --save-recipe swapped.json",
     "score survey.csv swapped.csv --codebook book.toml --recipe swapped.json",
     "plan survey.csv --codebook book.toml --recipe swapped.json --out swapped.parquet",

@@ -121,8 +121,8 @@ def test_columns_of_the_design_are_pointed_out_until_they_have_a_role(data: Data
     for name, role in (("stratum", "stratum"), ("cluster", "cluster"), ("hh_id", "unit"), ("person", "id")):
         assert any(f"Column '{name}'" in hint and f'role = "{role}"' in hint for hint in listed)
     assert any("--weight weight" in hint for hint in listed)
-    left = [hint for hint in qd.inspect(data).hints if "is called like" in hint or "numbers the members" in hint]
-    assert len(left) == 1 and "'age' is called like an age" in left[0]
+    left = [hint for hint in qd.inspect(data).hints if "called like" in hint or "numbers the members" in hint]
+    assert len(left) == 1 and "'age', called like an age" in left[0]
 
 
 def test_a_column_that_does_not_run_from_1_to_the_size_of_each_household_numbers_no_members() -> None:

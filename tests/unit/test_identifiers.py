@@ -45,7 +45,7 @@ RECORD = words("""
     id ID Id caseid CaseID case_no hhid HHID hh_nr PersonNumber person_id respondentId identifiant serial
     site_subject_id class_student_no group_member_id visit_patient_id wave_respondent_id uniqid unique_id hhidpn pidp
     hidp pidlink mergeid xwaveid idhh LINKID lopnr RINPERSOON CBSERIAL HSERIAL CPSID CPSIDP ResponseId StudyID RB030
-    PB030
+    PB030 IDunit
 """)
 NEITHER = words("""
     country_name occupation_name state_name product_name file_name name_de name_of_region phone_owner phone_type

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import pickle
 import signal
+import stat
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -14,6 +17,8 @@ import polars as pl
 import pytest
 
 import quadrille as qd
+from quadrille.errors import OutputError
+from quadrille.study import run, workers
 from quadrille.study.workers import process_pool, undisturbed
 
 
@@ -72,3 +77,50 @@ def test_scripts_in_the_current_folder_are_not_taken_for_modules(tmp_path: Path)
     done = subprocess.run(call, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("3 100\n", "")
     assert not (tmp_path / "RAN").exists()
+
+
+def test_large_data_are_shared_as_files_that_go_with_the_search(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    data = qd.datasets.households()
+    assert data.weight is not None
+    with workers.shared(data) as small:
+        assert small is data
+    monkeypatch.setattr(workers, "SHARED", 0)
+    with workers.shared(data) as sent:
+        assert isinstance(sent, workers.SharedData)
+        assert len(sent.rest) < 20_000
+        (folder,) = tmp_path.iterdir()
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+        opened = pickle.loads(pickle.dumps(sent)).open()
+        assert opened == data and opened.ticks is not None and (opened.ticks.values == data.ticks.values).all()
+        assert not any(opened[name].values.flags.writeable for name in opened.columns)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_disk_too_small_for_shared_columns_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(workers, "SHARED", 0)
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with (
+        pytest.raises(OutputError, match="that the workers share: No space left on device"),
+        workers.shared(qd.datasets.households()),
+    ):
+        pass
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_search_finds_the_same_on_shared_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = qd.datasets.cps8d()
+    recipes = qd.grid(qd.RandomSwap, swap=[["Edu"], ["MS"]], rate=[0.02], seed=range(3))
+    monkeypatch.setattr(workers, "SHARED", 0)
+    monkeypatch.setattr(run, "IN_PROCESS_SECONDS", 0.0)
+    found = [
+        qd.search(data, recipes, ["exposed", "hellinger"], out=tmp_path / f"{count}.study", workers=count).frame()
+        for count in (1, 2)
+    ]
+    assert found[0].select("exposed", "hellinger").equals(found[1].select("exposed", "hellinger"))

@@ -11,6 +11,7 @@ import typer
 from quadrille import __version__
 from quadrille.cli.commands.attack import attack
 from quadrille.cli.commands.demo import demo, reproduce
+from quadrille.cli.commands.doctor import doctor
 from quadrille.cli.commands.error import correct, error
 from quadrille.cli.commands.inspect import convert, inspect
 from quadrille.cli.commands.plan import plan
@@ -62,6 +63,7 @@ _add(
     "quadrille inspect survey.sas7bdat --catalog formats.sas7bcat --write-codebook survey.toml",
 )
 _add(convert, "quadrille convert survey.sav survey.parquet --write-codebook survey.toml")
+_add(doctor, "quadrille doctor census.parquet --format csv")
 _add(measures, "quadrille measures")
 _add(
     swap,

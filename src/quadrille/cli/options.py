@@ -47,7 +47,7 @@ File = Annotated[
     str,
     typer.Argument(
         metavar="FILE",
-        help="CSV, Parquet, Excel, SPSS, Stata or SAS file, or dataset:NAME.",
+        help="CSV, Parquet, Excel, SPSS, Stata, SAS or dataset:NAME.",
     ),
 ]
 JobFile = Annotated[

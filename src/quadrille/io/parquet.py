@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -49,6 +49,7 @@ from quadrille.io.frames.columns import (
 from quadrille.io.frames.identifiers import MOST_ORDINAL, Run, names_identifier
 from quadrille.io.frames.values import is_text, too_large, type_name
 from quadrille.io.raw import contents, refuse_for_the_system, refuse_too_many_cells
+from quadrille.io.space import Space
 
 Reader = Callable[[str], Iterator[pl.Series]]
 """Returns the batches of a column, from the first again at each call."""
@@ -63,10 +64,11 @@ MOST_TEXTS = 1 << 16
 class Texts:
     """A column of text while it is read: codes of the values in the order in which they turn up, in small numbers."""
 
-    def __init__(self, rows: int) -> None:
+    def __init__(self, rows: int, space: Space) -> None:
         self.known: dict[str | None, int] = {}
+        self._space = space
         self._held = np.zeros(0, dtype=np.int64)
-        self._codes: NDArray[Any] = np.empty(rows, dtype=np.uint8)
+        self._codes: NDArray[Any] = space.empty(rows, np.uint8)
         self._end = 0
 
     def add(self, values: Sequence[str | None], codes: NDArray[Any]) -> bool:
@@ -76,7 +78,7 @@ class Texts:
             return False
         needed = code_dtype(len(self.known))
         if np.dtype(needed) != self._codes.dtype:
-            larger = np.empty(len(self._codes), dtype=needed)
+            larger = self._space.empty(len(self._codes), needed)
             larger[: self._end] = self._codes[: self._end]
             self._codes = larger
         held = np.zeros(len(self.known), dtype=np.int64)
@@ -100,7 +102,7 @@ class Texts:
         kind = code_dtype(last + (empty > 0))
         table = np.array([place.get(value, last) for value in self.known]).astype(kind)
         codes: NDArray[Any] = (
-            self._codes if np.dtype(kind) == self._codes.dtype else np.empty(len(self._codes), dtype=kind)
+            self._codes if np.dtype(kind) == self._codes.dtype else self._space.empty(len(self._codes), kind)
         )
         for start in range(0, len(codes), BATCH):
             codes[start : start + BATCH] = table[self._codes[start : start + BATCH]]
@@ -116,6 +118,7 @@ class Batches:
     read: Reader
     texts: Callable[[list[str]], Mapping[str, Texts]] = lambda _: {}
     """Reads some columns of text in one pass; those that it leaves out are read by themselves."""
+    space: Space = field(default_factory=Space)
 
     def whole(self, name: str) -> pl.Series:
         """Return a column in one piece."""
@@ -153,17 +156,23 @@ def build_streamed(batches: Batches, *, codebook: Codebook | None, weight: str |
 
 
 def _read_texts(
-    pieces: Iterator[Mapping[str, tuple[Sequence[str | None], NDArray[Any]]]], rows: int
+    pieces: Iterator[Mapping[str, tuple[Sequence[str | None], NDArray[Any]]]], rows: int, space: Space
 ) -> dict[str, Texts]:
     """Read columns of text piece by piece; those with very many values are left out."""
     texts: dict[str, Texts] = {}
     left_out: set[str] = set()
     for piece in pieces:
         for name, (values, codes) in piece.items():
-            if name not in left_out and not texts.setdefault(name, Texts(rows)).add(values, codes):
+            if name not in left_out and not _texts_of(texts, name, rows, space).add(values, codes):
                 left_out.add(name)
                 del texts[name]
     return texts
+
+
+def _texts_of(texts: dict[str, Texts], name: str, rows: int, space: Space) -> Texts:
+    if name not in texts:
+        texts[name] = Texts(rows, space)
+    return texts[name]
 
 
 def _pieces_by_arrow(file: Any, names: list[str]) -> Iterator[Piece]:
@@ -243,7 +252,7 @@ def _complete(series: pl.Series, given: Variable | None, facts: _Facts, dtype: s
 def _second_pass(batches: Batches, variable: Variable, facts: _Facts, dtype: str, where: str) -> Column:
     last = len(variable.values)
     kind: Any = code_dtype(last + (facts.empty > 0)) if variable.coded else np.float64
-    values: NDArray[Any] = np.empty(batches.rows, dtype=kind)
+    values: NDArray[Any] = batches.space.empty(batches.rows, kind)
     start, coded = 0, None
     # Text that is coded here stays text, also where no value of it is known: `_needs_the_whole` has seen to the rest.
     text = is_text(batches.empty[variable.name])
@@ -370,6 +379,7 @@ def read_file(path: Path, _ending: str, *, codebook: Codebook | None, weight: st
     book = with_scales(described, orders.known, rows, weight)
     recodes = any(variable.recodes for variable in codebook or ())
     nans: dict[str, None] = {}
+    space = Space()
 
     def batches(name: str) -> Iterator[pl.Series]:
         for start in range(0, rows, BATCH):
@@ -388,7 +398,7 @@ def read_file(path: Path, _ending: str, *, codebook: Codebook | None, weight: st
         nans = dict.fromkeys(with_nan(table, table))
     else:
         data = build_streamed(
-            Batches(empty, rows, batches, partial(_texts_by_arrow, path, rows=rows)),
+            Batches(empty, rows, batches, partial(_texts_by_arrow, path, rows=rows, space=space), space),
             codebook=book,
             weight=weight,
             where=where,
@@ -397,7 +407,7 @@ def read_file(path: Path, _ending: str, *, codebook: Codebook | None, weight: st
     return data
 
 
-def _texts_by_arrow(path: Path, names: list[str], rows: int) -> dict[str, Texts]:
+def _texts_by_arrow(path: Path, names: list[str], rows: int, space: Space) -> dict[str, Texts]:
     """Read columns of text in one pass where Arrow is installed, in a third of the time of two passes of polars."""
     if not names:
         return {}
@@ -411,8 +421,10 @@ def _texts_by_arrow(path: Path, names: list[str], rows: int) -> dict[str, Texts]
         with cast("Any", pq).ParquetFile(path, read_dictionary=names) as file:
             schema, plain = file.schema_arrow, (arrow.string(), arrow.large_string())
             held = {field.name for field in schema if field.type in [arrow.dictionary(arrow.int32(), t) for t in plain]}
-            texts = _read_texts(_pieces_by_arrow(file, [name for name in names if name in held]), rows)
+            texts = _read_texts(_pieces_by_arrow(file, [name for name in names if name in held]), rows, space)
             return texts if file.metadata.num_rows == rows else {}
+    except OutputError:
+        raise
     except Exception:  # polars reads the file, or refuses it
         return {}
 

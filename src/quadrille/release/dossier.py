@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence, Sized
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from datetime import datetime
 from textwrap import wrap
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from quadrille.inspect import (
     COARSER_DATES,
     beside_the_key,
     inspect,
+    quoted,
     repeated_identifiers,
     unnamed_units,
     weight_remarks,
@@ -548,21 +549,63 @@ _KEPT_ORDER = (
 class ReleaseWarning(UserWarning):
     """Something about a release that its maker should know."""
 
+    place: ClassVar[int] = 4
+    """Where it stands among the warnings of a release: the most serious ones come first."""
+
 
 class GuessableSeedWarning(ReleaseWarning):
     """The seed is a number: whoever guesses it can undo the release."""
+
+    place: ClassVar[int] = 0
+
+
+class KeptOrderWarning(ReleaseWarning):
+    """The public rows stand in the order of the original."""
+
+    place: ClassVar[int] = 0
 
 
 class VoidGuaranteeWarning(ReleaseWarning):
     """The method has a guarantee, and something about the release voids it."""
 
+    place: ClassVar[int] = 0
 
-class SubtractionWarning(ReleaseWarning):
+
+class ShownWarning(ReleaseWarning):
+    """Something in the public file shows who was swapped."""
+
+    place: ClassVar[int] = 1
+
+
+class SubtractionWarning(ShownWarning):
     """Exact tables of two files of nearly the same persons can be subtracted."""
 
 
-class ReleasedBeforeWarning(ReleaseWarning):
+class ReleasedBeforeWarning(ShownWarning):
     """The data were released before by another plan: both files together tell more than each."""
+
+
+class ProtectionWarning(ReleaseWarning):
+    """The swap leaves many at risk, or changes next to nothing."""
+
+    place: ClassVar[int] = 2
+
+
+class IdentifyingWarning(ReleaseWarning):
+    """Columns of the public file can be known of a person, and no measure of risk counts them."""
+
+    place: ClassVar[int] = 3
+
+
+def serious_first(found: Iterable[ReleaseWarning]) -> tuple[ReleaseWarning, ...]:
+    """Return warnings in the order in which to read them, each once.
+
+    >>> from quadrille.release.dossier import IdentifyingWarning, ProtectionWarning, ReleaseWarning, serious_first
+    >>> listed = [ReleaseWarning("formulas"), IdentifyingWarning("ages"), ProtectionWarning("few")]
+    >>> list(map(str, serious_first([*listed, *listed])))
+    ['few', 'ages', 'formulas']
+    """
+    return tuple(sorted({str(each): each for each in found}.values(), key=lambda each: each.place))
 
 
 def release_warnings(
@@ -587,7 +630,7 @@ def release_warnings(
         found.append(VoidGuaranteeWarning(f"{NOTHING} The methods note gives none. The reasons: {reasons}."))
     if promise is not None and (few := promise.moves * promise.records) < FEW_SWAPPED:
         found.append(
-            ReleaseWarning(
+            ProtectionWarning(
                 f"Only {statistic(few)} records are expected to move: the public file is nearly the original. A larger "
                 "chance moves more, and so does a smaller epsilon."
             )
@@ -602,7 +645,7 @@ def release_warnings(
             else f"{len(alone):,} targets have no partner and stand"
         )
         found.append(
-            ReleaseWarning(
+            ProtectionWarning(
                 f"{stand} in the public file as in the original. "
                 "The dossier tells more; a coarser boundary or other targets may help."
             )
@@ -610,23 +653,22 @@ def release_warnings(
     size = recipe.parameters().get("size")
     if size in public.columns and size != public.weight:
         found.append(
-            ReleaseWarning(
+            ShownWarning(
                 f"Column {size!r} decided which records were likely targets and stays in the public file. "
                 "If it is a score of risk, give it the role id in the codebook, so that it is left out."
             )
         )
     others = [public[name] for name in public.columns if name != public.weight]
-    found += [_identifying(column) for column in others if column.variable.role != "weight" and suspicion(column)]
     unnamed = weights(public) if public.weight is None else ()
-    of_file = (*repeated_identifiers([data[name] for name in data.columns]), *weight_remarks(public), *unnamed)
-    of_file = (*of_file, *unnamed_units(data), *beside_the_key(others))
-    return [*found, *map(ReleaseWarning, of_file)]
+    known = (*_identifying(others), *beside_the_key(others), *unnamed_units(data))
+    of_file = (*weight_remarks(public), *unnamed, *repeated_identifiers([data[name] for name in data.columns]))
+    return [*found, *map(IdentifyingWarning, known), *map(ReleaseWarning, of_file)]
 
 
 def draw_warnings(data: Data, plan: Plan, public: Data) -> list[ReleaseWarning]:
     """Return what to warn of that only the draw shows: small cells that are left, and traces of who was swapped."""
-    texts = (*_unequal_units(data, plan), *warnings_of(data, plan, public.columns))
-    return [*_of_small_cells(data, plan), *map(ReleaseWarning, texts)]
+    shown = map(ShownWarning, warnings_of(data, plan, public.columns))
+    return [*shown, *_of_small_cells(data, plan), *map(ReleaseWarning, _unequal_units(data, plan))]
 
 
 def _unequal_units(data: Data, plan: Plan) -> list[str]:
@@ -671,13 +713,13 @@ def unjudged_warnings(data: Data, plan: Plan, *, shuffled: bool) -> list[Release
     found: list[ReleaseWarning] = []
     if len(plan.rows) < FEW_SWAPPED:
         found.append(
-            ReleaseWarning(
+            ProtectionWarning(
                 f"Only {len(plan.rows)} records take part in the swap: the public file is nearly the original. "
                 "Ask for more, or relax the constraints."
             )
         )
     found += _of_protection(data, plan)
-    return found if shuffled else [*found, ReleaseWarning(_KEPT_ORDER)]
+    return found if shuffled else [*found, KeptOrderWarning(_KEPT_ORDER)]
 
 
 def _of_protection(data: Data, plan: Plan) -> list[ReleaseWarning]:
@@ -689,10 +731,9 @@ def _of_protection(data: Data, plan: Plan) -> list[ReleaseWarning]:
     if not before or after is None or after <= (1 - CLEARLY) * before or after > MOSTLY_EXPOSED:
         return []
     return [
-        ReleaseWarning(
+        ProtectionWarning(
             f"The swap hides few: {share(after)} of the records stand in cells of one or two and are genuine, "
-            f"{share(before)} did before. What protects the others is doubt alone. A designed swap, more records or "
-            "other variables hide more; pick recommends nothing that hides less than a quarter."
+            f"{share(before)} did before. A designed swap, more records or other variables hide more."
         )
     ]
 
@@ -705,22 +746,22 @@ def _of_small_cells(data: Data, plan: Plan) -> list[ReleaseWarning]:
     left = score(data, plan, ["exposed"])["exposed"] if data.keys and "exposed_after" not in facts else None
     if (left or 0) > MOSTLY_EXPOSED:
         found.append(
-            ReleaseWarning(
+            ProtectionWarning(
                 f"{share(left or 0)} of the records stand in cells of one or two after the swap and are genuine: the "
                 f"{len(data.keys)} key variables have too many combinations for a swap to hide many. Merge "
-                "categories, give columns that nobody knows of others the role outcome, or name the key variables."
+                "categories, or name the key variables: what nobody knows of others gets the role outcome."
             )
         )
     if exposed > MUCH_EXPOSED * records:
         found.append(
-            ReleaseWarning(
+            ProtectionWarning(
                 f"{exposed:,} of {records:,} records are still exposed, of {before:,} before: the file has too many "
                 "small cells for this design. Merge categories or drop keys first, or keep fewer tables."
             )
         )
     if small := facts.get("small_kept_cells", 0):
         found.append(
-            ReleaseWarning(
+            ProtectionWarning(
                 f"The kept tables have {small:,} {'cell' if small == 1 else 'cells'} of few records, which anybody can "
                 "read off the release as they are. Merge categories, or keep fewer tables."
             )
@@ -728,14 +769,22 @@ def _of_small_cells(data: Data, plan: Plan) -> list[ReleaseWarning]:
     return found
 
 
-def _identifying(column: Column) -> ReleaseWarning:
-    """Warn of a column that was not taken for an identifier, and might be one."""
-    what = "Give it the role id in the codebook, so that it is left out, or recode it."
-    if can_be_rounded(column):
-        what = "Round it, or recode it into classes."
-    if holds_dates(column):
-        what = COARSER_DATES
-    return ReleaseWarning(
-        f"Column {column.variable.name!r} of the public file {suspicion(column)}, so records can be matched with "
-        f"other files. {what}"
-    )
+def _identifying(columns: Sequence[Column]) -> list[str]:
+    """Warn of columns that were not taken for identifiers, and might be some; those of one kind together."""
+    listed: dict[tuple[str, str], list[str]] = {}
+    for column in columns:
+        why = suspicion(column) if column.variable.role != "weight" else None
+        if why is not None:
+            what = "Give it the role id in the codebook, so that it is left out, or recode it."
+            if can_be_rounded(column):
+                what = "Round it, or recode it into classes."
+            if holds_dates(column):
+                what = COARSER_DATES
+            listed.setdefault((why, what), []).append(column.variable.name)
+    return [
+        f"Column {names[0]!r} of the public file {why}, so records can be matched with other files. {what}"
+        if len(names) == 1
+        else f"Each of the columns {quoted(names)} of the public file {why}, so records can be matched with other "
+        f"files. {what}"
+        for (why, what), names in listed.items()
+    ]

@@ -51,6 +51,7 @@ from quadrille.release.dossier import (
     methods_note,
     published,
     release_warnings,
+    serious_first,
     unjudged_warnings,
 )
 from quadrille.release.earlier import Again, Earlier, check_apart, earlier_releases, released_again
@@ -375,8 +376,9 @@ def _draft(
         given += _to_review(verdict)
     given += [] if promise is None else of_draw  # no verdict may depend on the draw
     given += unjudged_warnings(data, plan, shuffled=shuffle)
+    given = serious_first(given)
     changes = _table_changes(data, plan, tables, asked)
-    found = Record(data, public, recipe, plan, account, scores, tuple(given), order, verdict, again, changes)
+    found = Record(data, public, recipe, plan, account, scores, given, order, verdict, again, changes)
     return replace(found, promise=promise), factor
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from functools import cached_property
 from itertools import combinations
 from math import ceil, log2, prod
@@ -72,6 +73,15 @@ class Coded:
         """The number that each code stands for, NaN where missing; None for texts."""
         self.names = list(self.codes)
         self._decimals: dict[str, int | None] = {}
+
+    def exchanged(self, names: Iterable[str], rows: Rows, source: Rows) -> Coded:
+        """Return the file after some rows have received columns from others."""
+        made = copy(self)
+        made.codes = dict(self.codes)
+        for name in names:
+            made.codes[name] = self.codes[name].copy()
+            made.codes[name][rows] = self.codes[name][source]
+        return made
 
     @cached_property
     def order(self) -> Rows:

@@ -145,29 +145,31 @@ def _against_groups(
 
     One is enough for each column of which nothing is `told` yet; what holds columns that are `known` is left out.
     A trial swap at the usual rate is made, so groups are torn as much as a swap would tear them. Where whole units
-    move, those who belong together still agree.
+    move, those who belong together still agree; where near partners do, nearly everybody moves, and nobody stands out.
     """
     names = released_columns(data, recipe.steering_columns)
-    if movement.unit is not None or data.n < CLEARLY or movement.columns <= told:
-        return
     stay = set(names) - movement.columns
+    if movement.unit is not None or recipe.partners_alike or data.n < CLEARLY or movement.columns <= told:
+        return
     coded = Coded(data, names)
     trial: _Trial | None = None
     for group in movement.together:
-        for column in (name for name in group if name in names and name not in told):
-            for given, share in nearly_determined(data, coded, column):
+        for moved in (name for name in group if name in names and name not in told):
+            for given, column, share in nearly_determined(data, coded, moved):
                 every = {*given, column}
-                if not set(given) <= stay or set(given) <= set(movement.same):
+                if not every - {*group} <= stay or every <= {*group, *movement.same}:
                     continue
                 if any(map(every.issuperset, known)) or any(map(every.issubset, movement.closed)):
                     continue
                 if trial is None:
                     trial = _Trial(data, recipe, movement, set(names), coded.order[: max(int(USUAL_RATE * data.n), 1)])
                 rows, donors = trial.changed(group)
-                seen = stand_against(coded, given, column, rows, donors)
+                seen = stand_against(coded, given, column, group, rows, donors)
                 if seen.swapped_count >= _FEWEST and USUAL_RATE * seen.swapped > (1 - USUAL_RATE) * seen.others:
                     dependency = Dependency("nearly determines", given, column, share)
-                    yield Contradiction(dependency, (column,), given, seen.swapped, seen.others)
+                    along = tuple(name for name in dependency.columns if name in group)
+                    stays = tuple(name for name in dependency.columns if name not in group)
+                    yield Contradiction(dependency, along, stays, seen.swapped, seen.others)
                     break
 
 

@@ -1,13 +1,14 @@
-"""Groups whose records nearly all agree on a column that moves: who stands against the others was swapped.
+"""Groups whose records nearly all agree on a column: who stands against the others was swapped.
 
 What holds in 99.5 % of the records is a dependency. Less is enough to tell the swapped ones, where few records stand
 against the rest of their group before the swap and most of the swapped ones do after it: the income of a household
-tells its members, also where some other household has the same.
+tells its members, also where some other household has the same. It does so in both directions: a region that moves
+stands against the others of that income, and an income that moves brings its record to people of another region.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from itertools import combinations
 from typing import NamedTuple, cast
 
@@ -35,29 +36,41 @@ class Against(NamedTuple):
     """How many of the swapped ones do."""
 
 
-def nearly_determined(data: Data, coded: Coded, column: str) -> tuple[tuple[Given, float], ...]:
-    """Return the single columns and pairs in whose groups nearly all agree on a column, with the share that does."""
+def nearly_determined(data: Data, coded: Coded, column: str) -> tuple[tuple[Given, str, float], ...]:
+    """Return what nearly holds of a column: groups, the column on which nearly all of a group agree, and the share.
+
+    Groups are of one column or two; either all agree on the column, or it is one of those that make the groups.
+    """
     name = f"nearly determines {column}"
     if name not in data.prepared:
         data.prepared[name] = tuple(_searched(coded, column))
-    return cast("tuple[tuple[Given, float], ...]", data.prepared[name])
+    return cast("tuple[tuple[Given, str, float], ...]", data.prepared[name])
 
 
-def _searched(coded: Coded, column: str) -> Iterator[tuple[Given, float]]:
+def _searched(coded: Coded, column: str) -> Iterator[tuple[Given, str, float]]:
     if column not in coded.codes:
         return
     repeating = [name for name in coded.names if name != column and _repeats(coded, name)]
     few = sorted(sorted(repeating, key=coded.sizes.__getitem__)[:_MOST_COLUMNS], key=repeating.index)
     for given in [*((name,) for name in repeating), *combinations(few, 2)]:
-        rows = some_groups(coded, given)
-        groups = Groups.of(coded, given, rows)
-        if len(groups.rows) < ENOUGH * len(rows):
-            continue
-        limit = int(_LACKING * len(groups.rows))
+        yield from _agreed(coded, given, [column])
+    if _repeats(coded, column):
+        for given in [(column,), *((column, name) for name in few)]:
+            yield from _agreed(coded, given, [name for name in coded.names if name not in given])
+
+
+def _agreed(coded: Coded, given: Given, columns: Sequence[str]) -> Iterator[tuple[Given, str, float]]:
+    """Yield the columns on which nearly all of a group agree, and would not by chance."""
+    rows = some_groups(coded, given)
+    groups = Groups.of(coded, given, rows)
+    if len(groups.rows) < ENOUGH * len(rows):
+        return
+    limit = int(_LACKING * len(groups.rows))
+    for column in columns:
         lacking = groups.lacking(coded.codes[column], coded.sizes[column], limit)
         needed = max(CLEARLY, _TIMES * lacking)
         if lacking <= limit and groups.lacking(coded.shuffled(column), coded.sizes[column], needed) >= needed:
-            yield given, 1 - lacking / len(groups.rows)
+            yield given, column, 1 - lacking / len(groups.rows)
 
 
 def _repeats(coded: Coded, name: str) -> bool:
@@ -65,18 +78,19 @@ def _repeats(coded: Coded, name: str) -> bool:
     return int(held[held > 1].sum()) >= ENOUGH * coded.n
 
 
-def stand_against(coded: Coded, given: Given, column: str, swapped: Rows, donors: Rows) -> Against:
+def stand_against(
+    coded: Coded, given: Given, column: str, moved: Collection[str], swapped: Rows, donors: Rows
+) -> Against:
     """Return how many records have fewer of their kind in their group than the commonest value has.
 
-    `swapped` are the rows whose value has changed, `donors` those it came from.
+    `swapped` are the rows whose values of the columns `moved` have changed, `donors` those they came from.
     """
-    values = coded.codes[column].copy()
-    values[swapped] = coded.codes[column][donors]
-    moved = np.zeros(coded.n, dtype=np.bool_)
-    moved[swapped] = True
-    groups = Groups.of(coded, given, some_groups(coded, given))
-    against = _minorities(groups, values[groups.rows], coded.sizes[column])
-    of_swapped = moved[groups.rows]
+    after = coded.exchanged([name for name in (*given, column) if name in moved], swapped, donors)
+    of_them = np.zeros(coded.n, dtype=np.bool_)
+    of_them[swapped] = True
+    groups = Groups.of(after, given, some_groups(after, given))
+    against = _minorities(groups, after.codes[column][groups.rows], after.sizes[column])
+    of_swapped = of_them[groups.rows]
     count, others = int((against & of_swapped).sum()), int((against & ~of_swapped).sum())
     return Against(_share(count, of_swapped), _share(others, ~of_swapped), count)
 

@@ -28,7 +28,7 @@ from quadrille.study.candidates import Candidates, Recipes, check_candidates, ex
 from quadrille.study.grid import Grid
 from quadrille.study.store import DONE, Header, Pending, Result, Store, discard, intact, locked
 from quadrille.study.study import Study, unswapped_scores
-from quadrille.study.workers import IN_PROCESS_SECONDS, Chunk, Scorer, begin, cores, own_methods, process_pool
+from quadrille.study.workers import IN_PROCESS_SECONDS, Chunk, Scorer, begin, cores, own_methods, process_pool, shared
 from quadrille.study.workers import run as run_chunk
 from quadrille.text import Shown
 
@@ -340,8 +340,11 @@ class _Search:
 
     def _together(self) -> None:
         """Keep every worker busy with three chunks at a time, and store results as they come."""
-        prepared_for = (self._candidates.data, self._candidates.measures, own_methods(self._store.designs().values()))
-        with process_pool(self._workers, begin, prepared_for, run_chunk) as send:
+        own = own_methods(self._store.designs().values())
+        with (
+            shared(self._candidates.data) as data,
+            process_pool(self._workers, begin, (data, self._candidates.measures, own), run_chunk) as send,
+        ):
             flying = deque(send(chunk) for chunk in islice(self._chunks, 3 * self._workers))
             while flying:
                 results = self._wait(flying.popleft())

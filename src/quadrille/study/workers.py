@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import mmap
 import os
+import pickle
 import signal
 import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
 from quadrille import kernels
 from quadrille.data import Codes, Cross, Data
-from quadrille.errors import InfeasibleError, QuadrilleError
+from quadrille.errors import InfeasibleError, OutputError, QuadrilleError
+from quadrille.io.atomic import scratch
 from quadrille.measure import attack, measure_of
 from quadrille.measure.base import Address, Measure
 from quadrille.randomness import Stream
@@ -218,6 +223,51 @@ def _safe_path() -> Generator[None]:
             os.environ["PYTHONSAFEPATH"] = before
 
 
+SHARED = 1 << 26
+"""Data of so many bytes are not sent to each worker: they lie in files that all of them map."""
+
+
+@dataclass(frozen=True)
+class SharedData:
+    """Data whose columns lie in files: all workers that open them share one copy in memory."""
+
+    files: tuple[Path, ...]
+    rest: bytes
+    """The data without the values of their columns, pickled."""
+
+    def open(self) -> Data:
+        """Return the data; their columns are read when they are first looked at, and cannot be written to."""
+        return pickle.loads(self.rest, buffers=[_mapped(path) for path in self.files])
+
+
+def _mapped(path: Path) -> mmap.mmap | bytes:
+    with path.open("rb") as file:
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if path.stat().st_size else b""
+
+
+@contextmanager
+def shared(data: Data) -> Generator[Data | SharedData]:
+    """Yield what to send to workers: small data as they are, of large ones where they lie until the block ends."""
+    buffers: list[pickle.PickleBuffer] = []
+    rest = pickle.dumps(data, protocol=5, buffer_callback=buffers.append)
+    parts = [buffer.raw() for buffer in buffers]
+    if sum(part.nbytes for part in parts) < SHARED:
+        yield data
+        return
+    with scratch() as folder:
+        files = tuple(folder / f"column-{number}" for number in range(len(parts)))
+        try:
+            for path, part in zip(files, parts, strict=True):
+                path.write_bytes(part)
+        except OSError as error:
+            raise OutputError(
+                f"The folder {str(folder.parent)!r} cannot hold the columns that the workers share: "
+                f"{error.strerror or type(error).__name__}. Make room there, name another folder by TMPDIR, or use "
+                "workers=1."
+            ) from None
+        yield SharedData(files, rest)
+
+
 _scorer: Scorer | None = None
 
 
@@ -228,11 +278,11 @@ def own_methods(designs: Iterable[str]) -> tuple[type[Recipe], ...]:
     return tuple(method for method in outside if any(f'"{method.method_name}"' in text for text in texts))
 
 
-def begin(parent: int, data: Data, measures: Sequence[str], _own: tuple[type[Recipe], ...]) -> None:
+def begin(parent: int, data: Data | SharedData, measures: Sequence[str], _own: tuple[type[Recipe], ...]) -> None:
     """Prepare a worker."""
     global _scorer  # noqa: PLW0603  # the one object a worker process holds
     end_with(parent)
-    _scorer = Scorer(data, measures)
+    _scorer = Scorer(data.open() if isinstance(data, SharedData) else data, measures)
 
 
 def run(chunk: Chunk) -> list[Result]:

@@ -12,12 +12,14 @@ import typer
 
 from quadrille.cli import options as opt
 from quadrille.cli import show
+from quadrille.cli.commands.doctor import show_needs
 from quadrille.cli.guard import BAD_INPUT, tell, warnings_told
-from quadrille.cli.inputs import check_readers, names, open_study, published_tables
+from quadrille.cli.inputs import BUNDLED, check_readers, names, open_study, published_tables
 from quadrille.cli.options import design_words, designed_for, recipe_of
 from quadrille.cli.show import measured
 from quadrille.errors import InputError, ParameterError
 from quadrille.io import RELEASED
+from quadrille.params import one_of
 from quadrille.present.numbers import AS_IT_IS
 
 if TYPE_CHECKING:
@@ -59,6 +61,7 @@ def release(
         bool,
         opt.flag("--check", "Write nothing, only judge; of a study: its frontier."),
     ] = False,
+    dry_run: Annotated[bool, opt.flag("--dry-run", "Only say what memory and time it takes.")] = False,
     out: Annotated[Path | None, opt.value("FOLDER", "The folder to make. [default: release]")] = None,
     format: Annotated[
         str,
@@ -91,8 +94,15 @@ def release(
 ) -> None:
     """Swap a file and write what to publish and to keep."""
     import quadrille as qd
+    from quadrille.io.needs import refuse_too_large
 
     check_readers(readers, var_stratum, cluster)
+    one_of("release", "format", format, RELEASED)
+    if dry_run:
+        show_needs(file, format, as_json=as_json)
+        return
+    if not file.startswith(BUNDLED):
+        refuse_too_large(file, format)
     if check:
         written = {"--out": out, "--readers": readers, "--overwrite": overwrite, "--insecure": insecure}
         written["--publish-kept"] = publish_kept

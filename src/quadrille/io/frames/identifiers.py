@@ -112,7 +112,7 @@ ENTITIES = split(
 )
 """Who or what has numbers that tell records apart."""
 
-INSTITUTIONS = split("school hospital clinic college university schule hopital ecole escuela")
+INSTITUTIONS = split("school sch cntsch hospital clinic college university schule hopital ecole escuela")
 """What has numbers that many records share: they tell records apart only in a file of institutions."""
 
 AREAS = split(
@@ -280,8 +280,10 @@ def _is_short(kept: Sequence[str]) -> bool:
 
 def _counts(kept: Sequence[str]) -> NameKind | None:
     """Say whose number the last words are: the word directly before a word for number decides."""
-    if kept[0] == "id" and kept[-1] in ENTITIES | INSTITUTIONS:
-        return "record" if kept[-1] in ENTITIES else "institution"
+    joined = "".join(kept)  # IDunit has its words where no rule of capitals finds them
+    whose = kept[-1] if kept[0] == "id" else joined.removeprefix("id") if joined.startswith("id") else ""
+    if whose in ENTITIES | INSTITUTIONS and (kept[0] == "id" or len(whose) > len("int")):
+        return "record" if whose in ENTITIES else "institution"
     for start in range(len(kept)):
         tail, before = "".join(kept[start:]), kept[start - 1] if start else ""
         if _has(tail, INSTITUTIONS):
