@@ -73,10 +73,17 @@ def _silence(given: AttackInput, findings: tuple[Finding, ...]) -> str:
     few, one = ([each for each in findings if each.quantity.startswith(_NO_ROW)] + [None, None])[:2]
     if few is None or one is None:
         return ""
-    return (
+    told = (
         f" Finding no row tells something, too: of {counted(few.count or 0, 'combination')} that are gone, "
         f"{share(few.value)} had fewer than {given.n} persons, and {share(one.value)} a single one."
     )
+    picked = next((each for each in findings if each.quantity == _PICKED), None)
+    if picked is not None:
+        told += (
+            f" Those {counted(picked.count or 0, 'person')} are looked for where swaps of made-up files send such "
+            f"persons, and {share(picked.value)} of the rows picked are theirs."
+        )
+    return told
 
 
 def _findings(given: AttackInput) -> Iterator[Finding]:
@@ -192,7 +199,7 @@ def _by_design(given: AttackInput, right: float, nearest: float, before: float) 
         found = sum(_best_right(given.table, known, cells[i : i + step]) for i in range(0, len(cells), step))
         yield Finding(NAME, _BY_CHANCES, found, before, 1.0, n)
         return
-    rehearsed = given.rehearsal if [set(names) for names in given.protected] == [set(given.keys)] else None
+    rehearsed = given.rehearsal if given.protected and set(given.protected[0]) <= set(given.keys) else None
     if rehearsed is None:
         yield Finding(NAME, _BY_CHANCES, None, before, 1.0, n, known)
         return
@@ -209,11 +216,12 @@ def _by_rehearsal(
     hit, sure = np.zeros(len(tried)), np.zeros(len(tried))
     for i in range(0, len(tried), step):
         part = slice(i, i + step)
-        chance = _per_row(table, rehearsed, tried[part], present)
+        chance = _per_row(given, rehearsed, tried[part], present)
         best = chance >= chance.max(axis=1, keepdims=True) * (1 - 1e-12)
         rows = table.g[present].astype(np.float64)
         hit[part] = (_flows(table, tried[part], present) * best).sum(axis=1) / (best @ rows) / f[part]
-        sure[part] = chance.max(axis=1) / (chance @ rows)
+        total = chance @ rows
+        np.divide(chance.max(axis=1), total, out=sure[part], where=total > 0)
     persons, found = int(table.f[absent].sum()), float(hit @ f)
     scale = len(absent) / max(len(tried), 1)
     how = " ".join(filter(None, ("by swaps of made-up files;", _tried(absent, tried)))).rstrip(";")
@@ -226,12 +234,24 @@ def _by_rehearsal(
     yield Finding(NAME, f"{_PICKED}, the {top} surest", best, None, mean, top, standard_error(best, top))
 
 
-def _per_row(table: KeyTable, rehearsed: Rehearsal, absent: Ints, present: Ints) -> Floats:
-    """Return the chance of one row of each cell to be that of a person of each of the others, but for a factor."""
+def _per_row(given: AttackInput, rehearsed: Rehearsal, absent: Ints, present: Ints) -> Floats:
+    """Return the chance of one row of each cell to be that of a person of each of the others, but for a factor.
+
+    Keys outside of the protected table stay with their record: the row has hers.
+    """
+    table, protected = given.table, rehearsed.table
     differs = np.zeros((len(absent), len(present)), dtype=np.int64)
-    for codes in table.codes:
-        differs += codes[absent][:, None] != codes[present]
-    return rehearsed.goals[np.minimum(differs, FAR), size_class(table.g[present], rehearsed.n)]
+    hers = np.ones(differs.shape, dtype=np.bool_)
+    for name, codes in zip(table.names, table.codes, strict=True):
+        same = codes[absent][:, None] == codes[present]
+        if name in protected.names:
+            differs += ~same
+        else:
+            hers &= same
+    row = np.zeros(table.cells, dtype=np.int64)
+    row[table.after] = np.arange(len(table.after))
+    rows = protected.g[protected.after[row[present]]]
+    return hers * rehearsed.goals[np.minimum(differs, FAR), size_class(rows, rehearsed.n)]
 
 
 def _best_right(table: KeyTable, known: CellMoves, cells: Ints) -> float:
