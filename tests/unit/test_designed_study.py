@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import quadrille as qd
 from effort import examples
+from quadrille.cli.commands.demo import _search
 from quadrille.data import Data
 from quadrille.errors import ParameterError
 from quadrille.study.designed import (
@@ -200,3 +201,14 @@ def test_sizes_before_and_after_agree_with_the_account(cps8d: Data) -> None:
             row["genuine_share"]
         )
     assert sum(after[size]["genuine"] for size in (1, 2)) == facts["exposed_after"]
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("seed", [1, 2])
+def test_no_random_candidate_of_the_demo_is_on_the_frontier_of_three_objectives(
+    seed: int, cps8d: Data, tmp_path: Path
+) -> None:
+    study = _search(cps8d, tmp_path, seed)
+    best = study.frontier("exposed", "hellinger", "attributed_unique")
+    assert len(study) == 562 and len(best) > 10
+    assert best["method"].unique().to_list() == ["DesignedSwap"]

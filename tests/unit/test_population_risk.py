@@ -181,12 +181,29 @@ def test_undoing_within_classes_is_right_on_average() -> None:
     assert move.undo(expected, rows) == pytest.approx(table)
 
 
-def test_a_design_without_closed_form_has_a_reason() -> None:
-    designed = qd.Recipe.from_json('{"method":"DesignedSwap","seed":7,"version":1}')
+DESIGNED = qd.DesignedSwap(seed=7, effort=0.02, coin=0.5, keep="1-way")
+
+
+def test_a_design_without_closed_form_has_a_reason_where_nobody_knows_whose_row_is_which() -> None:
     with pytest.raises(NoClosedForm, match="DesignedSwap has no closed form"):
-        population_risk(DATA, DATA, designed, sampling=0.5)
-    section = population(attack_input(DATA, DATA, None, None, 3, "design", None, designed, sampling=0.5))
+        population_risk(DATA, DATA, DESIGNED, sampling=0.5)
+    others = DESIGNED.changed(seed=8).plan(DATA).apply(DATA).take(np.arange(DATA.n)[::-1])
+    section = population(attack_input(DATA, others, None, None, 3, "design", None, DESIGNED, sampling=0.5))
     assert section.reason and not section.findings
+
+
+def test_matches_to_a_designed_release_of_a_sample_are_counted_with_its_plan() -> None:
+    file = sample_of(0.3, 1)
+    plan = DESIGNED.plan(file)
+    common = (None, None, 3, "design", None, DESIGNED)
+    counted = population(attack_input(file, plan, *common, population=DATA)).findings[0]
+    truth = right_matches(file, plan.apply(file))
+    assert (counted.value, counted.before) == pytest.approx((truth, right_matches(file, file)))
+    assert 0 < truth < counted.before
+    estimated = population(attack_input(file, plan, *common, sampling=0.3)).findings[0]
+    assert estimated.value == pytest.approx(truth, rel=0.3) and "with the plan" in estimated.note
+    whole = population(attack_input(DATA, DESIGNED.plan(DATA), *common, sampling=1)).findings[0]
+    assert whole.value == pytest.approx(right_matches(DATA, DESIGNED.plan(DATA).apply(DATA)))
 
 
 def test_the_section_has_before_and_chance_next_to_each_value() -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from quadrille.attack.input import AttackInput, Finding, KeyTable, Section, released_fit, standard_error, surest
+from quadrille.attack.input import AttackInput, Finding, KeyTable, Section, guessing_fit, standard_error, surest
 from quadrille.data import Floats, Ints
 from quadrille.present.numbers import count, counted, share
 from quadrille.present.words import listed
@@ -67,7 +67,7 @@ def attribute(given: AttackInput) -> Section:
     if not given.targets:
         reason = "needs a second key, or a target= outside of the keys"
         return Section(NAME, TITLE, "There is nothing to infer a value from.", reason=reason)
-    fitted = released_fit(given.table)
+    fitted = guessing_fit(given.table)
     found = {name: inferred(given, name, fitted) for name in given.targets}
     findings = tuple(finding for name, each in found.items() for finding in _findings(name, each))
     uniques, gone = sum(each.uniques for each in found.values()), sum(each.gone for each in found.values())
@@ -136,7 +136,7 @@ def inferred(given: AttackInput, target: str, fitted: Floats | None) -> Inferred
     table = given.table
     if target not in given.keys:
         table = given.table_of((*others, target))
-        fitted = released_fit(table)
+        fitted = guessing_fit(table)
     group, groups = table.ids(others)
     f, g = table.f, table.g
     value, values = table.ids([target])
@@ -217,7 +217,7 @@ def _findings(target: str, found: Inferred) -> Iterator[Finding]:
     yield from _of_uniques(target, [found])
 
 
-_BY_FIT = "guessed by a 2-way fit to the release; by chance, the commonest value for everyone"
+_BY_FIT = "guessed by a fit to the release; by chance, the commonest value for everyone"
 
 
 def _of_uniques(target: str, found: Sequence[Inferred]) -> Iterator[Finding]:

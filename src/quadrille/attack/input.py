@@ -10,6 +10,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
+from quadrille.attack.channel import Rehearsal, rehearse
 from quadrille.data import Data, require_columns, require_data
 from quadrille.errors import InputError, ParameterError, QuadrilleError, bad_parameter
 from quadrille.measure.population import all_margins, fit, is_feasible, sample_of
@@ -18,6 +19,7 @@ from quadrille.plan import Plan
 from quadrille.present.numbers import statistic
 from quadrille.recipe import Recipe
 from quadrille.score.matching import changed_columns, matched
+from quadrille.swap.designed import DesignedSwap
 from quadrille.swap.designed.pairs import DesignedPairs
 from quadrille.swap.designed.problem import protected_tables, views_of
 from quadrille.swap.groups import Ints, group_ids
@@ -162,6 +164,22 @@ class AttackInput:
         """The tables that a designed swap protects."""
         return [] if self.designed is None else protected_tables(self.designed, self.data)
 
+    @cached_property
+    def rehearsal(self) -> Rehearsal | None:
+        """Swaps of made-up files by the design, of which all attacks learn; None where it is none of one table."""
+        recipe, protected = self.design, self.protected
+        if not isinstance(recipe, DesignedSwap) or len(protected) != 1:
+            return None
+        names = protected[0]
+        if any(name not in self.released.codebook for name in names):
+            return None
+        table = self.table if names == self.keys else self.table_of(names)
+        way = feasible_way(table, FEW_ROUNDS)
+        if way is None:
+            return None
+        fitted = fit(table.spread(table.g), all_margins(len(names), way), SWEEPS)
+        return rehearse(self.released, table, recipe, fitted)
+
     @property
     def preserved(self) -> frozenset[str]:
         """The columns whose associations a designed swap keeps: those of its protected tables and of its loss."""
@@ -299,7 +317,26 @@ class Section(Shown):
     reason: str = ""
 
 
-_SWEEPS = 20
+WAY, SWEEPS, ROUNDS, FEW_ROUNDS = 3, 30, 8, 4
+"""Variables of each margin, sweeps and rounds of the fits by which tables are undone: without and with simulations."""
+
+
+def feasible_way(table: KeyTable, rounds: int) -> int | None:
+    """Return how many variables the margins of a fit may have that undoes a table; None where it has too many cells."""
+    ways = (way for way in (WAY, 2) if is_feasible(table.possible, len(table.names), way, rounds * SWEEPS))
+    return next(ways, None)
+
+
+def guessing_fit(table: KeyTable) -> Floats | None:
+    """Return the fit of the released table that guesses best: of three variables, of two where that expects nobody."""
+    fitted = released_fit(table)
+    if fitted is None or feasible_way(table, FEW_ROUNDS) != WAY:
+        return fitted
+    released = table.spread(table.g)
+    return fit(released, all_margins(released.ndim, WAY), SWEEPS) + _HARDLY * fitted
+
+
+_SWEEPS, _HARDLY = 20, 1e-9
 
 
 def released_fit(table: KeyTable) -> Floats | None:
@@ -320,8 +357,8 @@ def auc(score: Floats, truth: NDArray[np.bool_]) -> float | None:
     return (float(rank[truth].sum()) - true * (true + 1) / 2) / (true * false)
 
 
-def surest(score: Floats, truth: NDArray[np.bool_], most: int) -> float | None:
-    """Return the share of true ones among those of the highest scores; the first of equals come first."""
+def surest(score: Floats, truth: NDArray[np.bool_] | Floats, most: int) -> float | None:
+    """Return the share of true ones, or the mean of shares, among the highest scores; the first of equals first."""
     top = np.argsort(-score, kind="stable")[:most]
     return float(truth[top].mean()) if len(top) else None
 

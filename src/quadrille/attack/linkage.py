@@ -9,7 +9,17 @@ from math import floor
 import numpy as np
 from numpy.typing import NDArray
 
-from quadrille.attack.input import NEEDS_DESIGN, NOT_ALIGNED, AttackInput, Finding, KeyTable, Section
+from quadrille.attack.channel import FAR, Rehearsal, size_class
+from quadrille.attack.input import (
+    NEEDS_DESIGN,
+    NOT_ALIGNED,
+    AttackInput,
+    Finding,
+    KeyTable,
+    Section,
+    standard_error,
+    surest,
+)
 from quadrille.attack.transition import CellMoves, moves_of
 from quadrille.data import Data, Floats, Ints, require_columns
 from quadrille.errors import InputError, bad_parameter
@@ -63,10 +73,17 @@ def _silence(given: AttackInput, findings: tuple[Finding, ...]) -> str:
     few, one = ([each for each in findings if each.quantity.startswith(_NO_ROW)] + [None, None])[:2]
     if few is None or one is None:
         return ""
-    return (
+    told = (
         f" Finding no row tells something, too: of {counted(few.count or 0, 'combination')} that are gone, "
         f"{share(few.value)} had fewer than {given.n} persons, and {share(one.value)} a single one."
     )
+    picked = next((each for each in findings if each.quantity == _PICKED), None)
+    if picked is not None:
+        told += (
+            f" Those {counted(picked.count or 0, 'person')} are looked for where swaps of made-up files send such "
+            f"persons, and {share(picked.value)} of the rows picked are theirs."
+        )
+    return told
 
 
 def _findings(given: AttackInput) -> Iterator[Finding]:
@@ -89,12 +106,18 @@ def _findings(given: AttackInput) -> Iterator[Finding]:
     yield Finding(NAME, "persons who fit a single row", float(linked), alone, count=n)
     yield Finding(NAME, "single rows that are theirs", float(stayed[single].sum()), alone, linked / n, linked)
     yield _without_swapped(given, n)
-    yield _nearest(given, float(right.sum()), before)
-    yield _by_design(given, before)
+    nearest = _nearest(given)
+    persons = int(f[~occupied].sum())
+    yield Finding(NAME, _NEAREST, float(right.sum()) + nearest[0], before, 1.0, persons, nearest[1])
+    yield from _by_design(given, float(right.sum()), nearest[0], before)
     yield from _no_row(given)
 
 
 _NO_ROW = "combinations that no row has any more"
+_NEAREST = "expected right links, the nearest row where none fits"
+_BY_CHANCES = "expected right links, by the chances of the design"
+_PICKED = "persons whom no row fits: the row picked is theirs"
+_MOST_SURE = 50
 
 
 def _no_row(given: AttackInput) -> Iterator[Finding]:
@@ -117,20 +140,26 @@ def _without_swapped(given: AttackInput, n: int) -> Finding:
     return Finding(NAME, quantity, combinations, combinations, 1.0, n, "these keys are as they were")
 
 
-def _nearest(given: AttackInput, right: float, before: float) -> Finding:
-    """Give persons whose keys no row has the nearest row, and add the right links to those of the others."""
-    table = given.table
-    quantity = "expected right links, the nearest row where none fits"
-    absent = np.flatnonzero((table.f > 0) & (table.g == 0))
-    present = np.flatnonzero(table.g > 0)
-    persons = int(table.f[absent].sum())
-    most = max(1, _MOST_DISTANCES // max(len(present) * len(table.names), 1))
-    tried = absent[np.linspace(0, len(absent) - 1, most).astype(np.int64)] if len(absent) > most else absent
+def _nearest(given: AttackInput) -> tuple[float, str]:
+    """Give persons whose keys no row has the nearest row; return the expected right links, and who was tried."""
+    absent, tried, present = _without_row(given.table)
     step = max(1, _CHUNK // max(len(present), 1))
     found = sum(_nearest_right(given, tried[i : i + step], present) for i in range(0, len(tried), step))
-    scale = len(absent) / len(tried) if len(tried) else 1.0
-    note = "" if scale == 1 else f"of the combinations that are absent, {len(tried):,} evenly spread ones were tried"
-    return Finding(NAME, quantity, right + scale * found, before, 1.0, persons, note)
+    return len(absent) / max(len(tried), 1) * found, _tried(absent, tried)
+
+
+def _without_row(table: KeyTable) -> tuple[Ints, Ints, Ints]:
+    """Return the cells that nobody is in any more, those of them that are looked at, and those with rows."""
+    absent, present = np.flatnonzero((table.f > 0) & (table.g == 0)), np.flatnonzero(table.g > 0)
+    most = max(1, _MOST_DISTANCES // max(len(present) * len(table.names), 1))
+    tried = absent[np.linspace(0, len(absent) - 1, most).astype(np.int64)] if len(absent) > most else absent
+    return absent, tried, present
+
+
+def _tried(absent: Ints, tried: Ints) -> str:
+    if len(absent) == len(tried):
+        return ""
+    return f"of the combinations that are absent, {len(tried):,} evenly spread ones were tried"
 
 
 def _nearest_right(given: AttackInput, absent: Ints, present: Ints) -> float:
@@ -161,16 +190,68 @@ def _flows(table: KeyTable, sources: Ints, goals: Ints) -> Floats:
     return found
 
 
-def _by_design(given: AttackInput, before: float) -> Finding:
-    """Link each person to the row of the largest M(x -> z) / g_z."""
-    quantity, n = "expected right links, by the chances of the design", given.table.records
-    known = moves_of(given)
-    if isinstance(known, str):
-        return Finding(NAME, quantity, None, before, 1.0, n, known)
-    cells = np.flatnonzero(given.table.f > 0)
-    step = max(1, _CHUNK // known.reach.shape[1])
-    found = sum(_best_right(given.table, known, cells[i : i + step]) for i in range(0, len(cells), step))
-    return Finding(NAME, quantity, found, before, 1.0, n)
+def _by_design(given: AttackInput, right: float, nearest: float, before: float) -> Iterator[Finding]:
+    """Link each person to the row of the largest M(x -> z) / g_z, or where swaps of made-up files send such persons."""
+    n, known = given.table.records, moves_of(given)
+    if not isinstance(known, str):
+        cells = np.flatnonzero(given.table.f > 0)
+        step = max(1, _CHUNK // known.reach.shape[1])
+        found = sum(_best_right(given.table, known, cells[i : i + step]) for i in range(0, len(cells), step))
+        yield Finding(NAME, _BY_CHANCES, found, before, 1.0, n)
+        return
+    rehearsed = given.rehearsal if given.protected and set(given.protected[0]) <= set(given.keys) else None
+    if rehearsed is None:
+        yield Finding(NAME, _BY_CHANCES, None, before, 1.0, n, known)
+        return
+    yield from _by_rehearsal(given, rehearsed, right, nearest, before)
+
+
+def _by_rehearsal(
+    given: AttackInput, rehearsed: Rehearsal, right: float, nearest: float, before: float
+) -> Iterator[Finding]:
+    """Link persons whom no row fits to a row of the cells to which swaps of made-up files mostly send such persons."""
+    table = given.table
+    absent, tried, present = _without_row(table)
+    step, f = max(1, _CHUNK // max(len(present), 1)), table.f[tried]
+    hit, sure = np.zeros(len(tried)), np.zeros(len(tried))
+    for i in range(0, len(tried), step):
+        part = slice(i, i + step)
+        chance = _per_row(given, rehearsed, tried[part], present)
+        best = chance >= chance.max(axis=1, keepdims=True) * (1 - 1e-12)
+        rows = table.g[present].astype(np.float64)
+        hit[part] = (_flows(table, tried[part], present) * best).sum(axis=1) / (best @ rows) / f[part]
+        total = chance @ rows
+        np.divide(chance.max(axis=1), total, out=sure[part], where=total > 0)
+    persons, found = int(table.f[absent].sum()), float(hit @ f)
+    scale = len(absent) / max(len(tried), 1)
+    how = " ".join(filter(None, ("by swaps of made-up files;", _tried(absent, tried)))).rstrip(";")
+    yield Finding(NAME, _BY_CHANCES, right + scale * found, before, 1.0, table.records, how)
+    if not persons:
+        return
+    mean, top = found / float(f.sum()), min(_MOST_SURE, len(tried))
+    yield Finding(NAME, _PICKED, mean, None, nearest / persons, persons, "by chance, the nearest row")
+    best = surest(sure, hit, top)
+    yield Finding(NAME, f"{_PICKED}, the {top} surest", best, None, mean, top, standard_error(best, top))
+
+
+def _per_row(given: AttackInput, rehearsed: Rehearsal, absent: Ints, present: Ints) -> Floats:
+    """Return the chance of one row of each cell to be that of a person of each of the others, but for a factor.
+
+    Keys outside of the protected table stay with their record: the row has hers.
+    """
+    table, protected = given.table, rehearsed.table
+    differs = np.zeros((len(absent), len(present)), dtype=np.int64)
+    hers = np.ones(differs.shape, dtype=np.bool_)
+    for name, codes in zip(table.names, table.codes, strict=True):
+        same = codes[absent][:, None] == codes[present]
+        if name in protected.names:
+            differs += ~same
+        else:
+            hers &= same
+    row = np.zeros(table.cells, dtype=np.int64)
+    row[table.after] = np.arange(len(table.after))
+    rows = protected.g[protected.after[row[present]]]
+    return hers * rehearsed.goals[np.minimum(differs, FAR), size_class(rows, rehearsed.n)]
 
 
 def _best_right(table: KeyTable, known: CellMoves, cells: Ints) -> float:

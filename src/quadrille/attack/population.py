@@ -32,13 +32,15 @@ class PopulationRisk:
     """The chance that a match to a record alone in the release is right, for each such record.
 
     `before` has the same for the records alone in the original file. `size` is the number of persons in the population
-    and `basis` where its counts come from.
+    and `basis` where its counts come from. `by_plan` tells that the chances are what matches to this release give, and
+    not what the design lets one expect.
     """
 
     chances: Floats
     before: Floats
     size: float
     basis: Basis
+    by_plan: bool = False
 
     @property
     def expected(self) -> float:
@@ -114,6 +116,31 @@ def population_risk(
     basis = "the file is the population" if population is data else "population counts"
     chances = _exact(after.alone(), whole, transition, share)
     return PopulationRisk(chances, _one_in(before.alone(), whole), size, basis)
+
+
+def _right_matches(given: AttackInput) -> PopulationRisk:
+    """Return 1 / F for each record alone in the release that has kept its keys, and 0 for the others; or its mean.
+
+    That is how often a match is right, counted with the plan: where the design has no chances M.
+    """
+    who, share = given.population, given.sampling
+    file, release, everybody = _common(given.data, given.released, given.data if share == 1 else who, given.keys)
+    table, before = given.table, _Table.of(file, given.keys)
+    rows = np.flatnonzero(table.g[table.after] == 1)
+    own = table.before[rows] == table.after[rows]
+    uniques: Codes = {name: release[name].values[rows].astype(np.int64) for name in given.keys}
+    if everybody is not None:
+        whole = _Table.of(everybody, given.keys)
+        basis = "the file is the population" if share == 1 else "population counts"
+        chances, origin, size = _one_in(uniques, whole), _one_in(before.alone(), whole), float(whole.count.sum())
+    else:
+        assert share is not None
+        each, basis = _means(before, share)
+        shown, known, cells = _joint_ids(uniques, before.codes, before.sizes, given.keys)
+        of_cell = np.zeros(cells)
+        of_cell[known] = each
+        chances, origin, size = of_cell[shown], each[before.count == 1], file.n / share
+    return PopulationRisk(np.where(own, chances, 0.0), origin, size, basis, by_plan=True)
 
 
 def _common(
@@ -208,13 +235,19 @@ def _exact(uniques: Codes, whole: _Table, transition: Transition, share: float) 
 
 def _estimated(table: _Table, transition: Transition | None, share: float) -> tuple[Floats, Basis]:
     """Return the chances by the expected counts of a log-linear model."""
-    expected, fitted = expected_counts(list(table.codes.values()), list(table.sizes.values()), table.count)
-    one = table.count == 1
-    chances = mean_one_in(table.count[one], expected[one] * (1 - share) / share)
+    each, basis = _means(table, share)
+    chances = each[table.count == 1]
     if transition is not None:
         uniques = table.alone()
         chances = chances * transition.of(uniques, uniques)
-    return chances, "2-way log-linear model" if fitted else "tree of 2-way margins"
+    return chances, basis
+
+
+def _means(table: _Table, share: float) -> tuple[Floats, Basis]:
+    """Return the mean of 1 / F of each combination, by the expected counts of a log-linear model."""
+    expected, fitted = expected_counts(list(table.codes.values()), list(table.sizes.values()), table.count)
+    each = mean_one_in(table.count, expected * (1 - share) / share)
+    return each, "2-way log-linear model" if fitted else "tree of 2-way margins"
 
 
 _ADVICE = (
@@ -242,13 +275,17 @@ def population(given: AttackInput) -> Section:
     try:
         risk = population_risk(given.data, given.released, given.design, given.keys, population=who, sampling=share)
     except NoClosedForm as why:
-        return Section(ATTACK, TITLE, _NOT_MADE, reason=str(why))
+        if not given.aligned:
+            return Section(ATTACK, TITLE, _NOT_MADE, reason=str(why))
+        risk = _right_matches(given)
     return population_section(risk)
 
 
 def population_section(risk: PopulationRisk) -> Section:
     """Report how well released uniques can be matched to a population."""
     found, note = risk.chances, _NOTES[risk.basis]
+    if risk.by_plan:
+        note += "; counted with the plan, as the design has no chances in closed form"
     count, guess = len(found), 1 / risk.size
 
     def mean(chances: Floats) -> float | None:

@@ -9,23 +9,28 @@ from math import lgamma
 import numpy as np
 from numpy.typing import NDArray
 
-from quadrille.attack.channel import REACH, Channel, simulated_channel
+from quadrille.attack.channel import REACH, Channel, Rehearsal
 from quadrille.attack.input import (
+    FEW_ROUNDS,
     NEEDS_DESIGN,
     NO_RECIPE,
     NOT_ALIGNED,
+    ROUNDS,
+    SWEEPS,
+    WAY,
     AttackInput,
     Finding,
     KeyTable,
     Section,
     auc,
+    feasible_way,
     hellinger,
     standard_error,
     surest,
 )
-from quadrille.data import Floats, Ints
-from quadrille.measure.population import all_margins, fit, is_feasible
-from quadrille.present.numbers import count, share, statistic
+from quadrille.data import Data, Floats, Ints
+from quadrille.measure.population import all_margins, fit
+from quadrille.present.numbers import count, counted, share, statistic
 from quadrille.swap.designed import DesignedSwap
 from quadrille.swap.designed.pairs import DesignedPairs
 from quadrille.swap.kept import Keep, kept_tables, named_variables
@@ -40,16 +45,19 @@ _ROWS_ADVICE = (
     "Columns that are not protected and depend on the keys give incomers away: leave them out of the public file, or "
     "choose donors that resemble the records of the cell."
 )
+_WEIGHT_ADVICE = (
+    "Records of weights near the median move, so that weighted tables change little: a weight far from it tells that a "
+    "record was always there. Weights in a few classes tell less."
+)
 ONLY_DESIGNED = "is an attack on designed swaps"
 TOO_MANY = "the protected table has too many possible cells for a log-linear fit"
 MOST_SURE = 50
-_ROUNDS, _FEW_ROUNDS, _SWEEPS, _WAY = 8, 3, 30, 3
 _CHUNK = 1 << 16
 _GAVE_ONE, _LARGE = 0.3, 50
 """How likely a cell of n + 1 gave a record, against one of its size that was left; the size from which cells give
 alike. An intruder gets both by simulating the design on any file."""
 
-_HALF = 0.5
+_HALF, _TENTHS = 0.5, 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,9 +81,9 @@ def undo_table(
     *,
     kept: Sequence[Sequence[int]] = (),
     emptied: float = 0.0,
-    way: int = _WAY,
-    rounds: int = _ROUNDS,
-    sweeps: int = _SWEEPS,
+    way: int = WAY,
+    rounds: int = ROUNDS,
+    sweeps: int = SWEEPS,
 ) -> Undone:
     """Estimate the table before a designed swap by expectation and maximisation, from the released table alone.
 
@@ -110,7 +118,7 @@ def undo_table(
 
 
 def undo_simulated(
-    released: Floats, n: int, channel: Channel, fitted: Floats, *, kept: Sequence[Sequence[int]] = (), way: int = _WAY
+    released: Floats, n: int, channel: Channel, fitted: Floats, *, kept: Sequence[Sequence[int]] = (), way: int = WAY
 ) -> Undone:
     """Estimate the table before a designed swap by what simulated swaps make of cells of each size.
 
@@ -120,7 +128,7 @@ def undo_simulated(
     """
     margins, after = all_margins(released.ndim, way), released.reshape(-1).astype(np.int64)
     chances, root = np.zeros((0, n + 2)), np.zeros(0)
-    for _ in range(_FEW_ROUNDS):
+    for _ in range(FEW_ROUNDS - 1):
         parts = [
             _posterior(after[i : i + _CHUNK], fitted.reshape(-1)[i : i + _CHUNK], n, channel)
             for i in range(0, len(after), _CHUNK)
@@ -129,7 +137,7 @@ def undo_simulated(
         expected = mean.reshape(released.shape)
         if kept:
             expected = fit(released, kept, 2, expected)
-        fitted = fit(expected, margins, _SWEEPS)
+        fitted = fit(expected, margins, SWEEPS)
     return Undone(chances[after == n, 1:], 1 - chances[after == 0, 0], (root**2).reshape(released.shape), fitted)
 
 
@@ -218,23 +226,21 @@ def _designed(given: AttackInput) -> tuple[DesignedPairs | None, str]:
 def _undone(
     given: AttackInput, table: KeyTable, recipe: DesignedPairs, kept: Sequence[Sequence[int]], label: str
 ) -> Iterator[Finding]:
-    n, variables = recipe.n, len(table.names)
-    ways = (way for way in (_WAY, 2) if is_feasible(table.possible, variables, way, _ROUNDS * _SWEEPS))
-    way = next(ways, None)
+    n = recipe.n
+    rehearsed = given.rehearsal
+    way = feasible_way(table, ROUNDS if rehearsed is None else FEW_ROUNDS)
     if way is None:
         yield Finding(UNDO, f"{label}cells of {n}: those of one record before (AUC)", None, chance=0.5, note=TOO_MANY)
         return
     released, before = table.spread(table.g), table.spread(table.f)
-    fitted = fit(released, all_margins(variables, way), _SWEEPS)
-    channel = simulated_channel(given, table, recipe, fitted) if isinstance(recipe, DesignedSwap) else None
     undone = (
         undo_table(released, n, kept=kept, way=way)
-        if channel is None
-        else undo_simulated(released, n, channel, fitted, kept=kept, way=way)
+        if rehearsed is None
+        else undo_simulated(released, n, rehearsed.channel, rehearsed.fitted, kept=kept, way=way)
     )
     was = before[released == n]
     one, few = was == 1, was < n
-    note = "" if way == _WAY else "by a 2-way fit: the table is large"
+    note = "" if way == WAY else "by a 2-way fit: the table is large"
     sure = undone.chances[:, 0]
     cells = len(was)
     inside = f"{label}cells of {n}"
@@ -277,7 +283,8 @@ def _surest(what: str, were: str, score: Floats, truth: NDArray[np.bool_]) -> It
 def rows(given: AttackInput) -> Section:
     """Tell by other columns of the file which records of the cells of n came in."""
     recipe, reason = _designed(given)
-    if recipe is not None and not given.columns:
+    weighted = given.released.ticks is not None and given.rehearsal is not None
+    if recipe is not None and not given.columns and not weighted:
         reason = "needs other columns of the public file: name them with columns="
     elif recipe is not None and not given.aligned:
         reason = NOT_ALIGNED
@@ -294,20 +301,29 @@ def rows(given: AttackInput) -> Section:
     if apart.value is not None:
         story = (
             f"Shown a record that came into a cell of {recipe.n} and one that was there, an intruder tells them apart "
-            f"in {share(apart.value)} by {len(given.columns)} other columns."
+            f"in {share(apart.value)} by {_what_tells(given, weighted=weighted)}."
         )
     if picked.value is not None:
         story += (
             f" Of {count(picked.count)} persons who were alone in such a cell he picks the row in "
             f"{share(picked.value)}; by chance in {share(picked.chance)}."
         )
-    return Section(ROWS, ROWS_TITLE, story, findings, _ROWS_ADVICE)
+    advice = " ".join((_ROWS_ADVICE,) * bool(given.columns) + (_WEIGHT_ADVICE,) * weighted)
+    return Section(ROWS, ROWS_TITLE, story, findings, advice)
+
+
+def _what_tells(given: AttackInput, *, weighted: bool) -> str:
+    return " and ".join(
+        (counted(len(given.columns), "other column"),) * bool(given.columns) + ("the weight",) * weighted
+    )
 
 
 def _incomers(given: AttackInput, table: KeyTable, n: int) -> Iterator[Finding]:
     look = np.flatnonzero(table.g[table.after] == n)
     came = table.before[look] != table.after[look]
-    score = incomer_scores(given, table, n, look)
+    score = incomer_scores(given, table, n, look) if given.columns else np.zeros(len(look))
+    if given.released.ticks is not None and given.rehearsal is not None:
+        score = score + weight_scores(given.released, given.rehearsal, look)
     yield Finding(ROWS, f"records of cells of {n}: those that came in (AUC)", auc(score, came), None, 0.5, len(look))
     order = np.lexsort((score, table.after[look]))
     cell = table.after[look][order]
@@ -342,6 +358,24 @@ def incomer_scores(given: AttackInput, table: KeyTable, n: int, look: Ints) -> F
             neighbours += able
     mean = np.divide(total, neighbours, out=np.zeros(len(look)), where=neighbours > 0)
     return np.log(np.maximum(mean, 1e-300))
+
+
+def weight_scores(released: Data, rehearsed: Rehearsal, look: Ints) -> Floats:
+    """Return the log of how much likelier records that came in have weights as these rows than records that stayed.
+
+    The records that move are drawn near the median weight. How near, by tenths of all records, is counted in swaps of
+    made-up files, whose records have the weights of the release.
+    """
+    assert released.ticks is not None
+    away = np.abs(released.ticks.values - np.median(released.ticks.values))
+    part = np.searchsorted(np.sort(away), away, side="right") * _TENTHS // (released.n + 1)
+    came, stayed = np.full((2, _TENTHS), _HALF)
+    for draft, (_, g) in zip(rehearsed.drafts, rehearsed.counts, strict=True):
+        shown, moved = g[draft.after] == rehearsed.n, draft.before != draft.after
+        came += np.bincount(part[shown & moved], minlength=_TENTHS)
+        stayed += np.bincount(part[shown & ~moved], minlength=_TENTHS)
+    ratio: Floats = np.log(came / came.sum()) - np.log(stayed / stayed.sum())
+    return ratio[part[look]]
 
 
 def _naive_bayes(given: AttackInput, table: KeyTable, name: str) -> Floats:

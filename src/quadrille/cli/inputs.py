@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from quadrille.cli.options import FileOptions
     from quadrille.codebook import Codebook
     from quadrille.data import Data
+    from quadrille.recipe import Recipe
     from quadrille.study.study import Study
 
 
@@ -103,14 +104,15 @@ def names(values: Sequence[str] | None) -> list[str]:
     return split_names(values or ())
 
 
-def addresses(values: Sequence[str] | None, data: Data) -> Sequence[str]:
-    """Split measures at commas outside brackets; without any, return those that the data can have."""
+def addresses(values: Sequence[str] | None, data: Data, recipe: Recipe | None = None) -> Sequence[str]:
+    """Split measures at commas outside brackets; without any, return those that the data, and the recipe, can have."""
     from quadrille.expressions import split_outside_quotes
     from quadrille.measure import beside_exposed, beside_the_n_rule
     from quadrille.release.release import default_measures
 
     if not values:
-        return default_measures(data)
+        moving = recipe.movement(data).columns if recipe is not None and data.codebook.geography else ()
+        return default_measures(data, moving)
     wanted = beside_the_n_rule([part.strip() for value in values for part in split_outside_quotes(value, ",")])
     return beside_exposed(wanted, data)
 

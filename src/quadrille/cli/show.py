@@ -214,7 +214,7 @@ def measured(recipe: Recipe, given: Sequence[str] | None, data: Data) -> Sequenc
     from quadrille.study.designed import default_measures
     from quadrille.swap.designed.pairs import DesignedPairs
 
-    wanted = addresses(given, data)
+    wanted = addresses(given, data, recipe)
     if given or not isinstance(recipe, DesignedPairs):
         return wanted
     return list(dict.fromkeys((*default_measures(recipe.n, recipe.tables), *wanted)))

@@ -341,7 +341,7 @@ def exposure(data: Data, plan: Plan, n: int = 3) -> list[Block]:
 
     The three belong together: a swap that hides small cells and makes no new one leaves every inference as it was.
     """
-    keys = keys_and_area(data, plan)
+    keys = keys_and_area(data, plan.columns)
     if not 1 < len(keys) <= MOST_KEYS:
         return []
     sampled = sample_of(data) is not None

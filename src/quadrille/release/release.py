@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -60,6 +60,7 @@ from quadrille.release.judge import Case, PolicyError, Verdict, judge, scored
 from quadrille.release.order import ONE_BUCKET, BucketOrder, fresh_order, pieces
 from quadrille.release.policy import VARIABLE, Asked, Policy, asked_policies
 from quadrille.release.promise import LEDGER, promise_of
+from quadrille.score.by_area import keys_and_area, with_margin
 from quadrille.score.contradictions import contradicted, contradictions, refuse_contradictions
 from quadrille.score.evaluator import Scores, score
 from quadrille.score.published import (
@@ -164,8 +165,23 @@ class Release(Shown):
         }
 
 
-def default_measures(data: Data) -> tuple[str, ...]:
-    """Return the default measures that these data can have: tables need a key variable, associations two to 100."""
+_WITH_AREA = ("exposed", "linked_small", "hellinger", "total_variation")
+"""The measures where areas move and no key variable does, each with the lowest level."""
+
+
+def default_measures(data: Data, moving: Iterable[str] = ()) -> tuple[str, ...]:
+    """Return the default measures that these data can have: tables need a key variable, associations two to 100.
+
+    Where `moving` has levels of geography and no key variable, nothing changes but by area.
+
+    >>> import quadrille as qd
+    >>> from quadrille.release.release import default_measures
+    >>> default_measures(qd.datasets.island().with_roles(key=["age", "birth"]), ["parish", "ward"])[0]
+    'exposed(ward*age*birth)'
+    """
+    known = keys_and_area(data, moving)
+    if known != data.keys and len(known) > 1:
+        return tuple(with_margin(name, data, known) for name in _WITH_AREA)
     keys = len(data.keys)
     weighted = () if data.weight is None or keys < 2 else _WEIGHTED
     paired = _NEEDS_PAIRS if 1 < keys <= _MOST_PAIRED else ()
@@ -338,7 +354,8 @@ def _draft(
             "The recipe swaps nothing in these data, so the public file would be the original. Ask for more, relax the "
             "boundary or the constraints, or choose other variables."
         )
-    wanted = beside_exposed(beside_the_n_rule(default_measures(data) if measures is DEFAULT else measures), data)
+    usual = default_measures(data, plan.columns) if measures is DEFAULT else measures
+    wanted = beside_exposed(beside_the_n_rule(usual), data)
     scores, cannot = scored(data, plan, wanted, asked)
     refuse_uncounted(data, plan.rows)
     swapped = plan.apply(data)

@@ -195,7 +195,7 @@ def look(
         if option is not None:
             roles.setdefault(option.candidate, role)
     plans = {number: study.recipe(number).plan(data) for number in roles}
-    keys = keys_and_area(data, plans[choice.candidate])
+    keys = keys_and_area(data, plans[choice.candidate].columns)
     fresh = [with_margin(name, data, keys) for name in _FRESH]
     if keys == data.keys and len(keys) > 1:
         fresh += ["cramers_v_change", TWO_WAY]

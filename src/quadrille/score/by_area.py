@@ -136,19 +136,20 @@ def _quoted(name: str) -> str:
     return f"`{name}`" if set(name) & set(",*()=~;[]'\"") or name != name.strip() else name
 
 
-def keys_and_area(data: Data, plan: Plan) -> tuple[str, ...]:
-    """Return the key variables; where areas move and none of the keys does, with the lowest level before them.
+def keys_and_area(data: Data, moving: Iterable[str]) -> tuple[str, ...]:
+    """Return the key variables; where areas are moving and none of the keys is, with the lowest level before them.
 
     Whoever looks for a person knows where it lives, and only there do such swaps change anything about the keys.
 
     >>> import quadrille as qd
     >>> from quadrille.score.by_area import keys_and_area
     >>> data = qd.datasets.island().with_roles(key=["age", "birth"])
-    >>> keys_and_area(data, qd.TargetedSwap(["age", "birth"], similar=[["hh_size"]], seed=1).plan(data))
+    >>> keys_and_area(data, qd.TargetedSwap(["age", "birth"], similar=[["hh_size"]]).movement(data).columns)
     ('ward', 'age', 'birth')
     """
-    moved = [name for name in data.codebook.geography if name in plan.columns]
-    return (moved[-1], *data.keys) if moved and not set(data.keys) & set(plan.columns) else data.keys
+    moved = set(moving)
+    areas = [name for name in data.codebook.geography if name in moved]
+    return (areas[-1], *data.keys) if areas and not moved.intersection(data.keys) else data.keys
 
 
 def with_margin(measure: str, data: Data, keys: Sequence[str], options: str = "") -> str:

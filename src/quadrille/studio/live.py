@@ -1,6 +1,6 @@
 """What is told while it happens: the events of a job, and the points of a study.
 
-`GET /api/v1/jobs/{id}/events` is a stream of server-sent events:
+`GET /api/v1/jobs/{id}/events?after=&risk=&loss=` is a stream of server-sent events:
 
     state   {"state", "done", "total", "message", "attempts", "study", "rate": candidates a second or null,
             "left": seconds or null}                                 when it changes, at most four times a second
@@ -31,7 +31,7 @@ from fastapi.responses import StreamingResponse
 
 from quadrille.errors import QuadrilleError
 from quadrille.studio import web
-from quadrille.studio.store import Job, Store, StudyRow
+from quadrille.studio.store import Job, Store, StudyRow, User
 from quadrille.study.store import Store as StudyStore
 
 router = APIRouter(prefix="/api/v1", tags=["live"])
@@ -128,13 +128,29 @@ def job_of(request: Request, job: int) -> Job:
     return found
 
 
+def note(store: Store, study: StudyRow, by: User, candidate: int, text: str) -> None:
+    """Pin a note to a candidate of a study; it stands in the study itself, where reports find it."""
+    path = store.home.study(study)
+    look = opened(store, study)
+    if look is None:
+        raise web.Problem(409, "This study has no results yet.", do="Wait for its search.")
+    with look, closing(StudyStore.open(path)) as held:
+        try:
+            held.candidate(candidate)
+        except QuadrilleError:
+            web.not_found("candidate")
+        held.note(candidate, text)
+    store.record(by, "candidate noted", study.project, {"study": study.id, "candidate": candidate})
+
+
 @router.get("/jobs/{job}/events", response_class=Response, responses={200: {"content": {"text/event-stream": {}}}})
 async def events(
     request: Request,
     job: int,
     risk: Annotated[str | None, Query(max_length=2000)] = None,
     loss: Annotated[str | None, Query(max_length=2000)] = None,
-    last_event_id: Annotated[str, Header(max_length=40)] = "0",
+    after: Annotated[int, Query(ge=0, le=2**53)] = 0,
+    last_event_id: Annotated[str, Header(max_length=40)] = "",
 ) -> Response:
     """Tell what happens to a job until it is over."""
     found = await to_thread.run_sync(job_of, request, job)
@@ -142,7 +158,7 @@ async def events(
     key = session.hash or session.user.name
     if _streams[key] >= MOST_STREAMS:
         return Response(status_code=204)
-    after = int(last_event_id) if last_event_id.isdigit() else 0
+    after = int(last_event_id) if last_event_id.isascii() and last_event_id.isdigit() else after
     stream = _told(request, key, found, after, risk, loss)
     return StreamingResponse(stream, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
 

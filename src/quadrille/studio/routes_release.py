@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from typing import Any
@@ -67,6 +68,8 @@ def shown(
     finished = store.latest_job(found.id, "policy", done=True)
     asked: dict[str, Any] = {} if finished is None else finished.spec
     picked: dict[str, Any] = asked.get("pick") or {}
+    if not policy_fault and job is not None and job.state == "failed" and "policy.toml" in job.message:
+        policy_fault = re.sub(r"^\S*policy\.toml(, )?", "", job.message)
     catalogue = jobs.catalogue(settings_of(request).home) or {}
     return page(
         request,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
@@ -17,7 +16,6 @@ from quadrille.studio.pages import WORKING, page
 from quadrille.studio.store import Job, Project, Store, StudyRow
 from quadrille.studio.web import current, form_of, not_found, own_project, redirect, render, store_of
 from quadrille.study.store import STATUS
-from quadrille.study.store import Store as StudyFile
 
 router = APIRouter(include_in_schema=False)
 MOST_ROWS = 200
@@ -254,14 +252,8 @@ def pin(request: Request, project: str) -> Response:
     if row is None or number is None:
         not_found("candidate")
     store = store_of(request)
-    path = store.home.study(row)
     text = (sent.get("note", "").strip() or "pinned")[:500] if sent.get("pin", "1") == "1" else ""
-    with closing(StudyFile.open(path)) as file:
-        file.candidate(number)
-        file.note(number, text)
-    store.record(
-        current(request).user, "pinned" if text else "unpinned", found.id, {"study": row.id, "candidate": number}
-    )
+    live.note(store, row, current(request).user, number, text)
     if request.headers.get("x-live"):
         return Response(status_code=204)
     said = "pinned" if text else "unpinned"

@@ -11,7 +11,7 @@ from pathlib import Path
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import FileResponse
 
-from quadrille.studio.web import Problem, settings_of
+from quadrille.studio.web import STATIC, Problem, settings_of
 
 router = APIRouter(include_in_schema=False)
 _MAKING = threading.Lock()
@@ -20,6 +20,12 @@ _MAKE = (
     "bundle = vl_convert.javascript_bundle('globalThis.quadrilleVega = { vegaEmbed };'); "
     "print(f'(() => {{{bundle}}})();')"
 )
+
+
+@router.get("/favicon.ico")
+def icon() -> Response:
+    """Return the sign of the studio to browsers that ask for it by its old name."""
+    return FileResponse(STATIC / "logo.svg", media_type="image/svg+xml")
 
 
 @router.get("/static/vega.js")

@@ -59,7 +59,8 @@ class Address:
                 "--host needs --tls-cert and --tls-key, or --behind-proxy: data must not travel in the open."
             )
         if not any(user.active and user.name != users.LOCAL_USER for user in store.users()):
-            raise ParameterError("There is no user yet. Add one first: quadrille studio user add NAME --role analyst.")
+            text = "There is no user yet. Add one first: quadrille studio user add NAME --role analyst."
+            raise ParameterError(text)
 
     def origins(self, port: int, name: str) -> tuple[str, ...]:
         """Return the addresses at which browsers may reach it, the first one to be printed."""
@@ -242,7 +243,7 @@ def run(
         app = make_app(settings, store)
         keep_running(home, origins)
         _say_where(store, settings, to, say, browser=browser)
-        threading.Thread(target=_daily, args=(store, say, audit_copy), daemon=True).start()
+        threading.Thread(target=_daily, args=(store, say, audit_copy, settings.team), daemon=True).start()
         config = uvicorn.Config(
             app,
             log_config=None,
@@ -276,12 +277,13 @@ def _say_where(store: Store, settings: Settings, to: str, say: Callable[[str], N
     say(f"{where} {link} (once, within ten minutes). Stop it with Ctrl-C.")
 
 
-def _daily(store: Store, say: Callable[[str], None], copy: Path | None) -> None:
-    """Once a day: print the head of the audit, copy the audit, and shred what was kept long enough."""
+def _daily(store: Store, say: Callable[[str], None], copy: Path | None, team: bool) -> None:
+    """Once a day: print the head of the audit where others rely on it, copy it, and shred what was kept long enough."""
     while True:
         with suppress(Exception):
-            number, head = audit.head(store.db)
-            say(f"Audit: {number:,} events, head {head}.")
+            if team:
+                number, head = audit.head(store.db)
+                say(f"Audit: {number:,} events, head {head}.")
             if copy is not None:
                 audit.copy(store.db, copy)
             retention.queue(store)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -136,28 +137,27 @@ class Gate:
     async def _checked(self, scope: Scope, headers: Mapping[str, str], receive: Receive) -> Receive:
         if headers.get("host", "").lower() not in self._settings.hosts:
             raise Problem(400, "This address is not that of the studio.", do="Use the address that it prints.")
-        bearer = headers.get("authorization", "")
+        changes = scope["method"] not in ("GET", "HEAD", "OPTIONS")
+        form: list[tuple[str, str]] | None = None
+        if changes and not _UPLOAD.fullmatch(scope["path"]):
+            body = await _body(receive, headers)
+            receive = _replayed(body)
+            if headers.get("content-type", "").startswith("application/x-www-form-urlencoded"):
+                form = _fields(body)
         state = scope["state"]
+        state["form"] = form
+        bearer = headers.get("authorization", "")
         if bearer.startswith("Bearer "):
             state["session"] = await to_thread.run_sync(users.token, self._store, bearer.removeprefix("Bearer "))
             if state["session"] is None:
                 raise Problem(401, "This token is unknown or has expired.", do="Make a new one.")
-            if state["session"].scope == "read" and scope["method"] not in ("GET", "HEAD"):
+            if changes and state["session"].scope == "read":
                 raise Problem(403, "This token may only read.", do="Make one with the scope run.")
             return receive
         state["session"] = await to_thread.run_sync(self._session, headers)
-        if scope["method"] in ("GET", "HEAD", "OPTIONS"):
-            return receive
-        self._same_origin(headers)
-        if headers.get("content-type", "").startswith("application/x-www-form-urlencoded"):
-            body = await _body(receive, headers)
-            try:
-                pairs = parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=10_000)
-            except ValueError:
-                raise Problem(422, "The form cannot be read.", do="Send it again.") from None
-            state["form"] = pairs
-            receive = _replayed(body)
-        self._from_own_page(state, headers)
+        if changes:
+            self._same_origin(headers)
+            self._from_own_page(state, headers)
         return receive
 
     def _session(self, headers: Mapping[str, str]) -> Session | None:
@@ -200,6 +200,18 @@ class Gate:
         sent = headers.get("x-csrf-token") or dict(form).get("csrf", "")
         if not secrets.compare_digest(sent.encode(), session.csrf.encode()):
             raise Problem(403, "This page is out of date.", do="Load it again and repeat what you did.")
+
+
+_UPLOAD = re.compile(r"/api/v1/projects/[0-9a-f]{32}/source")
+"""What is streamed, and counted on its way; all other bodies are small and read at once."""
+
+
+def _fields(body: bytes) -> list[tuple[str, str]]:
+    """Read a form."""
+    try:
+        return parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=10_000)
+    except ValueError:
+        raise Problem(422, "The form cannot be read.", do="Send it again.") from None
 
 
 async def _body(receive: Receive, headers: Mapping[str, str], most: int = MOST_FORM) -> bytes:

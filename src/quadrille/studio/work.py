@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import secrets
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +18,7 @@ import tomli_w
 from quadrille.errors import InputError
 from quadrille.randomness import is_secret
 from quadrille.studio import jobs, retention, signoff
-from quadrille.studio.store import Home, Job, Project, Store, canonical
+from quadrille.studio.store import Home, Job, Project, Store, canonical, private
 from quadrille.study.store import Store as StudyStore
 
 if TYPE_CHECKING:
@@ -125,9 +126,7 @@ class Task:
 
     def folder(self) -> Path:
         """Return a folder for the files of this job alone."""
-        path = self.home.project(self.project.id) / "work" / str(self.job.id)
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return path
+        return private(private(self.home.project(self.project.id) / "work") / str(self.job.id))
 
     def data(self) -> Data:
         """Return the data as the codebook describes them."""
@@ -662,7 +661,6 @@ def write_catalogue(home: Home) -> None:
     """Write what forms are built from: methods, measures, bundled files."""
     import quadrille as qd
     from quadrille.io import RELEASED
-    from quadrille.io.atomic import write_file
     from quadrille.measure import MEASURES
     from quadrille.recipe import known_methods
 
@@ -683,4 +681,6 @@ def write_catalogue(home: Home) -> None:
     ]
     recipes = {name: method.schema() for name, method in known_methods().items()}
     document = {"recipes": recipes, "measures": measures, "datasets": datasets, "formats": RELEASED}
-    write_file(home.run / "catalogue.json", json.dumps(plain(document)).encode(), private=True)
+    fresh = home.run / f"catalogue.{os.getpid()}"  # several workers may write it
+    fresh.write_text(json.dumps(plain(document)), encoding="utf-8")
+    fresh.replace(home.run / "catalogue.json")

@@ -323,6 +323,12 @@ class Store:
         with intact(self.path):
             return [Point(*row) for row in self._db.execute(query, (after, most)).fetchall()]
 
+    def same_design(self, candidate: int) -> list[int]:
+        """Return the candidates that differ from one by their seed only, itself among them."""
+        query = "SELECT id FROM candidates WHERE design = (SELECT design FROM candidates WHERE id = ?) ORDER BY id"
+        with intact(self.path):
+            return [row[0] for row in self._db.execute(query, (candidate,)).fetchall()]
+
     def last(self) -> int:
         """Return the number of the latest result, 0 before the first."""
         with intact(self.path):

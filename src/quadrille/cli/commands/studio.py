@@ -81,7 +81,7 @@ def studio(
         raise InputError(f"There is no folder {str(root)!r}. Check --root.")
     allowed = root if root is not None or address.team else Path.home()
     settings = Settings(place, root=allowed, limit=limit * _MIB, jobs=jobs, user_header=user_header)
-    say: Callable[[str], None] = show.note
+    say: Callable[[str], None] = show.shell
     if as_json:
 
         def said(text: str) -> None:

@@ -46,7 +46,7 @@ function download(button) {
 }
 
 document.addEventListener("click", (event) => {
-  const button = event.target.closest("button");
+  const button = event.target.closest("button, a[data-ask]");
   if (!button) return;
   if (button.dataset.copy) copy(button);
   if (button.dataset.download) download(button);
@@ -57,6 +57,24 @@ document.addEventListener("click", (event) => {
 document.addEventListener("change", (event) => {
   if (event.target.form?.dataset.live === "change") event.target.form.requestSubmit();
 });
+
+// A table that is wider than its place can be scrolled by keyboard, too.
+function reach() {
+  for (const place of document.querySelectorAll(".scroll")) {
+    const wide = place.scrollWidth > place.clientWidth + 1;
+    if (wide) { place.tabIndex = 0; place.setAttribute("role", "region"); place.setAttribute("aria-label", place.querySelector("caption")?.textContent || "Table"); }
+    else { place.removeAttribute("tabindex"); place.removeAttribute("role"); place.removeAttribute("aria-label"); }
+  }
+}
+reach();
+addEventListener("resize", reach);
+
+// A page that was loaded again for a result goes on where it was.
+try {
+  const [path, id] = (sessionStorage.getItem("focus") ?? "").split(" ");
+  sessionStorage.removeItem("focus");
+  if (id && path === location.pathname) document.getElementById(id)?.focus({ preventScroll: true });
+} catch { /* a browser that keeps nothing */ }
 
 const typing = (target) => target.matches?.("input, select, textarea, [contenteditable]");
 document.addEventListener("keydown", (event) => {

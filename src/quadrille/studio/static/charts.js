@@ -34,6 +34,7 @@ async function draw(place) {
     views.get(place)?.finalize();
     const made = await quadrilleVega.vegaEmbed(place, picture(spec), options);
     views.set(place, made);
+    place.querySelector("svg")?.setAttribute("aria-hidden", "true"); // its place is described as a whole
     place.classList.add("drawn");
   } catch (error) {
     place.textContent = "This chart could not be drawn. Its table is below.";

@@ -11,6 +11,21 @@ const only = () => document.querySelectorAll("select[name$='.mode']").forEach((m
 });
 only();
 
+// What is wrong stands beside its field, also when it is found while somebody types elsewhere.
+function mark() {
+  form.querySelectorAll(".error[data-found]").forEach((old) => { old.previousElementSibling?.removeAttribute("aria-invalid"); old.remove(); });
+  for (const fault of aside.querySelectorAll("[data-fault]")) {
+    const field = form.elements.namedItem(fault.dataset.fault), place = field instanceof RadioNodeList ? field[0]?.closest(".checks") : field;
+    if (!place || place.parentElement.querySelector(".error")) continue;
+    const said = document.createElement("span");
+    said.className = "error"; said.dataset.found = ""; said.id = `found-${fault.dataset.fault.replace(".", "-")}`;
+    said.textContent = fault.dataset.text;
+    place.setAttribute("aria-invalid", "true");
+    place.setAttribute("aria-describedby", `${said.id} ${place.getAttribute("aria-describedby") ?? ""}`.trim());
+    place.after(said);
+  }
+}
+
 let timer, round = 0;
 async function follow(mine) {
   const place = aside.querySelector("[data-task]");
@@ -18,6 +33,7 @@ async function follow(mine) {
   const answer = await ask(form.dataset.ahead, { headers: { Accept: "text/html" } });
   if (answer.ok && mine === round) {
     aside.innerHTML = await answer.text();
+    mark();
     if (aside.querySelector("[data-task]")) await follow(mine);
   }
 }
@@ -33,6 +49,7 @@ async function keep() {
     const said = new DOMParser().parseFromString(await answer.text(), "text/html");
     const part = said.getElementById("ahead") ?? said.querySelector("main");
     if (part) aside.replaceChildren(...part.childNodes);
+    mark();
   }
 }
 

@@ -38,11 +38,26 @@ export async function wait(job, told = () => {}) {
   }
 }
 
+// What somebody has typed is not taken away by a result: the page is then loaded when they say so.
+let typed = false;
+document.addEventListener("input", () => { typed = true; });
+function renew(place) {
+  say("Done.");
+  if (!typed) {
+    try { sessionStorage.setItem("focus", `${location.pathname} ${document.activeElement?.id ?? ""}`); } catch { /* focus begins anew */ }
+    location.reload();
+    return;
+  }
+  const text = document.createElement("p"), link = document.createElement("a");
+  text.textContent = "The result is here. "; link.href = location.href; link.textContent = "Save what you have typed, or show the result now.";
+  text.append(link); place.replaceChildren(text);
+}
+
 for (const place of document.querySelectorAll("[data-job]")) {
   if (OVER.includes(place.dataset.state) || place.dataset.job === "live") continue;
   const words = place.querySelector("[data-words]"), bar = place.querySelector("progress");
   wait(place.dataset.job, (now) => {
     if (words && now.message) words.textContent = now.message;
     if (bar && now.total) { bar.max = now.total; bar.value = now.done; }
-  }).then((end) => { if (end) { say("Done."); location.reload(); } });
+  }).then((end) => { if (end) renew(place); });
 }
