@@ -69,6 +69,7 @@ _OF_AGE = split(
     "year years yrs jahre jahren ans anos anni person persons pers resp respondent r head hh member self interview at "
     "in of the completed exact last"
 )
+_HEIGHTS = {"weight": "height", "wgt": "hgt", "wt": "ht"}
 _MASS = re.compile(r"body|birth|over|under|light|korper|koerper|geburt|naissance|corporal|kg|lbs?$|gramm?s?$")
 
 
@@ -120,7 +121,7 @@ def weights(data: Data) -> list[str]:
     """Look at the sum of the weights, or for a weight that nobody named."""
     if data.ticks is None or data.weight is None:
         numbers = [v for v in data.codebook if v.role is None and not any(isinstance(c, str) for c in v.categories)]
-        named = next((v.name for v in numbers if called_weight(v.name)), None)
+        named = next((v.name for v in numbers if called_weight(v.name) and not _of_a_body(v.name, data.columns)), None)
         if named is None:
             return []
         return [
@@ -145,6 +146,12 @@ def weights(data: Data) -> list[str]:
             "Check the sum against the published population: records or digits may be lost."
         )
     return hints
+
+
+def _of_a_body(name: str, columns: Sequence[str]) -> bool:
+    """Whether a weight stands next to a height of the same name: weight0 and height0, wt and ht."""
+    others, own = {column.casefold() for column in columns}, name.casefold()
+    return any(one in own and own.replace(one, other) in others for one, other in _HEIGHTS.items())
 
 
 def of_design(data: Data) -> list[str]:

@@ -81,6 +81,12 @@ def test_weights_are_suggested_in_several_languages(name: str) -> None:
     assert 'role = "weight"' in text
 
 
+def test_a_weight_next_to_a_height_is_that_of_a_body_and_hides_no_other() -> None:
+    body = {"weight0": np.arange(N) * 0.37, "height0": np.arange(N) * 0.7}
+    assert "called like a weight" not in hints(body)
+    assert "Column 'wgt' is called like a weight." in hints({**body, "wgt": np.arange(N) * 0.3})
+
+
 @pytest.mark.parametrize("name", ["birth_weight", "weight_kg", "Körpergewicht", "overweight", "wage", "two", "growth"])
 def test_other_things_are_not_called_weights(name: str) -> None:
     assert not called_weight(name)

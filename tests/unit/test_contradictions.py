@@ -16,7 +16,7 @@ from lookalikes import FIRST_ATTEMPTS, LOOKALIKES, SOUND
 from quadrille.cli import app
 from quadrille.data import Data
 from quadrille.plan import Plan
-from quadrille.release.dossier import GuessableSeedWarning
+from quadrille.release.dossier import GuessableSeedWarning, ShownWarning
 from quadrille.score.contradictions import Contradiction, ContradictionError, contradicted, contradictions
 
 N = 3_000
@@ -137,7 +137,9 @@ def test_the_dossier_counts_the_records_that_contradict(tmp_path: Path) -> None:
         qd.release(DATA, recipe, tmp_path / "release")
     assert [type(each) for each in refused.value.contradictions] == [Contradiction]
     assert not (tmp_path / "release").exists()
-    made = qd.release(DATA, recipe, tmp_path / "release", allow_contradictions=True)
+    with pytest.warns(ShownWarning, match="records contradict what the original says, as was allowed"):
+        made = qd.release(DATA, recipe, tmp_path / "release", allow_contradictions=True)
+    assert "as was allowed" in made.warnings[0]
     count = plain_count(DATA, recipe.plan(DATA))
     dossier = (made.confidential / "dossier.md").read_text(encoding="utf-8")
     assert count == contradicted(DATA, recipe.plan(DATA)).records > 0

@@ -248,6 +248,11 @@ def test_a_named_candidate_off_the_frontier_is_called_that(study: Study, cps8d: 
     assert f"Proposed for release: candidate {beaten}" in page.text
     assert "It is not on the frontier:" in page.text
     assert "it was named, not chosen by a rule" in page.text
+    better = study.choice(beaten).better
+    assert better is not None and f"No. {better.candidate}, better:" in page.text
+    assert "has no more risk and no more loss" in page.text and "next safer" not in page.text
+    protects = study.choice(beaten).protects
+    assert ("this candidate is not recommended" in page.text) != protects
 
 
 def test_a_named_candidate_on_the_frontier_has_the_neighbours_that_pick_gives(study: Study, cps8d: Data) -> None:

@@ -45,8 +45,37 @@ BUNDLED: dict[str, list[qd.Recipe]] = {
         qd.PrivateSwap(["birth"], within=["region"], chance=0.05),
     ],
     "census": [qd.CycleSwap(risk=["hincome", "ageGroup", "gender"], k=2, same=["hsize"], area="nuts2")],
-    "households": [qd.RandomSwap(["sex", "citizen"], rate=0.1)],
+    "households": [
+        qd.RandomSwap(["sex", "citizen"], rate=0.1),
+        qd.ControlledSwap(["sex"], targets=0.02, boundary=["citizen"]),
+    ],
 }
+
+AT_NIGHT: dict[str, list[qd.Recipe]] = {
+    "cps8d": [qd.ControlledSwap(["Edu"], targets=0.02, boundary=["Sex"])],
+    "adult": [qd.DesignedSwap(["workclass", "occupation"], keep="1-way", effort=0.02)],
+    "state": [
+        qd.ControlledSwap(["income"], targets=0.02, boundary=["county"]),
+        qd.PrivateSwap(["income"], within=["county"], chance=0.05),
+    ],
+    "island": [
+        qd.RandomSwap(["birth"], rate=0.05),
+        qd.PermutationSwap(["birth"], rate=0.05),
+        qd.RankSwap(["age"], window=0.05),
+        qd.ControlledSwap(["birth"], targets=0.02, boundary=["region"]),
+    ],
+    "census": [
+        qd.RandomSwap(["gender"], rate=0.05),
+        qd.PermutationSwap(["national"], rate=0.05),
+        qd.PrivateSwap(["national"], within=["gender"], chance=0.05),
+    ],
+    "households": [
+        qd.PermutationSwap(["sex"], rate=0.05, kind="cycles"),
+        qd.DesignedSwap(["sex", "citizen"], effort=0.05),
+        qd.PrivateSwap(["citizen"], within=["sex"], chance=0.05),
+    ],
+}
+"""The other methods that the bundled files allow."""
 
 
 def bundled(name: str) -> Data:
@@ -76,9 +105,14 @@ def least_chance(data: Data, recipe: qd.Recipe, folder: Path, *, allow: bool) ->
     return min((chance_of(by_unit(made.public, movement.unit, rows), units) for rows in laws), default=1.0)
 
 
-def cases(recipes: dict[str, list[qd.Recipe]]) -> list[object]:
+def cases(recipes: dict[str, list[qd.Recipe]], *marks: pytest.MarkDecorator) -> list[object]:
     return [
-        pytest.param(name, recipe, id=f"{name}-{recipe.word()}-{'-'.join(sorted(recipe.moved(recipe.parameters())))}")
+        pytest.param(
+            name,
+            recipe,
+            id=f"{name}-{recipe.word()}-{'-'.join(sorted(recipe.moved(recipe.parameters())))}",
+            marks=marks,
+        )
         for name, listed in recipes.items()
         for recipe in listed
     ]
@@ -89,7 +123,7 @@ def test_a_release_of_a_look_alike_contradicts_nothing(name: str, recipe: qd.Rec
     assert least_chance(LOOKALIKES[name](), recipe, tmp_path / "release", allow=False) > BY_CHANCE
 
 
-@pytest.mark.parametrize(("name", "recipe"), cases(BUNDLED))
+@pytest.mark.parametrize(("name", "recipe"), [*cases(BUNDLED), *cases(AT_NIGHT, pytest.mark.nightly)])
 def test_a_release_of_a_bundled_file_contradicts_nothing(name: str, recipe: qd.Recipe, tmp_path: Path) -> None:
     assert least_chance(bundled(name), recipe, tmp_path / "release", allow=False) > BY_CHANCE
 

@@ -681,6 +681,19 @@ def _unequal_units(data: Data, plan: Plan) -> list[str]:
     ]
 
 
+def contradiction_warnings(found: Contradicted) -> list[ReleaseWarning]:
+    """Warn of records that contradict the file, where that was allowed."""
+    records = max(found.records, sum(each.records for each in found.filled))
+    if not records:
+        return []
+    many = "1 record contradicts" if records == 1 else f"{records:,} records contradict"
+    return [
+        ShownWarning(
+            f"{many} what the original says, as was allowed: they show who was swapped. The dossier lists how."
+        )
+    ]
+
+
 _FORMULA = re.compile(r"[=@\t\r\uff1d\uff20]|[+\-\uff0b\uff0d](?!\Z|[\d.,\s]+(?:[eE][+-]?\d+)?%?\Z)")
 """How a text begins that a spreadsheet takes for a formula; a number with a sign is none, nor is a sign alone."""
 

@@ -44,6 +44,7 @@ from quadrille.release.dossier import (
     ReleasedBeforeWarning,
     ReleaseWarning,
     SubtractionWarning,
+    contradiction_warnings,
     dossier,
     draw_warnings,
     formula_warnings,
@@ -60,7 +61,7 @@ from quadrille.release.order import ONE_BUCKET, BucketOrder, fresh_order, pieces
 from quadrille.release.policy import VARIABLE, Asked, Policy, asked_policies
 from quadrille.release.promise import LEDGER, promise_of
 from quadrille.score.by_area import keys_and_area, with_margin
-from quadrille.score.contradictions import contradicted, refuse_contradictions
+from quadrille.score.contradictions import contradicted, contradictions, refuse_contradictions
 from quadrille.score.evaluator import Scores, score
 from quadrille.score.published import (
     CellLimits,
@@ -249,8 +250,7 @@ def release(
             "that it is drawn from the operating system; for tests and papers alone, allow it with insecure=True."
         )
     asked, named_tables = asked_policies("release", policy), tables_of("release", tables)
-    if not allow_contradictions:
-        refuse_contradictions(data, recipe)
+    against = contradictions(data, recipe) if allow_contradictions else refuse_contradictions(data, recipe)
     known = earlier_releases("release", after, asked)
     check_apart(folder, known)
     public: _PublicFile = {"format": format, "shuffle": shuffle, "publish_f": publish_f}
@@ -264,10 +264,12 @@ def release(
         draft.public, shuffled=shuffle, published=factor, kept=kept, exact=exact, promise=promise, name=name
     )
     outside, lines = _public_files(draft, format, note, name)
+    broken = contradicted(data, draft.plan)
     record = replace(
         draft,
+        warnings=serious_first([*(contradiction_warnings(broken) if against else ()), *draft.warnings]),
         one_way=one_way_report(data, recipe),
-        contradicted=contradicted(data, draft.plan),
+        contradicted=broken,
         alternatives=_alternative_scores(data, draft.plan, draft.scores),
     )
     inside = _write(folder, outside, record, overwrite=overwrite)

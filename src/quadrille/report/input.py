@@ -71,6 +71,10 @@ INFERRED, TWO_WAY = "attributed_unique", "hellinger(2-way)"
 _FRESH = ("hellinger", "total_variation", "entropy_change")
 
 
+BETTER = "better"
+"""The role of a candidate that is at least as good on both axes as the one that is reported."""
+
+
 @dataclass(frozen=True)
 class Candidate:
     """A candidate, drawn again from its recipe and scored."""
@@ -186,7 +190,8 @@ def look(
     choice = about.choice
     n = _small(study)
     roles = {choice.candidate: "example" if about.is_example else "chosen"}
-    for option, role in ((choice.safer, "next safer"), (choice.gentler, "next gentler")):
+    near = ((choice.safer, "next safer"), (choice.gentler, "next gentler"))
+    for option, role in near if choice.better is None else ((choice.better, BETTER),):
         if option is not None:
             roles.setdefault(option.candidate, role)
     plans = {number: study.recipe(number).plan(data) for number in roles}

@@ -71,6 +71,7 @@ def summary(scope: ReportInput) -> Row:
         "candidate": scope.chosen.number,
         "is_example": scope.is_example,
         "protects": scope.choice.protects,
+        "leaves_the_risk": scope.choice.reduction is not None and not scope.choice.protects,
         "design": scope.chosen.design["name"],
         "note": scope.chosen.design["note"],
         "traces": [*traces(scope.chosen.account), *contradiction_alerts(scope.contradicted)],
@@ -143,7 +144,8 @@ def rivals(scope: ReportInput) -> Row:
         if (note := candidate.scores.note(address))
     }
     return {
-        "missing": [word for word, option in missing if option is None],
+        "is_beaten": scope.choice.better is not None,
+        "missing": [word for word, option in missing if option is None and scope.choice.better is None],
         "designs": [
             {"head": head, "design": words.design(candidate.design), "traces": traces(candidate.account)}
             for head, candidate in zip(heads, scope.candidates, strict=True)

@@ -269,11 +269,12 @@ class _Trial:
         return float(broken(self._coded, dependency, dict.fromkeys(dependency.columns, self._rows)).mean())
 
 
-def refuse_contradictions(data: Data, recipe: Recipe) -> None:
-    """Refuse a recipe that contradicts the file."""
+def refuse_contradictions(data: Data, recipe: Recipe) -> Contradictions:
+    """Refuse a recipe that contradicts the file; what it returns is empty."""
     found = contradictions(data, recipe)
     if found:
         raise ContradictionError(found)
+    return found
 
 
 @dataclass(frozen=True)
