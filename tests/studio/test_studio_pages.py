@@ -9,12 +9,12 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, Request, expect, sync_playwright
 
 import quadrille as qd
 
@@ -235,16 +235,18 @@ def test_what_is_wrong_stands_beside_its_field(studio: Studio) -> None:
     assert said.startswith("must be a number in (0, 1]")
 
 
-def test_pages_without_charts_are_light(studio: Studio) -> None:
+def test_a_first_visit_is_light(studio: Studio) -> None:
+    """Bytes on the wire of a browser that has kept nothing yet."""
     sizes: dict[str, int] = {}
-    for step in ("data", "roles", "search"):
-        received: list[int] = []
-        count: Callable[[Any], None] = lambda answer: received.append(len(answer.body()) if answer.ok else 0)  # noqa: E731, B023
-        studio.page.on("response", count)
-        studio.go(step).wait_for_load_state("networkidle")
-        studio.page.remove_listener("response", count)
-        sizes[step] = sum(received)
-    assert max(sizes.values()) <= 60_000, json.dumps(sizes)
+    for step in ("data", "roles", "design", "search"):
+        received: list[Request] = []
+        context = studio.context.browser.new_context(storage_state=studio.context.storage_state())
+        page = context.new_page()
+        page.on("requestfinished", received.append)
+        page.goto(f"{studio.origin}/projects/{studio.project}/{step}", wait_until="networkidle")
+        sizes[step] = sum(each.sizes()["responseBodySize"] for each in received if "/events" not in each.url)
+        context.close()
+    assert all(5_000 < size <= 45_000 for size in sizes.values()), json.dumps(sizes)
 
 
 def tab_to(page: Page, target: Locator) -> None:

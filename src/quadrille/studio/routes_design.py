@@ -57,7 +57,7 @@ def shown(
     columns = _columns(profile)
     search = cast("dict[str, Any]", document.get("search", {}))
     asked = [*search.get("measures", [])]
-    codebook = store.document(project.id, "codebook")
+    command, written = jobs.drawer(store, project, "forecast", {}, first=tomli_w.dumps(document))
     known = {each["name"] for each in catalogue["measures"]}
     return page(
         request,
@@ -84,11 +84,8 @@ def shown(
         starting=not catalogue["recipes"],
         kept=held is not None,
         **{key: value for key, value in ahead.items() if key != "faults"},
-        command="quadrille search job.toml --dry-run\nquadrille search job.toml --out study",
-        files=[
-            ("job.toml", held.text if held else tomli_w.dumps(document)),
-            *([("codebook.toml", codebook.text)] if codebook else []),
-        ],
+        command=command,
+        files=written,
     )
 
 
