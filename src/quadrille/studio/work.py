@@ -228,15 +228,15 @@ def profile(task: Task) -> Result:
         for name in data.columns
         if any(repr(name) in hint for hint in found.hints)
     }
-    result["codebook"] = data.codebook.to_toml()
+    result["codebook"] = _codebook(data)
     result["variables"] = [
         {
             "name": variable.name,
             "kind": variable.kind,
             "role": variable.role,
             "level": variable.level,
-            "categories": list(variable.categories),
-            "labels": list(variable.names) if variable.coded else [],
+            "categories": [] if variable.role == "id" else list(variable.categories),
+            "labels": list(variable.names) if variable.coded and variable.role != "id" else [],
             "missing": list(variable.missing),
             "label": variable.label,
         }
@@ -255,6 +255,16 @@ def profile(task: Task) -> Result:
     if book is None and (newest is None or not newest.text):
         task.store.put_document("worker", task.project.id, "codebook", result["codebook"])
     return result
+
+
+def _codebook(data: Data) -> str:
+    """Write the codebook without the values of identifiers, which are of one record each: names, numbers, addresses."""
+    document = toml(data.codebook.to_toml())
+    for entry in document["columns"].values():
+        if entry.get("role") == "id":
+            entry.pop("categories", None)
+            entry.pop("labels", None)
+    return tomli_w.dumps(document)
 
 
 # --- risk today ------------------------------------------------------------------------------------------------------
