@@ -327,7 +327,8 @@ def commands(project: Project, kind: str, spec: Mapping[str, Any], *, own_codebo
 
 def _risk_commands(file: str, options: str, spec: Mapping[str, Any]) -> list[str]:
     """A file that is scored against itself says what is at risk in it: `exposed`, which small cells equal so far."""
-    sets, n = spec.get("sets") or [], spec.get("n", 3)
+    sets: list[list[str]] = spec.get("sets") or []
+    n = spec.get("n", 3)
     crosses: list[str] = []
     if sets:
         from quadrille.score.published import table_name  # with all that counts: only the worker names sets

@@ -137,7 +137,8 @@ def save(request: Request, project: str) -> Response:
     job, faults = sent_job(found, sent, catalogue["recipes"], _columns(profile))
     grids = job["grid"]
     if action == "add" and len(grids) < MOST_GRIDS:
-        grids.append({"method": _USUAL, "seeds": grids[-1].get("seeds", 5) if grids else 5})
+        usual = first(found, profile)["grid"][0]
+        grids.append({**usual, "seeds": grids[-1].get("seeds", 5) if grids else 5})
     if action.startswith("remove-") and action[7:].isdecimal() and int(action[7:]) < len(grids):
         del grids[int(action[7:])]
     if faults.beside or faults.whole:
