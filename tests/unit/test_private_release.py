@@ -220,7 +220,7 @@ def test_weights_that_do_not_count_are_refused_whoever_is_drawn(tmp_path: Path) 
     """A refusal only where such a record happens to move would let whoever tries again pick among draws."""
     columns = {"a": [1, 1, 2, 2] * 2, "b": list("xyxy") * 2, "w": [1e12] * 7 + [1e-9]}
     lopsided = qd.from_frame(pl.DataFrame(columns), weight="w")
-    with pytest.raises(qd.QuadrilleError, match="counts as 0 in 'w'.*the swap may move 1 of these records"):
+    with pytest.raises(qd.QuadrilleError, match=r"counts as 0 in 'w'.*the swap may move 1 of these records"):
         qd.release(lopsided, qd.PrivateSwap("a", chance=1e-6), tmp_path / "made", measures=MEASURES)
     assert not (tmp_path / "made").exists()
 
