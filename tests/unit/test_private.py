@@ -211,6 +211,16 @@ def test_a_curve_can_be_asked_for_anything_that_is_predicted(cps8d: Data) -> Non
     assert design.fresh, "nothing was drawn"
 
 
+def test_a_curve_is_of_what_moves_where_no_key_variable_does() -> None:
+    """By the keys alone every epsilon would seem to cost nothing."""
+    random = np.random.default_rng(2)
+    columns = {name: random.integers(0, size, 300) for name, size in (("a", 3), ("b", 4), ("c", 2), ("pay", 5))}
+    data = qd.from_frame(pl.DataFrame(columns)).with_roles(key=["a", "b", "c"], outcome=["pay"])
+    for moved, measure in ((["a"], "hellinger"), (["pay"], "hellinger(a*b*c*pay)")):
+        curve = qd.theory.epsilon_curve(data, qd.PrivateSwap(moved, epsilon=6), [6, 8])
+        assert set(curve["measure"]) == {measure} and min(curve["loss"]) > 0.01
+
+
 def test_guarantee_says_what_is_promised_and_draws_what_it_costs(tmp_path: Path) -> None:
     file, picture, survey = tmp_path / "private.json", tmp_path / "curve.png", str(tmp_path / "survey.csv")
     random = np.random.default_rng(2)

@@ -750,8 +750,8 @@ def _of_protection(data: Data, plan: Plan) -> list[ReleaseWarning]:
         return [
             ProtectionWarning(
                 f"The swap hides few: by {words.listed([*known])}, {share(after)} of the records in cells of one or "
-                f"two are still found, {share(before)} were before. Let the risk variables be those that others know, and "
-                "swap more of those at risk."
+                f"two are still found, {share(before)} were before. Let the risk variables be those that "
+                "others know, and swap more of those at risk."
             )
         ]
     if after > MOSTLY_EXPOSED:

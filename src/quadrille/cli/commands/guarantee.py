@@ -14,9 +14,6 @@ from quadrille.cli.options import recipe_of
 from quadrille.errors import ParameterError
 
 if TYPE_CHECKING:
-    import polars as pl
-
-    from quadrille.data import Data
     from quadrille.swap.private import PrivateSwap
 
 
@@ -31,11 +28,13 @@ def guarantee(
     as_json: opt.Json = False,
 ) -> None:
     """Say what a private swap promises, and what each epsilon costs. Draws nothing."""
+    import quadrille as qd
+
     check_new(chart, overwrite=overwrite, source=file)
     swap = _private(ctx, method, recipe)
     with show.working("Working out what is promised and what it costs"):
         data = about.load(file)
-        found, curve = swap.guarantee(data), _curve(data, swap)
+        found, curve = swap.guarantee(data), qd.theory.epsilon_curve(data, swap)
         if chart is not None:
             from quadrille import chart as charts
 
@@ -63,13 +62,3 @@ def _private(ctx: typer.Context, method: str | None, file: Path | None) -> Priva
             "swap; `quadrille attack` measures what an intruder finds in any release."
         )
     return made
-
-
-def _curve(data: Data, swap: PrivateSwap) -> pl.DataFrame:
-    """Return what each epsilon costs, by pairs of variables where the table of all is too large."""
-    import quadrille as qd
-
-    curve = qd.theory.epsilon_curve(data, swap)
-    if curve["loss"].null_count() == curve.height and len(data.keys) > 1:
-        return qd.theory.epsilon_curve(data, swap, loss="hellinger(2-way)")
-    return curve
