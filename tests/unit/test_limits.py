@@ -11,20 +11,24 @@ import os
 import resource
 import subprocess
 import sys
+import tempfile
 import time
+import zipfile
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
 import pytest
-from release_case import BOOK, table, tree
+from release_case import BOOK, N, table, tree
 from typer.testing import CliRunner
 
 import quadrille as qd
 from quadrille.cli import app
 from quadrille.cli.guard import LEAST_ADDRESSES
-from quadrille.errors import OutputError
+from quadrille.errors import InputError, OutputError
+from quadrille.io import raw
 from quadrille.io.atomic import new_file
+from quadrille.io.space import Space
 
 PROGRAM = str(Path(sys.executable).with_name("quadrille"))
 
@@ -49,7 +53,7 @@ def limited(words: list[str], home: Path, **limits: int) -> subprocess.Completed
 RELEASE = ["release", "good.csv", "--codebook", "book.toml", "--swap", "Region", "--pairs", "20", "--out", "out"]
 
 
-@pytest.mark.parametrize("mebibytes", [300, 1_000])
+@pytest.mark.parametrize("mebibytes", [300, 1_000, 1_600])
 def test_too_few_addresses_are_refused_before_the_libraries_fail(mebibytes: int, home: Path) -> None:
     before = tree(home)
     done = limited(RELEASE, home, AS=mebibytes << 20)
@@ -96,8 +100,40 @@ def test_what_is_lacking_is_named_and_is_no_fault_of_the_program(
 
 
 def test_the_limit_of_addresses_is_what_the_libraries_need() -> None:
-    """It neither turns away who could work, nor lets anybody in who could not: measured at 1 and 2 GiB."""
-    assert 1 << 30 < LEAST_ADDRESSES < 2 << 30
+    """It neither turns away who could work, nor lets anybody in who could not: a small release takes 1,709 MiB."""
+    assert 1_709 << 20 < LEAST_ADDRESSES < 2 << 30
+    assert raw.ADDRESSES == LEAST_ADDRESSES
+
+
+@pytest.mark.parametrize("name", ["large.csv", "large.parquet"])
+def test_a_file_for_which_the_addresses_do_not_suffice_is_refused_with_the_number(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On the way the libraries would end the process, or the system would, without a word."""
+    write = {"large.csv": table().write_csv, "large.parquet": table().write_parquet}[name]
+    write(tmp_path / name)
+    limit = raw.ADDRESSES + 10_000
+    monkeypatch.setattr(raw.resource, "getrlimit", lambda _: (limit, limit))
+    with pytest.raises(InputError, match=rf"{name}' takes about 1,792 MiB of addresses.*\(ulimit -v\)"):
+        qd.read(tmp_path / name)
+    limit = raw.ADDRESSES + 10_000_000
+    assert qd.read(tmp_path / name).n == N
+
+
+def test_where_no_temporary_file_can_be_made_only_who_needs_one_is_refused(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setattr(tempfile, "_candidate_tempdir_list", lambda: ["/proc/nowhere"])
+    table().write_parquet(home / "good.parquet")
+    done = CliRunner().invoke(app, ["release", f"{home}/good.parquet", *RELEASE[4:8], "--out", f"{home}/out"])
+    assert done.exit_code == 0, done.stderr
+    with zipfile.ZipFile(home / "packed.zip", "w") as archive:
+        archive.write(home / "good.csv", "good.csv")
+    done = CliRunner().invoke(app, ["inspect", f"{home}/packed.zip"])
+    assert (done.exit_code, done.stdout) == (2, "") and "TMPDIR" in done.stderr
+    with pytest.raises(OutputError, match="TMPDIR"):
+        Space(10).empty(100, "i8")
 
 
 # A file system without locks, and others at work
