@@ -9,6 +9,7 @@ import errno
 import fcntl
 import os
 import resource
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -19,7 +20,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from release_case import BOOK, N, table, tree
+from release_case import BOOK, N, files_of_at_most, table, tree
 from typer.testing import CliRunner
 
 import quadrille as qd
@@ -134,6 +135,46 @@ def test_where_no_temporary_file_can_be_made_only_who_needs_one_is_refused(
     assert (done.exit_code, done.stdout) == (2, "") and "TMPDIR" in done.stderr
     with pytest.raises(OutputError, match="TMPDIR"):
         Space(10).empty(100, "i8")
+
+
+# The studio
+
+
+@pytest.mark.parametrize("what", ["is not a database", "no such table"])
+def test_a_folder_whose_data_base_is_none_of_the_studio_is_refused_in_a_sentence(what: str, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    if what == "no such table":
+        with sqlite3.connect(home / "studio.db") as db:
+            db.execute("CREATE TABLE others (secret TEXT)")
+        db.close()
+    else:
+        (home / "studio.db").write_bytes(b"CANARY" * 100)
+    done = CliRunner().invoke(app, ["studio", "audit", "--home", str(home)])
+    assert (done.exit_code, done.stdout) == (2, ""), done.output
+    assert what in done.stderr and "CANARY" not in done.stderr and done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("size", [0, 20_000])
+def test_a_studio_for_which_there_is_no_room_says_so(size: int, tmp_path: Path) -> None:
+    with files_of_at_most(size):
+        done = CliRunner().invoke(app, ["studio", "audit", "--home", str(tmp_path / "home")])
+    assert (done.exit_code, done.stdout) == (2, ""), done.output
+    assert "Make room there" in done.stderr and done.stderr.count("\n") == 1
+    assert CliRunner().invoke(app, ["studio", "audit", "--home", str(tmp_path / "home")]).exit_code == 0
+
+
+@pytest.mark.parametrize("contents", [None, "CANARY"])
+def test_a_certificate_that_cannot_be_used_is_refused_before_the_studio_starts(
+    contents: str | None, tmp_path: Path
+) -> None:
+    files = [tmp_path / "cert.pem", tmp_path / "key.pem"]
+    for path in files if contents else ():
+        path.write_text(str(contents))
+    words = ["--home", str(tmp_path / "home"), "--tls-cert", str(files[0]), "--tls-key", str(files[1])]
+    done = CliRunner().invoke(app, ["studio", *words, "--no-browser"])
+    assert (done.exit_code, done.stdout) == (2, ""), done.output
+    assert "--tls-cert" in done.stderr and "CANARY" not in done.stderr and done.stderr.count("\n") == 1
 
 
 # A file system without locks, and others at work
