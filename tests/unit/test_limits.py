@@ -15,10 +15,12 @@ import sys
 import tempfile
 import time
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 
+import polars as pl
 import pytest
 from release_case import BOOK, N, files_of_at_most, table, tree
 from typer.testing import CliRunner
@@ -51,6 +53,26 @@ def limited(words: list[str], home: Path, **limits: int) -> subprocess.Completed
     )
 
 
+@contextmanager
+def open_files_left(count: int) -> Generator[None]:
+    """Let this process open so many files more."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    taken: list[int] = []
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, 256), hard))
+    try:
+        with suppress(OSError):
+            while True:
+                taken.append(os.open(os.devnull, os.O_RDONLY))
+        while count and taken:
+            os.close(taken.pop())
+            count -= 1
+        yield
+    finally:
+        for handle in taken:
+            os.close(handle)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
 RELEASE = ["release", "good.csv", "--codebook", "book.toml", "--swap", "Region", "--pairs", "20", "--out", "out"]
 
 
@@ -75,6 +97,19 @@ def test_too_few_open_files_are_said_to_be_too_few(words: list[str], files: int,
     else:
         assert done.returncode == 2 and left == set(), done.stderr
         assert "open files" in done.stderr or "Too many open files" in done.stderr
+
+
+@pytest.mark.parametrize("kind", ["png", "svg"])
+def test_a_chart_for_which_too_few_files_can_be_opened_is_refused_before_the_library_panics(
+    kind: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """What the library prints of a panic, it prints to stderr itself, and later charts fail without a reason."""
+    groups = pl.DataFrame({"size": ["1", "2+"], "order": [0, 1], "swapped": [0.1, 0.1], "records": [361, 48481]})
+    picture = qd.chart.who_was_swapped(groups)
+    with open_files_left(8), pytest.raises(OSError, match="Too many open files"):
+        qd.chart.save(picture, tmp_path / f"chart.{kind}")
+    assert list(tmp_path.iterdir()) == [] and capfd.readouterr().err == ""
+    assert qd.chart.save(picture, tmp_path / f"chart.{kind}").stat().st_size
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import vl_convert
 
-from quadrille.chart.theme import Figure, as_png
+from quadrille.chart.theme import Figure, as_png, require_files
 from quadrille.errors import InputError, OutputError
 from quadrille.io.atomic import new_file
 
@@ -34,6 +34,7 @@ def runtime() -> str:
     >>> qd.chart.runtime().startswith("<script>")
     True
     """
+    require_files()
     return f"<script>{_safe(vl_convert.javascript_bundle(_GLOBAL))}</script>"
 
 
@@ -135,9 +136,14 @@ def save(chart: Figure, path: str | Path) -> Path:
     return path
 
 
+def _as_svg(chart: Figure) -> bytes:
+    require_files()
+    return vl_convert.vegalite_to_svg(chart.to_dict()).encode()
+
+
 _WRITERS: dict[str, Callable[[Figure], bytes]] = {
     ".png": as_png,
-    ".svg": lambda chart: vl_convert.vegalite_to_svg(chart.to_dict()).encode(),
+    ".svg": _as_svg,
     ".html": lambda chart: page(chart).encode(),
     ".json": lambda chart: json.dumps(chart.to_dict(), indent=1, ensure_ascii=False, allow_nan=False).encode() + b"\n",
 }
