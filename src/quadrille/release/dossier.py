@@ -19,6 +19,7 @@ from quadrille.inspect import (
     COARSER_DATES,
     beside_the_key,
     inspect,
+    longitudes,
     quoted,
     repeated_identifiers,
     unnamed_units,
@@ -660,7 +661,7 @@ def release_warnings(
         )
     others = [public[name] for name in public.columns if name != public.weight]
     unnamed = weights(public) if public.weight is None else ()
-    known = (*_identifying(others), *beside_the_key(others), *unnamed_units(data))
+    known = (*_identifying(others), *beside_the_key(others), *longitudes(data), *unnamed_units(data))
     of_file = (*weight_remarks(public), *unnamed, *repeated_identifiers([data[name] for name in data.columns]))
     return [*found, *map(IdentifyingWarning, known), *map(ReleaseWarning, of_file)]
 

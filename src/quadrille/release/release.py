@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -24,12 +24,12 @@ from quadrille.io import RELEASED, file_bytes, not_held, streamed, write_pieces
 from quadrille.io.atomic import (
     INSECURE_NOTE,
     NOTE,
+    Contents,
     as_json,
     check_free,
     new_folder,
     private_folder,
     write_file,
-    write_hashed,
 )
 from quadrille.io.space import MEMORY, Space, memory_limit
 from quadrille.measure import beside_exposed, beside_the_n_rule
@@ -112,7 +112,6 @@ _MOST_PAIRED = 100
 _BY_RECORD = frozenset({"ordinal_shift", "conditional_entropy"})
 
 Files = Mapping[str, bytes | memoryview]
-Contents = bytes | memoryview | Callable[[BinaryIO], None]
 Public = Mapping[str, Contents]
 
 
@@ -644,7 +643,7 @@ def _write(folder: Path, public: Public, record: Record, *, overwrite: bool) -> 
     with new_folder(folder, overwrite=overwrite, holds=_FOLDERS) as fresh:
         outside, inside = fresh / "public", private_folder(fresh / "confidential")
         outside.mkdir()
-        hashes = {name: write_hashed(outside / name, contents) for name, contents in public.items()}
+        hashes = {name: write_file(outside / name, contents) for name, contents in public.items()}
         confidential = _confidential_files(replace(record, hashes=hashes, written=datetime.now(UTC)))
         for name, contents in confidential.items():
             write_file(inside / name, contents, private=True)
