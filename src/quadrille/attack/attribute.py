@@ -285,18 +285,14 @@ def _surest_guesses(found: Sequence[Inferred]) -> Iterator[Finding]:
 def _claims_by_certainty(found: Sequence[Inferred]) -> Iterator[Finding]:
     """Sort all claims by how likely a fit to the release calls them: what is sure, and what is doubtful, of them."""
     sure = np.concatenate([each.claim_sure for each in found])
-    persons, right = (
-        np.concatenate(part) for part in zip(*((each.claimed_of, each.claimed_right) for each in found), strict=True)
-    )
+    persons = np.concatenate([each.claimed_of for each in found])
+    right = np.concatenate([each.claimed_right for each in found])
     if not sure.any() or persons.sum() < _FEWEST_CLAIMS:
         return  # no fit, or too few to be sorted
-    order = np.argsort(-sure, kind="stable")
-    made, true = np.cumsum(persons[order]), np.cumsum(right[order])
-    half, most = (int(np.searchsorted(made, part * made[-1])) for part in (0.5, 0.9))
-    by_chance = float(true[-1] / made[-1])
-    for which, right_of, of in (
-        ("surest half", true[half], made[half]),
-        ("least sure tenth", true[-1] - true[most], made[-1] - made[most]),
-    ):
-        value = float(right_of / of) if of else None
-        yield Finding(NAME, f"claims of one value, the {which}: right", value, 1.0, by_chance, int(of), _ALL)
+    order, total = np.argsort(-sure, kind="stable"), int(persons.sum())
+    half, most = (int(np.searchsorted(np.cumsum(persons[order]), part * total)) + 1 for part in (0.5, 0.9))
+    for which, part in (("surest half", order[:half]), ("least sure tenth", order[most:])):
+        of = int(persons[part].sum())
+        value = int(right[part].sum()) / of if of else None
+        quantity = f"claims of one value, the {which}: right"
+        yield Finding(NAME, quantity, value, 1.0, int(right.sum()) / total, of, _ALL)
