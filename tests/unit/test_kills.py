@@ -58,9 +58,9 @@ COMMANDS = {
     "search": "search {home}/job.toml --out {out}",
     "report": "report {home}/study {home}/good.csv --out {out}.html --readers",
     "simulate": "simulate {home}/design.toml --out {out}",
-    "guarantee": "release {home}/good.csv --recipe {home}/private.json --out {out}",
+    "promise": "release {home}/good.csv --recipe {home}/private.json --out {out}",
     "attack": "attack {home}/good.csv --recipe {home}/random.json --chart {out}.png",
-    "error": "error {home}/good.csv --recipe {home}/private.json --chart {out}.png",
+    "guarantee": "guarantee {home}/good.csv --recipe {home}/private.json --chart {out}.png",
     "large": "release {home}/good.csv --swap Region --pairs 200 --format parquet --out {out}",
     "plan": "plan {home}/good.csv --recipe {home}/random.json --out {out}.parquet",
     "codebook": "inspect {home}/good.csv --write-codebook {out}.toml",
@@ -69,7 +69,7 @@ COMMANDS = {
 KILLS = {name: tries(1, nightly=40) for name in COMMANDS}
 """How often each command is killed: 480 times in all in a night."""
 BY_DAY = ("release", "convert")
-RELEASES, CHARTS = ("release", "guarantee", "large"), ("attack", "error")
+RELEASES, CHARTS = ("release", "promise", "large"), ("attack", "guarantee")
 IN_PIECES = {"large": {"IN_PIECES": "1", "QUADRILLE_MEMORY": "1KB"}}
 """Released as a file of many records is: piece by piece, its columns in files without a name."""
 
