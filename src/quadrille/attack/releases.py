@@ -9,8 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from quadrille.attack.input import AttackInput, Finding, Release, Section
-from quadrille.attack.transition import NoClosedForm, Transition, transition_of
+from quadrille.attack.input import AttackInput, Finding, NoClosedForm, Release, Section, Transition, transition_of
 from quadrille.data import Cross, Data, Floats, Ints
 from quadrille.errors import InputError, bad_parameter
 from quadrille.plan import Plan
