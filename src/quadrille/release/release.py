@@ -354,8 +354,11 @@ def _draft(
         )
     usual = default_measures(data, plan.columns) if measures is DEFAULT else measures
     wanted = beside_exposed(beside_the_n_rule(usual), data)
+    if promise is None:
+        refuse_uncounted(data, plan.rows)
+    else:  # whoever is drawn: a refusal of some draws would pick among them
+        refuse_uncounted(data, np.arange(data.n), "may move")
     scores, cannot = scored(data, plan, wanted, asked)
-    refuse_uncounted(data, plan.rows)
     swapped = plan.apply(data)
     order = _public_order(swapped, format) if shuffle else None
     public = _public(swapped, None if isinstance(order, BucketOrder) else order, recipe.steering_columns)
