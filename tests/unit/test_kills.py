@@ -58,15 +58,15 @@ COMMANDS = {
     "search": "search {home}/job.toml --out {out}",
     "report": "report {home}/study {home}/good.csv --out {out}.html --readers",
     "simulate": "simulate {home}/design.toml --out {out}",
-    "guarantee": "release {home}/good.csv --recipe {home}/private.json --out {out}",
+    "promise": "release {home}/good.csv --recipe {home}/private.json --out {out}",
     "attack": "attack {home}/good.csv --recipe {home}/random.json --chart {out}.png",
-    "error": "error {home}/good.csv --recipe {home}/private.json --chart {out}.png",
+    "guarantee": "guarantee {home}/good.csv --recipe {home}/private.json --chart {out}.png",
     "swap": "swap {home}/good.csv --swap Region --pairs 99 --measures exposed --out {out}.csv --save-recipe {out}.json",
 }
 KILLS = {name: tries(1, nightly=40) for name in COMMANDS}
 """How often each command is killed: 360 times in all in a night."""
 BY_DAY = ("release", "convert")
-RELEASES, CHARTS = ("release", "guarantee"), ("attack", "error")
+RELEASES, CHARTS = ("release", "promise"), ("attack", "guarantee")
 
 SCRIPT = """
 import itertools, sys, time

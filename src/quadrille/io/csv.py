@@ -160,8 +160,20 @@ def read_file(
 
     A quoted empty field is missing too, unless the codebook lists the empty text among the categories.
     """
+    return parse(contents(path), path, ending, codebook=codebook, weight=weight, layout=layout)
+
+
+def parse(
+    packed: Buffer,
+    path: Path,
+    ending: str,
+    *,
+    codebook: Codebook | None = None,
+    weight: str | None = None,
+    layout: Layout | None = None,
+) -> Data:
+    """Read the bytes of a file, or the first lines of it."""
     where, said = f"File {str(path)!r}", layout or Layout()
-    packed = contents(path)
     raw, start, encoding = in_utf8(packed, said.encoding, where)
     shape = shape_of(raw, start, _separator(ending), said, where)
     check_quotes(raw, shape, where)

@@ -15,8 +15,8 @@ import polars as pl
 
 from quadrille.data import Data
 from quadrille.errors import InputError
-from quadrille.io import format_of, read_as, streamed
-from quadrille.io.atomic import scratch
+from quadrille.io import format_of, streamed
+from quadrille.io.csv import parse
 from quadrille.io.frames import from_frame
 from quadrille.io.parquet import no_panic_shown
 from quadrille.io.raw import Buffer, contents
@@ -175,10 +175,7 @@ def _of_text(raw: Buffer, path: Path) -> tuple[int, Data]:
     """Return about how many records a file of delimited text has, and the first of them, coded."""
     whole = len(raw) <= _SAMPLE_BYTES
     part = raw[:] if whole else raw[: raw[:_SAMPLE_BYTES].rfind(b"\n") + 1]
-    with scratch() as folder:
-        sample = folder / f"part{'.tsv' if path.suffix == '.tsv' else '.csv'}"
-        sample.write_bytes(part)
-        data = read_as(sample, codebook=None, weight=None)
+    data = parse(part, path, path.suffix.lower())
     if whole:
         return data.n, data
     parts = [raw[start : start + _WINDOW] for start in range(0, len(raw), len(raw) // _WINDOWS)]

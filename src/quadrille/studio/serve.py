@@ -235,7 +235,7 @@ def run(
         address.check(store, settings.user_header)
         listener = listen(address, store)
         origins = address.origins(listener.getsockname()[1], store.setting("name"))
-        settings = replace(settings, origins=origins, team=address.team)
+        settings = replace(settings, origins=origins, team=address.team, proxied=bool(address.proxy))
         clear_away(store)
         to = "/" if first is None else first(store)
         workers = Workers(home, settings.jobs)

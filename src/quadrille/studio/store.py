@@ -13,6 +13,7 @@ import secrets
 import sqlite3
 import threading
 import time
+import tomllib
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, fields
@@ -278,6 +279,14 @@ def hashed(token: str) -> str:
 def canonical(document: object) -> str:
     """Return JSON that is the same for the same contents."""
     return json.dumps(document, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def toml(text: str) -> dict[str, Any]:
+    """Read TOML that anybody may have sent: whatever is wrong with it, a million brackets among it, is a ValueError."""
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise ValueError("It is nested too deeply") from None
 
 
 class Store:
