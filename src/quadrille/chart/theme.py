@@ -78,10 +78,19 @@ def require_files() -> None:
             os.close(handle)
 
 
+def specification(figure: Figure) -> dict[str, Any]:
+    """Return a chart as Vega-Lite, to be drawn.
+
+    Altair would check the whole of it against its schema, which takes longer than all else that a chart is made of.
+    That the charts of this package are valid does not depend on the data; the tests check it, and so does `to_dict`.
+    """
+    return figure.to_dict(validate=False)
+
+
 def as_png(figure: Figure) -> bytes:
     """Draw a chart as a picture."""
     require_files()
-    return vl_convert.vegalite_to_png(figure.to_dict(), scale=PIXELS)
+    return vl_convert.vegalite_to_png(specification(figure), scale=PIXELS)
 
 
 class _Single(Picture, alt.Chart): ...
