@@ -55,11 +55,10 @@ from quadrille.release.dossier import (
     serious_first,
     unjudged_warnings,
 )
-from quadrille.release.earlier import Again, Earlier, check_apart, earlier_releases, released_again
+from quadrille.release.earlier import LEDGER, Again, Earlier, check_apart, earlier_releases, promise_of, released_again
 from quadrille.release.judge import Case, PolicyError, Verdict, judge, scored
 from quadrille.release.order import ONE_BUCKET, BucketOrder, fresh_order, pieces
 from quadrille.release.policy import VARIABLE, Asked, Policy, asked_policies
-from quadrille.release.promise import LEDGER, promise_of
 from quadrille.score.by_area import keys_and_area, with_margin
 from quadrille.score.contradictions import contradicted, contradictions, refuse_contradictions
 from quadrille.score.evaluator import Scores, score
@@ -355,8 +354,11 @@ def _draft(
         )
     usual = default_measures(data, plan.columns) if measures is DEFAULT else measures
     wanted = beside_exposed(beside_the_n_rule(usual), data)
+    if promise is None:
+        refuse_uncounted(data, plan.rows)
+    else:  # whoever is drawn: a refusal of some draws would pick among them
+        refuse_uncounted(data, np.arange(data.n), "may move")
     scores, cannot = scored(data, plan, wanted, asked)
-    refuse_uncounted(data, plan.rows)
     swapped = plan.apply(data)
     order = _public_order(swapped, format) if shuffle else None
     public = _public(swapped, None if isinstance(order, BucketOrder) else order, recipe.steering_columns)
