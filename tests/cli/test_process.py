@@ -50,7 +50,9 @@ def test_the_command_line_loads_nothing_heavy_before_a_command_needs_it() -> Non
 
 def test_a_release_without_pages_for_readers_needs_no_templates(tmp_path: Path) -> None:
     words = ["release", "dataset:cps8d", "--swap", "Edu", "--rate", "0.02", "--out", str(tmp_path / "made")]
-    run = f"from typer.testing import CliRunner as C; from quadrille.cli.app import app; done = C().invoke(app, {words})"
+    run = (
+        f"from typer.testing import CliRunner as C; from quadrille.cli.app import app; done = C().invoke(app, {words})"
+    )
     heavy = ["jinja2", "altair", "quadrille.report.readers"]
     loaded = python(f"import sys; {run}; print(done.exit_code, [m for m in {heavy} if m in sys.modules])")
     assert loaded.strip() == "0 []"
