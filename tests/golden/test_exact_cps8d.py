@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from itertools import combinations
 
@@ -92,9 +93,12 @@ def test_keeping_less_costs_less(seed: int) -> None:
     assert one["hellinger"] < two["hellinger"]
 
 
-def least_squares(file: qd.Data) -> tuple[np.ndarray, np.ndarray]:
-    """Coefficients and standard errors of a regression of the outcome on main effects."""
-    x, y = design(file), file[OUTCOME].values.astype(float)
+Terms = Callable[[qd.Data], np.ndarray]
+
+
+def least_squares(file: qd.Data, terms: Terms | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Coefficients and standard errors of a regression of the outcome, on main effects unless told otherwise."""
+    x, y = (terms or design)(file), file[OUTCOME].values.astype(float)
     coefficients = np.linalg.lstsq(x, y, rcond=None)[0]
     inverse = np.linalg.inv(x.T @ x)
     variance = ((y - x @ coefficients) ** 2).sum() / (len(y) - x.shape[1])
@@ -110,6 +114,14 @@ def logistic(file: qd.Data) -> tuple[np.ndarray, np.ndarray]:
         information = x.T @ (x * (mean * (1 - mean))[:, None])
         coefficients = coefficients + np.linalg.solve(information, x.T @ (y - mean))
     return coefficients, np.sqrt(np.diag(np.linalg.inv(information)))
+
+
+def with_interaction(file: qd.Data) -> np.ndarray:
+    """Main effects, and the products of the columns of sex and education."""
+    sex, education = (
+        [(file[name].values == code).astype(float) for code in range(1, file[name].size)] for name in ("Sex", "Edu")
+    )
+    return np.column_stack([design(file), *(one * other for one in sex for other in education)])
 
 
 def design(file: qd.Data) -> np.ndarray:
@@ -128,6 +140,18 @@ def test_a_linear_regression_on_main_effects_is_exact_and_a_logistic_one_is_not(
         assert np.abs(now - before).max() < 1e-10
     (coefficients, errors), (others, _) = logistic(data), logistic(after)
     assert np.abs((others - coefficients) / errors).max() > 0.1
+
+
+def test_an_interaction_is_exact_where_tables_of_three_variables_are_kept() -> None:
+    data = cps8d()
+    before = least_squares(data, with_interaction)
+    pairs, triples = (
+        least_squares(plan.apply(data), with_interaction)
+        for plan in (plan_of(effort=QUICK), plan_of("3-way", effort=QUICK))
+    )
+    for was, now in zip(before, triples, strict=True):
+        assert np.abs(now - was).max() < 1e-10
+    assert np.abs((pairs[0] - before[0]) / before[1]).max() > 0.1, "more than tables of two variables"
 
 
 def test_a_logistic_regression_is_exact_where_what_it_needs_is_kept() -> None:
