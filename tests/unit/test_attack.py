@@ -26,11 +26,11 @@ from quadrille.attack.input import (
     feasible_way,
     guessing_fit,
     hellinger,
+    moves_of,
     released_fit,
     surest,
 )
 from quadrille.attack.linkage import linkage
-from quadrille.attack.transition import moves_of
 from quadrille.attack.undo import kept_places, rows, undo_simulated, undo_table, weight_scores
 from quadrille.errors import InputError, ParameterError, QuadrilleError
 from quadrille.measure.population import all_margins, fit

@@ -14,13 +14,15 @@ from quadrille.attack.input import (
     AttackInput,
     Finding,
     KeyTable,
+    NoClosedForm,
     Release,
     Section,
+    Transition,
     auc,
     feasible_way,
     hellinger,
+    transition_of,
 )
-from quadrille.attack.transition import NoClosedForm, Transition, transition_of
 from quadrille.attack.undo import Weighed, kept_places, weigh
 from quadrille.data import Cross, Data, Floats, Ints
 from quadrille.errors import InputError, bad_parameter

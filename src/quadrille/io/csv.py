@@ -29,7 +29,7 @@ from quadrille.io.frames import (
 from quadrille.io.frames.columns import no_patterns, wants_in_file
 from quadrille.io.frames.values import moments_as_text
 from quadrille.io.layout import Layout, Shape, in_utf8, shape_of, words_of
-from quadrille.io.raw import Buffer, contents, refuse_for_the_system
+from quadrille.io.raw import Buffer, contents, refuse_for_addresses, refuse_for_the_system
 from quadrille.io.text_columns import ParsedText
 
 Bytes = NDArray[np.uint8]
@@ -140,6 +140,8 @@ def _refuse(raw: Buffer, odd: _Odd, what: str, hint: str, where: str) -> None:
 
 
 _GLANCE = 10_000
+_ADDRESSES = 12
+"""Bytes of addresses that a byte of text takes, all work included."""
 
 
 class _Text(NamedTuple):
@@ -177,6 +179,7 @@ def parse(
     raw, start, encoding = in_utf8(packed, said.encoding, where)
     shape = shape_of(raw, start, _separator(ending), said, where)
     check_quotes(raw, shape, where)
+    refuse_for_addresses(path, _ADDRESSES * len(raw))
     names, body, unnamed = _header(raw, shape, where)
     no_patterns(names, f"the file {str(path)!r}")
     raw = _without_blank_end(raw) if len(names) > 1 else raw

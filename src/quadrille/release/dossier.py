@@ -51,10 +51,9 @@ from quadrille.present.render import as_markdown
 from quadrille.present.scores import definitions, exposure, published_tables, score_table, scores, verdict
 from quadrille.randomness import is_secret
 from quadrille.recipe import Recipe, carried
-from quadrille.release.earlier import NUMBERS, ON_CPS8D, Again
+from quadrille.release.earlier import NUMBERS, ON_CPS8D, Again, Promise
 from quadrille.release.judge import Verdict
 from quadrille.release.order import BucketOrder
-from quadrille.release.promise import Promise
 from quadrille.score.by_area import keys_and_area, with_margin
 from quadrille.score.contradictions import Contradicted
 from quadrille.score.evaluator import Evaluator, Scores, score
