@@ -56,6 +56,13 @@ def adult_eight() -> Data:
     return Data(columns)
 
 
+def adult_nine() -> Data:
+    """Return the same with occupation and relationship, and without the hours: sparser still."""
+    full, eight = qd.datasets.adult(), adult_eight()
+    columns = [eight[name] for name in eight.columns if name != "hours-per-week"]
+    return Data([*columns, *(_plain(full[name]) for name in ("occupation", "relationship"))])
+
+
 def _classes(data: Data, name: str, cuts: tuple[int, ...]) -> Column:
     names = tuple(f"from {low}" for low in (0, *cuts))
     return _column(name, "ordinal", names, np.digitize(data[name].values, cuts))
