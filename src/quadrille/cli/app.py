@@ -11,18 +11,15 @@ import typer
 from quadrille import __version__
 from quadrille.cli.commands.attack import attack
 from quadrille.cli.commands.demo import demo, reproduce
-from quadrille.cli.commands.doctor import doctor
-from quadrille.cli.commands.error import correct, error
-from quadrille.cli.commands.guarantee import guarantee
-from quadrille.cli.commands.inspect import convert, inspect
-from quadrille.cli.commands.plan import plan
+from quadrille.cli.commands.error import correct, error, guarantee
+from quadrille.cli.commands.inspect import convert, doctor, inspect
 from quadrille.cli.commands.release import release
 from quadrille.cli.commands.score import measures, score
 from quadrille.cli.commands.search import search
 from quadrille.cli.commands.simulate import simulate
 from quadrille.cli.commands.studio import studio
 from quadrille.cli.commands.study import frontier, pick, report
-from quadrille.cli.commands.swap import swap
+from quadrille.cli.commands.swap import plan, swap
 from quadrille.cli.guard import INTERRUPTED, check_limits, flush_quietly, guarded, ignore_signals, prepare_process
 from quadrille.cli.options import DesignCommand, GuaranteeCommand, Sections, spread
 

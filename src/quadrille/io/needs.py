@@ -9,13 +9,13 @@ from __future__ import annotations
 import shutil
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from tempfile import gettempdir
 
 import polars as pl
 
 from quadrille.data import Data
-from quadrille.errors import InputError
+from quadrille.errors import InputError, OutputError
 from quadrille.io import format_of, streamed
+from quadrille.io.atomic import temporary_folder
 from quadrille.io.csv import parse
 from quadrille.io.frames import from_frame
 from quadrille.io.parquet import no_panic_shown
@@ -142,9 +142,16 @@ def needs_of(file: str | Path, format: str = "parquet") -> Needs:
         Stage("measure", held, _seconds(records * _NS_MEASURE)),
         Stage("release", held + leaving, _seconds(values * (_NS_WRITE if in_pieces else _NS_FRAMES), _LEAST_SECONDS)),
     )
-    folder = gettempdir()
-    room = shutil.disk_usage(folder).free
-    return Needs(str(path), format, records, width, columns, stages, limit, free, folder, room)
+    return Needs(str(path), format, records, width, columns, stages, limit, free, *_room())
+
+
+def _room() -> tuple[str, int]:
+    """Return the folder for what does not fit into memory, and the bytes that are left there."""
+    try:
+        folder = temporary_folder()
+    except OutputError:  # whoever needs it says so
+        return "nowhere", 0
+    return str(folder), shutil.disk_usage(folder).free
 
 
 def refuse_too_large(file: str | Path, format: str) -> None:

@@ -55,11 +55,10 @@ from quadrille.release.dossier import (
     serious_first,
     unjudged_warnings,
 )
-from quadrille.release.earlier import Again, Earlier, check_apart, earlier_releases, released_again
+from quadrille.release.earlier import LEDGER, Again, Earlier, check_apart, earlier_releases, promise_of, released_again
 from quadrille.release.judge import Case, PolicyError, Verdict, judge, scored
 from quadrille.release.order import ONE_BUCKET, BucketOrder, fresh_order, pieces
 from quadrille.release.policy import VARIABLE, Asked, Policy, asked_policies
-from quadrille.release.promise import LEDGER, promise_of
 from quadrille.score.by_area import keys_and_area, with_margin
 from quadrille.score.contradictions import contradicted, contradictions, refuse_contradictions
 from quadrille.score.evaluator import Scores, score

@@ -77,7 +77,7 @@ def _agreed(coded: Coded, given: Given, columns: Sequence[str]) -> Iterator[tupl
 
 
 def _repeats(coded: Coded, name: str) -> bool:
-    held = np.bincount(coded.codes[name])
+    held = coded.held[name]
     return int(held[held > 1].sum()) >= ENOUGH * coded.n
 
 
