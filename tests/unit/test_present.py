@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 import quadrille as qd
 from quadrille.data import Data
 from quadrille.plan import Plan
-from quadrille.present import numbers, render
+from quadrille.present import Alert, Block, Items, Text, Title, facts, numbers, render, table
 from quadrille.present.account import account, recipe_table
-from quadrille.present.blocks import Alert, Block, Items, Text, Title, facts, table
 from quadrille.present.profile import column_table, profile_facts
 from quadrille.present.scores import definitions, score_table, scores, verdict
 

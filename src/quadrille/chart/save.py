@@ -11,7 +11,7 @@ from pathlib import Path
 
 import vl_convert
 
-from quadrille.chart.theme import Figure, as_png, specification
+from quadrille.chart.theme import Figure, as_png, require_files, specification
 from quadrille.errors import InputError, OutputError
 from quadrille.io.atomic import new_file
 
@@ -34,6 +34,7 @@ def runtime() -> str:
     >>> qd.chart.runtime().startswith("<script>")
     True
     """
+    require_files()
     return f"<script>{_safe(vl_convert.javascript_bundle(_GLOBAL))}</script>"
 
 
@@ -139,9 +140,14 @@ def save(chart: Figure, path: str | Path) -> Path:
     return path
 
 
+def _as_svg(chart: Figure) -> bytes:
+    require_files()
+    return vl_convert.vegalite_to_svg(specification(chart)).encode()
+
+
 _WRITERS: dict[str, Callable[[Figure], bytes]] = {
     ".png": as_png,
-    ".svg": lambda chart: vl_convert.vegalite_to_svg(specification(chart)).encode(),
+    ".svg": _as_svg,
     ".html": lambda chart: page(chart).encode(),
     ".json": lambda chart: _lines(specification(chart)).encode(),
 }
