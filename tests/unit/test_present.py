@@ -71,7 +71,7 @@ def policy(tmp_path: Path) -> Path:
     "recipe",
     [
         qd.RandomSwap(["Edu"], rate=0.02, same=["Sex"], seed=7),
-        qd.DesignedSwap(share=0.5, effort=0.05, seed=7),
+        qd.DesignedSwap(share=0.5, effort=0.02, seed=7),
         qd.ControlledSwap(["Edu"], targets=0.01, boundary=["Sex"], seed=7),
     ],
     ids=lambda recipe: type(recipe).__name__,

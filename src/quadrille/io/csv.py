@@ -351,8 +351,11 @@ def _refuse(raw: Buffer, odd: _Odd, what: str, hint: str, where: str) -> None:
 
 
 _GLANCE = 10_000
-_ADDRESSES = 12
-"""Bytes of addresses that a byte of text takes, all work included."""
+
+
+def refuse_few_addresses(path: Path, size: int) -> None:
+    """Refuse text for which the process may not have enough addresses: a byte takes 12, all work included."""
+    refuse_for_addresses(path, 12 * size)
 
 
 class _Text(NamedTuple):
@@ -390,7 +393,7 @@ def parse(
     raw, start, encoding = in_utf8(packed, said.encoding, where)
     shape = shape_of(raw, start, _separator(ending), said, where)
     check_quotes(raw, shape, where)
-    refuse_for_addresses(path, _ADDRESSES * len(raw))
+    refuse_few_addresses(path, len(raw))
     names, body, unnamed = _header(raw, shape, where)
     no_patterns(names, f"the file {str(path)!r}")
     raw = _without_blank_end(raw) if len(names) > 1 else raw
