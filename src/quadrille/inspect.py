@@ -34,7 +34,7 @@ from quadrille.io.stat_read import was_moment
 from quadrille.measure.population import Sample, sample_of
 from quadrille.score.dependencies import Dependency, dependencies
 from quadrille.summary import Table
-from quadrille.text import Shown
+from quadrille.text import Shown, percent
 
 if TYPE_CHECKING:
     from quadrille.score.at_risk import RiskByLevel
@@ -397,8 +397,8 @@ def weight_remarks(data: Data) -> list[str]:
         )
     elif data.n > MOST_ORDINAL and (alone := _alone(data.ticks.values)) > _MANY_ALONE:
         found.append(
-            f"{alone:.0%} of the records have a weight {name!r} that no other record has, so they can be matched with "
-            "other files that hold it. Round it before a release."
+            f"{percent(alone)} of the records have a weight {name!r} that no other record has, so they can be matched "
+            "with other files that hold it. Round it before a release."
         )
     return found
 

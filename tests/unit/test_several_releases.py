@@ -196,7 +196,7 @@ column = st.lists(st.integers(0, 2), min_size=6, max_size=6)
 table = st.tuples(column, column)
 
 
-@examples(60)
+@examples(36)
 @given(table, st.lists(table, min_size=1, max_size=5))
 def test_every_figure_by_counting(truth: tuple[list[int], list[int]], shown: list[tuple[list[int], list[int]]]) -> None:
     result = several_releases(file_of([*truth]), [file_of([*each]) for each in shown], ["v0", "v1"])

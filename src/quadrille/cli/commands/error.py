@@ -13,7 +13,7 @@ from quadrille.cli import show
 from quadrille.cli.inputs import check_new, load
 from quadrille.cli.options import read_recipe, recipe_of
 from quadrille.errors import InputError, OutputError, ParameterError, bad_parameter
-from quadrille.text import read_text
+from quadrille.text import percent, read_text
 
 if TYPE_CHECKING:
     import polars as pl
@@ -197,7 +197,7 @@ def _named(recipe: PermutationSwap | PrivateSwap) -> str:
     if isinstance(recipe, PrivateSwap):
         return f"private, {f'chance {recipe.chance:.4g}' if recipe.chance else f'epsilon {recipe.epsilon:.4g}'}"
     rate, records = recipe.rate, recipe.records
-    much = f"{records:,} records" if rate is None else f"{100 * rate:.4g} %" if isinstance(rate, float) else "by class"
+    much = f"{records:,} records" if rate is None else percent(rate) if isinstance(rate, float) else "by class"
     return f"{recipe.kind}, {much}"
 
 
@@ -276,7 +276,7 @@ def _show_errors(errors: CellErrors, not_given: dict[str, str], base: int, sampl
         "share": "rmse / before",
         "rounding": f"error of random rounding to base {base}",
         "k": "so many records moved put as much error into the cell as rounding does",
-        "sampling": f"standard error of a simple random sample of {100 * (sampling or 0):.4g} % of a population",
+        "sampling": f"standard error of a simple random sample of {percent(sampling or 0)} of a population",
         "no room": f"for {', '.join(no_room)}; a wider terminal or --json shows all",
     }
     show.note("")

@@ -15,6 +15,7 @@ from quadrille.swap.pairing import rules_facts
 from quadrille.swap.targeted.draw import AT_RISK, Drawn
 from quadrille.swap.targeted.problem import Problem
 from quadrille.swap.targeted.risk import MANY_LEFT, NOT_AT_RISK, level_at_risk
+from quadrille.text import percent
 
 NO_PARTNER, CAP, NEVER, NO_AREA = (
     "no partner in any profile",
@@ -190,9 +191,7 @@ def _warnings(problem: Problem, drawn: Drawn) -> list[str]:
         worst = int(by_level.argmax())
         warnings.append(
             f"{int(by_level[worst]):,} of {n:,} households are at risk at level {levels[worst]}; "
-            f"{100 * taking / n:.3g} % take part"
-            + (f", and {100 * asked:.3g} % were asked for" if asked else "")
-            + ". "
+            f"{percent(taking / n)} take part" + (f", and {percent(asked)} were asked for" if asked else "") + ". "
             "Coarsen the risk variables, raise the level, or use mode='cap'."
         )
     left = {reason: len(units) for reason, units in reasons(problem, drawn).items() if reason in (NO_PARTNER, NO_AREA)}
