@@ -744,14 +744,14 @@ def uncounted_weights(data: Data) -> str:
     return f"{who} as 0 in {data.weight!r}: too small next to the largest for whole numbers of 64 bits"
 
 
-def refuse_uncounted(data: Data, rows: Rows) -> None:
+def refuse_uncounted(data: Data, rows: Rows, done: str = "moves") -> None:
     """Refuse to move records whose weight counts as 0 and is not: what a swap does to their cells would not show."""
     if data.uncounted is None:
         return
     moved = int(data.uncounted[rows].sum())
     if moved:
         raise InputError(
-            f"{uncounted_weights(data)}, and the swap moves {moved:,} of these records. Trim the weights: their range "
+            f"{uncounted_weights(data)}, and the swap {done} {moved:,} of these records. Trim the weights: their range "
             "must stay below about 10^18 divided by the number of records."
         )
 

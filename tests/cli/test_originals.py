@@ -32,6 +32,7 @@ READS: dict[str, dict[str, str]] = {
     "frontier": {"study": "small.study", "file": "good.csv", "codebook": "book.toml"},
     "pick": {"study": "small.study"},
     "error": {"file": "good.csv", "codebook": "book.toml", "recipe": "good.json"},
+    "guarantee": {"file": "good.csv", "codebook": "book.toml", "recipe": "good.json"},
     "attack": {
         "file": "good.csv",
         "codebook": "book.toml",

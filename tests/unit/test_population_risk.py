@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 import quadrille as qd
 from effort import examples, tries
-from quadrille.attack.input import attack_input
+from quadrille.attack.input import NoClosedForm, attack_input, transition_of
 from quadrille.attack.population import population, population_risk, population_section
-from quadrille.attack.transition import NoClosedForm, transition_of
 from quadrille.errors import InputError, ParameterError
 from quadrille.measure.population import all_margins, fit
 from quadrille.randomness import Stream
@@ -226,7 +225,7 @@ def test_bad_input_is_refused() -> None:
         population_risk(DATA, DATA, recipe, ["Aeg"], sampling=1)
 
 
-@examples(40)
+@examples(24)
 @given(
     st.lists(st.integers(2, 3), min_size=2, max_size=4).flatmap(
         lambda sizes: st.tuples(

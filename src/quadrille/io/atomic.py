@@ -251,10 +251,20 @@ def private_folder(path: Path) -> Path:
     return path
 
 
+def temporary_folder() -> Path:
+    """Return the folder for files that must not stay."""
+    try:
+        return Path(gettempdir())
+    except FileNotFoundError:
+        raise OutputError(
+            "No folder for temporary files can be written. Make one, and name it by the variable TMPDIR."
+        ) from None
+
+
 @contextmanager
 def scratch() -> Generator[Path]:
     """Yield a folder for files that must not stay, closed to others; what a killed process left is removed, too."""
-    place = Path(gettempdir())
+    place = temporary_folder()
     folder = private_folder(hidden(place))
     try:
         yield folder

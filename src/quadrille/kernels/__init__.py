@@ -4,19 +4,6 @@
 # pyright: reportUnusedImport=false
 # What is imported here is what the package offers; the list is not written twice.
 
-from quadrille.kernels.codes import (
-    add_codes,
-    count_codes,
-    count_keys,
-    find_rows,
-    first_rows,
-    hash_at,
-    hash_rows,
-    put_in_buckets,
-    put_rows,
-    runs,
-    scatter,
-)
 from quadrille.kernels.controlled import (
     DonorIndex,
     Edits,
@@ -29,13 +16,24 @@ from quadrille.kernels.controlled import (
     pick_from_groups,
     rules_leave_nobody,
 )
-from quadrille.kernels.count_space import Urn, compare_tables, swap_cells, swap_records
-from quadrille.kernels.cycles import ALONE, DOMINATED, ONE_AREA, Cycles, Flagged, Lenders, borrow, make_cycles
+from quadrille.kernels.count_space import (
+    ALONE,
+    DOMINATED,
+    ONE_AREA,
+    Cycles,
+    Flagged,
+    Lenders,
+    Urn,
+    borrow,
+    compare_tables,
+    make_cycles,
+    swap_cells,
+    swap_records,
+)
 from quadrille.kernels.designed import fresh
 from quadrille.kernels.designed.cubes import anneal, displace, find, keep_empty, put_all
 from quadrille.kernels.designed.design import draw_rows, improve, price_cells, take_back, treat_all
-from quadrille.kernels.designed.fillers import room_for
-from quadrille.kernels.designed.neighbours import fit_margins, loss_now, pair_images
+from quadrille.kernels.designed.neighbours import fit_margins, loss_now, pair_images, room_for
 from quadrille.kernels.draw import (
     Dice,
     Pool,
@@ -91,19 +89,30 @@ from quadrille.kernels.rank import (
     sort_keys,
 )
 from quadrille.kernels.tables import (
+    add_codes,
     add_ticks,
     changes_in_order,
     chi_square,
+    count_codes,
     count_dominating,
+    count_keys,
     count_pairs_of_codes,
+    find_rows,
+    first_rows,
+    hash_at,
+    hash_rows,
     lacking_majority,
     mark_lone,
     mixed_within,
     net_of_cells,
     net_of_rows,
     places_in_order,
+    put_in_buckets,
+    put_rows,
     rows_by_code,
     rows_of_whole_groups,
+    runs,
+    scatter,
     shared_groups,
     small_cell_change,
     sort_into_groups,

@@ -29,7 +29,7 @@ from quadrille.inspect import (
 from quadrille.io.atomic import NOTE
 from quadrille.io.frames.identifiers import can_be_rounded, holds_dates, suspicion
 from quadrille.plan import Details, Plan
-from quadrille.present import numbers, words
+from quadrille.present import Block, Items, Text, Title, facts, numbers, table, words
 from quadrille.present.account import (
     EXACT,
     NOT_EXACT,
@@ -42,19 +42,18 @@ from quadrille.present.account import (
     recipe_table,
     strata_table,
 )
-from quadrille.present.blocks import Block, Items, Text, Title, facts, table
-from quadrille.present.methods import NOTHING, guarantee, meaning
-from quadrille.present.methods import promise as in_words
 from quadrille.present.numbers import share, statistic
 from quadrille.present.profile import column_table, contradicted, profile_facts
 from quadrille.present.render import as_markdown
 from quadrille.present.scores import definitions, exposure, published_tables, score_table, scores, verdict
+from quadrille.present.words import NOTHING, guarantee, meaning
+from quadrille.present.words import promise as in_words
 from quadrille.randomness import is_secret
 from quadrille.recipe import Recipe, carried
-from quadrille.release.earlier import NUMBERS, ON_CPS8D, Again
+from quadrille.release.earlier import NUMBERS, ON_CPS8D, Again, Promise
 from quadrille.release.judge import Verdict
 from quadrille.release.order import BucketOrder
-from quadrille.release.promise import Promise
+from quadrille.score.by_area import keys_and_area, with_margin
 from quadrille.score.contradictions import Contradicted
 from quadrille.score.evaluator import Evaluator, Scores, score
 from quadrille.score.published import TableChanges
@@ -740,9 +739,21 @@ def _of_protection(data: Data, plan: Plan) -> list[ReleaseWarning]:
     """Warn of a swap that leaves nearly all of those exposed who were: no such candidate is recommended by `pick`."""
     if not data.keys:
         return []
-    judge = Evaluator(data, ["exposed"])
-    after, before = (judge.score(each)["exposed"] for each in (plan, Plan([], data=data)))
-    if not before or after is None or after <= (1 - CLEARLY) * before or after > MOSTLY_EXPOSED:
+    known = keys_and_area(data, plan.columns)
+    measure = "exposed" if known == data.keys else with_margin("linked_small", data, known)
+    judge = Evaluator(data, [measure])
+    after, before = (judge.score(each)[measure] for each in (plan, Plan([], data=data)))
+    if not before or after is None or after <= (1 - CLEARLY) * before:
+        return []
+    if known != data.keys:  # nothing changes about the keys, but where persons are found by them
+        return [
+            ProtectionWarning(
+                f"The swap hides few: by {words.listed([*known])}, {share(after)} of the records in cells of one or "
+                f"two are still found, {share(before)} were before. Let the risk variables be those that "
+                "others know, and swap more of those at risk."
+            )
+        ]
+    if after > MOSTLY_EXPOSED:
         return []
     return [
         ProtectionWarning(

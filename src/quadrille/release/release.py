@@ -55,11 +55,10 @@ from quadrille.release.dossier import (
     serious_first,
     unjudged_warnings,
 )
-from quadrille.release.earlier import Again, Earlier, check_apart, earlier_releases, released_again
+from quadrille.release.earlier import LEDGER, Again, Earlier, check_apart, earlier_releases, promise_of, released_again
 from quadrille.release.judge import Case, PolicyError, Verdict, judge, scored
 from quadrille.release.order import ONE_BUCKET, BucketOrder, fresh_order, pieces
 from quadrille.release.policy import VARIABLE, Asked, Policy, asked_policies
-from quadrille.release.promise import LEDGER, promise_of
 from quadrille.score.by_area import keys_and_area, with_margin
 from quadrille.score.contradictions import contradicted, contradictions, refuse_contradictions
 from quadrille.score.evaluator import Scores, score
@@ -171,16 +170,22 @@ _WITH_AREA = ("exposed", "linked_small", "hellinger", "total_variation")
 def default_measures(data: Data, moving: Iterable[str] = ()) -> tuple[str, ...]:
     """Return the default measures that these data can have: tables need a key variable, associations two to 100.
 
-    Where `moving` has levels of geography and no key variable, nothing changes but by area.
+    Where `moving` has levels of geography and no key variable, nothing changes but by area; where it has numbers only,
+    no table of categories changes.
 
     >>> import quadrille as qd
     >>> from quadrille.release.release import default_measures
     >>> default_measures(qd.datasets.island().with_roles(key=["age", "birth"]), ["parish", "ward"])[0]
     'exposed(ward*age*birth)'
+    >>> default_measures(qd.datasets.adult(), ["hours-per-week"])
+    ('r_ased',)
     """
-    known = keys_and_area(data, moving)
+    moved = set(moving) - {data.weight}
+    known = keys_and_area(data, moved)
     if known != data.keys and len(known) > 1:
         return tuple(with_margin(name, data, known) for name in _WITH_AREA)
+    if moved and not any(data.codebook[name].coded for name in moved):
+        return ("r_ased",)
     keys = len(data.keys)
     weighted = () if data.weight is None or keys < 2 else _WEIGHTED
     paired = _NEEDS_PAIRS if 1 < keys <= _MOST_PAIRED else ()
@@ -373,8 +378,11 @@ def _draft(
         )
     usual = default_measures(data, plan.columns) if measures is DEFAULT else measures
     wanted = beside_exposed(beside_the_n_rule(usual), data)
+    if promise is None:
+        refuse_uncounted(data, plan.rows)
+    else:  # whoever is drawn: a refusal of some draws would pick among them
+        refuse_uncounted(data, np.arange(data.n), "may move")
     scores, cannot = scored(data, plan, wanted, asked)
-    refuse_uncounted(data, plan.rows)
     swapped = plan.apply(data)
     order = _public_order(swapped, format) if shuffle else None
     public = _public(swapped, None if isinstance(order, BucketOrder) else order, recipe.steering_columns)

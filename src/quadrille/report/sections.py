@@ -15,7 +15,7 @@ from quadrille.delta import Delta
 from quadrille.inspect import inspect
 from quadrille.measure import measure_of
 from quadrille.plan import Plan
-from quadrille.present import words
+from quadrille.present import Block, Items, Table, Text, table, words
 from quadrille.present.account import (
     Diagnosis,
     account_facts,
@@ -25,11 +25,10 @@ from quadrille.present.account import (
     traces,
     variable_table,
 )
-from quadrille.present.blocks import Block, Items, Table, Text, table
-from quadrille.present.methods import guarantee, targeted
 from quadrille.present.numbers import NONE, count, counted, finite, ratio, score, share
 from quadrille.present.profile import column_table, contradiction_alerts, dependency_blocks, filled_table, profile_facts
 from quadrille.present.scores import inferred, of_population, score_table
+from quadrille.present.words import guarantee, targeted
 from quadrille.report.frontier_chart import draw_frontier, shown_beside, values_of_settings
 from quadrille.report.input import INFERRED, TOGETHER, TWO_WAY, Candidate, ReportInput, Row, reasons
 from quadrille.report.tables import FullTable
@@ -266,7 +265,7 @@ def profile(scope: ReportInput) -> Row:
     """Describe the file: records, weight, columns, cells."""
     found = inspect(scope.data)
     cells = Text("A cell is one combination of the key variables, which an intruder may know.")
-    known = dependency_blocks(found.dependencies)[1:]  # the section has its own title
+    known = dependency_blocks(found.dependencies, "quadrille inspect --json")[1:]  # the section has its own title
     filled = filled_table(scope.contradicted)
     return {"blocks": [profile_facts(found), cells, column_table(found.columns), *known, *filled]}
 

@@ -1,4 +1,4 @@
-"""A file as codes; the columns that one or two others determine in it; and the combinations that never occur."""
+"""A file as codes: what one or two columns determine of others, what never occurs, what groups have in common."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from copy import copy
 from functools import cached_property
 from itertools import combinations
 from math import ceil, log2, prod
-from typing import NamedTuple, cast
+from typing import Literal, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,8 +67,10 @@ class Coded:
     def __init__(self, data: Data, names: Iterable[str]) -> None:
         self.data, self.n = data, data.n
         made = {name: _codes(data[name]) for name in names}
-        self.codes = {name: codes for name, (codes, size, _) in made.items() if size > 1}
-        self.sizes = {name: made[name][1] for name in self.codes}
+        self.codes = {name: codes for name, (codes, held, _) in made.items() if len(held) > 1}
+        self.sizes = {name: len(made[name][1]) for name in self.codes}
+        self.held = {name: made[name][1] for name in self.codes}
+        """How many records have each code."""
         self.numbers_of_codes = {name: made[name][2] for name in self.codes}
         """The number that each code stands for, NaN where missing; None for texts."""
         self.names = list(self.codes)
@@ -101,6 +103,15 @@ class Coded:
         """Return the codes of a column in random order among the records that agree on another one."""
         return kernels.mixed_within(self.codes[name], self.codes[given], self.sizes[given], self.order)
 
+    def shuffled_part(self, name: str, within: str, rows: Rows) -> Codes32:
+        """Return the codes of a column, those of some rows in random order, among the records that agree on another."""
+        order = self.order[self.order < len(rows)]
+        codes, made = self.codes[name], self.codes[name].copy()
+        given = self.codes[within][rows] if within else np.zeros(len(rows), dtype=np.int32)
+        size = self.sizes[within] if within else 1
+        made[rows] = kernels.mixed_within(codes[rows], given, size, order)
+        return made
+
     def by_code(self, name: str, rows: Rows) -> Rows:
         """Return rows in the order of a column, stable."""
         codes, size = self.codes[name], self.sizes[name]
@@ -115,7 +126,7 @@ class Coded:
         variable = self.data[name].variable
         if size <= most or (variable.coded and self.numbers_of_codes[name] is None):
             return codes, size
-        held = np.bincount(codes, minlength=size)
+        held = self.held[name]
         own = held > self.n // _FEWEST_CLASSES // 2
         others = np.where(own, 0, held)
         class_ = np.cumsum(others) * _FEWEST_CLASSES // max(int(others.sum()) + 1, 1)
@@ -143,29 +154,31 @@ class Coded:
         return None if numbers is None else numbers[codes if rows is None else codes[rows]]
 
 
-def _codes(column: Column) -> tuple[Codes32, int, Floats | None]:
-    """Return codes from 0 for the values that occur, how many there are, and the number that each stands for."""
+def _codes(column: Column) -> tuple[Codes32, Ints, Floats | None]:
+    """Return codes from 0 for the values that occur, how many records each has, and the number that it stands for."""
     if not column.variable.coded:
         return _codes_of_numbers(column.values)
-    present = np.bincount(column.values, minlength=column.size) > 0
+    held = np.bincount(column.values, minlength=column.size)
+    present = held > 0
     whole = bool(present.all())
     codes = column.values.astype(np.int32) if whole else (np.cumsum(present, dtype=np.int32) - 1)[column.values]
     numbers = _numbers_of_categories(column)
-    return codes, int(present.sum()), None if numbers is None else numbers[present]
+    return codes, held[present], None if numbers is None else numbers[present]
 
 
-def _codes_of_numbers(values: Floats) -> tuple[Codes32, int, Floats]:
+def _codes_of_numbers(values: Floats) -> tuple[Codes32, Ints, Floats]:
     """Code numbers; those with few decimals in a small range are counted, which is quicker than sorting them."""
     places = None if np.isnan(values).any() else decimals_of(values)
     scale = 10.0 ** (places or 0)
     low, high = np.rint(float(values.min()) * scale), np.rint(float(values.max()) * scale)
     if places is not None and high - low <= _SPARSE * len(values):
         place = np.rint(values * scale - low).astype(np.int64)
-        present = np.bincount(place) > 0
+        held = np.bincount(place)
+        present = held > 0
         numbers = (np.flatnonzero(present) + low) / scale
-        return (np.cumsum(present, dtype=np.int32) - 1)[place], len(numbers), numbers
-    numbers, codes = np.unique(values + 0.0, return_inverse=True)
-    return codes.astype(np.int32), len(numbers), numbers
+        return (np.cumsum(present, dtype=np.int32) - 1)[place], held[present], numbers
+    numbers, codes, held = np.unique(values + 0.0, return_inverse=True, return_counts=True)
+    return codes.astype(np.int32), held, numbers
 
 
 def decimals_of(values: Floats) -> int | None:
@@ -201,8 +214,8 @@ _FEW_VALUES = 1 / 20
 class Groups:
     """Records that agree on one or two columns, and what they make of any other."""
 
-    def __init__(self, coded: Coded, rows: Rows, start: Ints) -> None:
-        self._coded, self.rows, self._start = coded, rows, start
+    def __init__(self, coded: Coded, given: tuple[str, ...], rows: Rows, start: Ints) -> None:
+        self._coded, self._given, self.rows, self._start = coded, given, rows, start
 
     @classmethod
     def of(cls, coded: Coded, given: tuple[str, ...], rows: Rows | None = None) -> Groups:
@@ -211,7 +224,7 @@ class Groups:
         ordered = rows
         for name in reversed(given):
             ordered = coded.by_code(name, ordered)
-        return cls(coded, *kernels.shared_groups(ordered, coded.codes[given[0]], coded.codes[given[-1]]))
+        return cls(coded, given, *kernels.shared_groups(ordered, coded.codes[given[0]], coded.codes[given[-1]]))
 
     @property
     def sizes(self) -> Ints:
@@ -237,11 +250,23 @@ class Groups:
         failures = self.lacking(values, size, self.enough)
         if failures >= self.enough:
             return None
-        by_chance = [(self._coded.shuffled(column), beyond_chance(failures))]
-        by_chance += [(self._coded.shuffled_within(column, each), max(CLEARLY, 2 * failures)) for each in than]
-        if any(self.lacking(mixed, size, needed) < needed for mixed, needed in by_chance):
-            return None
-        return 1 - failures / len(self.rows)
+        needed = dict.fromkeys(than, max(CLEARLY, 2 * failures))
+        if all(
+            self._chance_fails(column, within, least)
+            for within, least in {"": beyond_chance(failures), **needed}.items()
+        ):
+            return 1 - failures / len(self.rows)
+        return None
+
+    def _chance_fails(self, column: str, within: str, needed: int) -> bool:
+        """Whether values in random order, within another column or in all, fail so often; some groups may do."""
+        coded, size = self._coded, self._coded.sizes[column]
+        if coded.n > 2 * PROBE:
+            part = Groups.of(coded, self._given, some_groups(coded, self._given))
+            if part.lacking(coded.shuffled_part(column, within, part.rows), size, needed) >= needed:
+                return True
+        mixed = coded.shuffled_within(column, within) if within else coded.shuffled(column)
+        return self.lacking(mixed, size, needed) >= needed
 
 
 def single(coded: Coded) -> tuple[list[Found], dict[str, float]]:
@@ -249,7 +274,7 @@ def single(coded: Coded) -> tuple[list[Found], dict[str, float]]:
     found: list[Found] = []
     repeating: dict[str, float] = {}
     for x in coded.names:
-        held = np.bincount(coded.codes[x])
+        held = coded.held[x]
         shared = int(held[held > 1].sum())
         if shared < ENOUGH * coded.n:
             continue
@@ -430,3 +455,190 @@ def breaks_never(coded: Coded, a: str, b: str, source: Mapping[str, Rows]) -> Fl
     """Tell which records have a combination that never occurred in the original, or almost never."""
     first, second = coded.classes(a), coded.classes(b)
     return absent_cells(*_tabulated(first, second))[first[0][source[a]], second[0][source[b]]]
+
+
+WholeKind = Literal["one of each", "all different", "adds up"]
+
+_MOST_RECORDS = 200
+"""Groups of more records on average are areas or classes, not units."""
+_MOST_CATEGORIES = 60
+"""Categories are counted one by one where a column has no more than these."""
+_MOST_PLACES = 200
+"""A column of more values puts no records in order: hardly two have the same by chance."""
+
+
+class Whole(NamedTuple):
+    """What groups have in common: `given` is the column of the groups, and the column that has the total.
+
+    `categories` are how many categories of the column are counted so; 0 where its numbers are added up.
+    """
+
+    kind: WholeKind
+    given: tuple[str, ...]
+    column: str
+    share: float
+    categories: int = 0
+
+
+def wholes(coded: Coded) -> Iterator[Whole]:
+    """Yield what the groups of each column that may number units have in common, looking at some groups first."""
+    for name in coded.names:
+        if _may_number_units(coded, name):
+            some = some_groups(coded, (name,))
+            found = list(_of_groups(_Groups(coded, name, some), coded.names))
+            if found and len(some) < coded.n:
+                again = _Groups(coded, name, np.arange(coded.n))
+                found = _of_groups(again, {name for each in found for name in (*each.given, each.column)})
+            yield from found
+
+
+def _may_number_units(coded: Coded, name: str) -> bool:
+    role = coded.data.codebook[name].role
+    if role == "unit":
+        return True
+    several = coded.n <= _MOST_RECORDS * coded.sizes[name] and 2 * coded.sizes[name] <= coded.n
+    whole = coded.numbers_of_codes[name] is None or coded.decimals(name) == 0
+    return several and whole and role != "weight" and name != coded.data.weight
+
+
+class _Groups:
+    """Some or all groups of the records that share a value of a column."""
+
+    def __init__(self, coded: Coded, name: str, rows: Rows) -> None:
+        self.coded, self.name, self.rows = coded, name, rows
+        groups, self._first, self.of = np.unique(coded.codes[name][rows], return_index=True, return_inverse=True)
+        self.count = len(groups)
+
+    @cached_property
+    def largest(self) -> int:
+        """How many records the largest group has."""
+        return int(np.bincount(self.of).max())
+
+    def codes(self, column: str) -> Codes32:
+        """Return the codes of a column."""
+        return self.coded.codes[column][self.rows]
+
+    def mixed(self, column: str) -> Codes32:
+        """Return the codes of a column in random order: what chance gives."""
+        codes = self.codes(column)
+        return codes[self.coded.order[self.coded.order < len(codes)]]
+
+    def agree(self, column: str) -> bool:
+        """Whether all records of every group have the same value."""
+        codes = self.codes(column)
+        return bool((codes == codes[self._first][self.of]).all())
+
+    def totals(self, weights: Floats | Flags) -> Floats:
+        """Add up what each record has, group by group."""
+        return np.bincount(self.of, weights=weights, minlength=self.count).astype(np.float64)
+
+    def of_group(self, column: str) -> Floats | None:
+        """Return the number of a column that its groups agree on; None where it has no numbers, or gaps."""
+        numbers = self.coded.numbers_of_codes[column]
+        values = None if numbers is None else numbers[self.codes(column)[self._first]]
+        return None if values is None or np.isnan(values).any() else values
+
+
+def _of_groups(groups: _Groups, names: Sequence[str] | set[str]) -> Iterator[Whole]:
+    if groups.count < 2 or groups.largest < 2:
+        return
+    others = [name for name in groups.coded.names if name != groups.name and name in names]
+    shared = {name: groups.of_group(name) for name in others if groups.agree(name)}
+    wanted = {name: values for name, values in shared.items() if values is not None}
+    for column in (name for name in others if name not in shared):
+        share = _all_different(groups, column)
+        if share is not None:
+            yield Whole("all different", (groups.name,), column, share)
+        yield from _adding_up(groups, column, wanted)
+
+
+def _all_different(groups: _Groups, column: str) -> float | None:
+    """Return the share of the records that no other one of their group is like; None if that is nothing."""
+    size = groups.coded.sizes[column]
+    if not groups.largest <= size <= _MOST_PLACES:
+        return None
+    failures = _repeated(groups.of, groups.codes(column), size)
+    if failures > NEARLY * len(groups.rows):
+        return None
+    by_chance = _repeated(groups.of, groups.mixed(column), size)
+    return 1 - failures / len(groups.rows) if by_chance >= beyond_chance(failures) else None
+
+
+def _repeated(of: Ints, codes: Codes32, size: int) -> int:
+    """Count the records with a value that another one of their group has."""
+    counts = np.unique(of * size + codes, return_counts=True)[1]
+    return int(counts[counts > 1].sum())
+
+
+def _adding_up(groups: _Groups, column: str, wanted: Mapping[str, Floats]) -> Iterator[Whole]:
+    """Yield the totals of a column: a category that each group has once, or as often as a number of the group says."""
+    codes, mixed, size = groups.codes(column), groups.mixed(column), groups.coded.sizes[column]
+    told: dict[str, list[float]] = {}
+    for code in range(size if size <= _MOST_CATEGORIES else 0):
+        held, by_chance = groups.totals(codes == code), groups.totals(mixed == code)
+        for name, total in {"": np.ones(groups.count), **wanted}.items():
+            share = _holds(held, by_chance, total)
+            if share is not None:
+                told.setdefault(name, []).append(share)
+    for name, shares in told.items():
+        kind: WholeKind = "adds up" if name else "one of each"
+        yield Whole(kind, (groups.name, *[name] * bool(name)), column, min(shares), len(shares))
+    numbers = groups.coded.numbers_of_codes[column]
+    if numbers is not None:
+        known = np.nan_to_num(numbers)
+        held, by_chance = groups.totals(known[codes]), groups.totals(known[mixed])
+        for name, total in wanted.items():
+            share = _holds(held, by_chance, total) if name not in told else None
+            if share is not None:
+                yield Whole("adds up", (groups.name, name), column, share)
+
+
+def _holds(held: Floats, by_chance: Floats, total: Floats) -> float | None:
+    """Return the share of the groups whose records add up to a total; None if that is nothing."""
+    failures = int(unlike(held, total).sum())
+    if failures > NEARLY * len(total) or unlike(by_chance, total).sum() < beyond_chance(failures):
+        return None
+    return 1 - failures / len(total)
+
+
+def unlike(held: Floats, total: Floats) -> Flags:
+    """Tell which sums are not the totals, but for the last digits of a number."""
+    return np.abs(held - total) > 1e-9 * (1 + np.abs(total))
+
+
+def breaks_whole(coded: Coded, kind: WholeKind, given: Sequence[str], column: str, source: Mapping[str, Rows]) -> Flags:
+    """Tell which records spoil what their group has in common, each by itself.
+
+    A record stands in the group of row `source[given]`, in its place, and has the value of row `source[column]`.
+    """
+    groups = _Groups(coded, given[0], np.arange(coded.n))
+    here, codes = source[given[0]], coded.codes[column]
+    group, before, now = groups.of[here], codes[here], codes[source[column]]
+    if kind == "all different":
+        size = coded.sizes[column]
+        keys, counts = np.unique(groups.of * size + codes, return_counts=True)
+        key = group * size + now
+        place = np.minimum(np.searchsorted(keys, key), len(keys) - 1)
+        return (keys[place] == key) & (counts[place] - (before == now) > 0)
+    total = groups.of_group(given[1]) if len(given) > 1 else np.ones(groups.count)
+    found = np.zeros(len(group), dtype=np.bool_)
+    if total is None:
+        return found
+    for weights in _weights(groups, column, total):
+        after = groups.totals(weights[codes])[group] - weights[before] + weights[now]
+        found |= unlike(after, total[group])
+    return found
+
+
+def _weights(groups: _Groups, column: str, total: Floats) -> Iterator[Floats]:
+    """Yield what each code of a column counts for in the totals that hold: a category alone, or its number."""
+    codes, size = groups.codes(column), groups.coded.sizes[column]
+    counted = 0
+    for code in range(size if size <= _MOST_CATEGORIES else 0):
+        held = groups.totals(codes == code)
+        if unlike(held, total).sum() <= NEARLY * len(total) and (codes == code).any():
+            counted += 1
+            yield np.eye(1, size, code)[0]
+    numbers = groups.coded.numbers_of_codes[column]
+    if not counted and numbers is not None:
+        yield np.nan_to_num(numbers)

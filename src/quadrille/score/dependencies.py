@@ -16,22 +16,25 @@ from quadrille.score.coded import (
     CLEARLY,
     ENOUGH,
     NEARLY,
+    PROBE,
     Coded,
     Flags,
     Floats,
     Groups,
     Ints,
+    WholeKind,
     beyond_chance,
     breaks_function,
     breaks_never,
     breaks_range,
+    breaks_whole,
     looked_at,
     never_together,
     paired,
     ranges,
     single,
+    wholes,
 )
-from quadrille.score.wholes import WholeKind, breaks_whole, wholes
 from quadrille.text import Shown
 
 _PRIME = (1 << 31) - 1
@@ -247,11 +250,19 @@ def _checked_product(coded: Coded, given: tuple[str, str], column: str, powers: 
     found = {name: coded.numbers(name) for name in (*given, column)}
     whole = {name: values for name, values in found.items() if values is not None}
     rows = np.flatnonzero(np.logical_and.reduce([_usable(values) for values in whole.values()]))
-    numbers, places = {name: values[rows] for name, values in whole.items()}, coded.decimals(column)
-    failures = _misses(numbers, given, column, powers, places)
-    if len(rows) < max(40, coded.n // 50) or failures > NEARLY * len(rows):
+    numbers = whole if len(rows) == coded.n else {name: values[rows] for name, values in whole.items()}
+    places = coded.decimals(column)
+    some = _mixing(coded, len(rows))[:PROBE]
+    part = {name: values[some] for name, values in numbers.items()}
+    if len(rows) < max(40, coded.n // 50) or _misses(part, given, column, powers, places) > 2 * NEARLY * len(some) + 10:
         return None
-    numbers[column] = np.roll(numbers[column][_mixing(coded, len(rows))], 1)
+    failures = _misses(numbers, given, column, powers, places)
+    if failures > NEARLY * len(rows):
+        return None
+    part[column] = np.roll(part[column], 1)
+    if len(rows) > PROBE and _misses(part, given, column, powers, places) >= beyond_chance(failures):
+        return Product(given, column, powers, 1 - failures / len(rows))  # more would fail in all records
+    numbers = {**numbers, column: np.roll(numbers[column][_mixing(coded, len(rows))], 1)}
     if _misses(numbers, given, column, powers, places) < beyond_chance(failures):
         return None
     return Product(given, column, powers, 1 - failures / len(rows))

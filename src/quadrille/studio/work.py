@@ -368,7 +368,7 @@ def _limits(task: Task) -> dict[str, str]:
 def forecast(task: Task) -> Result:
     """Say what a search would do."""
     import quadrille as qd
-    from quadrille.present.blocks import Facts
+    from quadrille.present import Facts
     from quadrille.present.render import as_html
     from quadrille.present.words import forecast_facts
 
@@ -667,9 +667,11 @@ def _command(given: Task | Mapping[str, Any], task: Task | None = None) -> list[
 
 def _charts(figures: Mapping[str, Figure]) -> list[Result]:
     """Return charts as they are drawn in the browser: Vega-Lite, its title and how to read it."""
+    from quadrille.chart.theme import specification
+
     rows: list[Result] = []
     for name, figure in figures.items():
-        spec: dict[str, Any] = figure.to_dict()
+        spec = specification(figure)
         title: dict[str, Any] = spec.get("title") or {}
         lines: list[str] = title.get("subtitle") or []
         rows.append({"name": name, "title": title.get("text", name), "reading": " ".join(lines), "spec": spec})

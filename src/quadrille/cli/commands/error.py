@@ -1,4 +1,4 @@
-"""`quadrille error` and `quadrille correct`: the error of every cell of a table, and the table without its bias."""
+"""`quadrille error`, `guarantee`, `correct`: errors of cells, what a private swap promises, tables without bias."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import typer
 from quadrille.cli import options as opt
 from quadrille.cli import show
 from quadrille.cli.inputs import check_new, load
-from quadrille.cli.options import read_recipe
+from quadrille.cli.options import read_recipe, recipe_of
 from quadrille.errors import InputError, OutputError, ParameterError, bad_parameter
-from quadrille.text import read_text
+from quadrille.text import percent, read_text
 
 if TYPE_CHECKING:
     import polars as pl
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from quadrille.swap.private import PrivateSwap
     from quadrille.swap.rank import RankSwap
     from quadrille.theory.tables import CellErrors
+
 
 MOST_ROWS = 60
 _SHOWN = {
@@ -42,9 +43,7 @@ def error(
     recipe: Annotated[
         Path, opt.value("FILE", "A recipe of permutation, private or rank swapping, JSON: see swap.", "--recipe")
     ],
-    margin: Annotated[
-        str | None, opt.value("A*B", "The table to look at; of a private swap without: what it promises.")
-    ] = None,
+    margin: Annotated[str | None, opt.value("A*B", "The table to look at.")] = None,
     swapped: opt.Swapped = None,
     chart: opt.Chart = None,
     base: Annotated[int, opt.value("NUMBER", "Base of random rounding, to compare with.")] = 5,
@@ -62,7 +61,7 @@ def error(
     overwrite: opt.Overwrite = False,
     as_json: opt.Json = False,
 ) -> None:
-    """Predict the error of a table, the guarantee, or how far ranks change, before any swap."""
+    """Predict the error of a table, or how far ranks change, before any swap."""
     check_new(chart, realised, overwrite=overwrite, source=file)
     _check_suffixes(chart, realised)
     _check_numbers(base, sampling)
@@ -89,10 +88,8 @@ def error(
 
     swap = _permutation(recipe, of_table=swapped is not None)
     if swapped is None and margin is None:
-        if isinstance(swap, PrivateSwap) and realised is None and sampling is None:
-            _promise(file, load(file, codebook, weight, layout=layout), swap, chart, as_json=as_json)
-            return
-        raise ParameterError("Name the table with --margin, as in Age*MS.")
+        also = " What a private swap promises: quadrille guarantee." if isinstance(swap, PrivateSwap) else ""
+        raise ParameterError(f"Name the table with --margin, as in Age*MS.{also}")
     with show.working("Reading and working out the error"):
         table = load(file, codebook, weight, layout=layout) if swapped is None else read_table(file)
         errors = qd.theory.compare_errors(table, swap, margin, base=base, sampling=sampling, no_totals=no_totals)
@@ -130,7 +127,7 @@ def _refuse_stray(given: Sequence[str]) -> None:
 def _error_of_ranks(file: str, data: Data, recipe: RankSwap, *, as_json: bool) -> None:
     """Show what a rank swap is expected to do to ranks and correlations."""
     import quadrille as qd
-    from quadrille.present.methods import expected_ranks
+    from quadrille.present.words import expected_ranks
 
     with show.working("Sorting the values"):
         rows = qd.theory.expected_ranks(data, recipe).to_dicts()
@@ -145,29 +142,6 @@ def read_table(file: str) -> pl.DataFrame:
     import quadrille as qd
 
     return qd.read(file).frame()
-
-
-def _promise(file: str, data: Data, swap: PrivateSwap, chart: Path | None, *, as_json: bool) -> None:
-    """Say what a private swap promises and what each epsilon costs; nothing is drawn."""
-    import quadrille as qd
-    from quadrille.present.methods import curve_blocks, guarantee
-
-    with show.working("Working out what is promised and what it costs"):
-        found, curve = swap.guarantee(data), qd.theory.epsilon_curve(data, swap)
-        if curve["loss"].null_count() == curve.height and len(data.keys) > 1:  # too large a table: pairs of variables
-            curve = qd.theory.epsilon_curve(data, swap, loss="hellinger(2-way)")
-        if chart is not None:
-            from quadrille.chart import epsilon_loss
-
-            _save([(chart, epsilon_loss(curve))])
-    if as_json:
-        show.emit(
-            {"file": file, "guarantee": found.as_dict(), "curve": curve.to_dicts(), "chart": chart and str(chart)}
-        )
-        return
-    show.render([*guarantee(found), *curve_blocks(curve.to_dicts())])
-    if chart is not None:
-        show.note(f"\nDrew {chart}.")
 
 
 def _permutation(path: Path, *, of_table: bool) -> PermutationSwap | PrivateSwap:
@@ -223,7 +197,7 @@ def _named(recipe: PermutationSwap | PrivateSwap) -> str:
     if isinstance(recipe, PrivateSwap):
         return f"private, {f'chance {recipe.chance:.4g}' if recipe.chance else f'epsilon {recipe.epsilon:.4g}'}"
     rate, records = recipe.rate, recipe.records
-    much = f"{records:,} records" if rate is None else f"{100 * rate:.4g} %" if isinstance(rate, float) else "by class"
+    much = f"{records:,} records" if rate is None else percent(rate) if isinstance(rate, float) else "by class"
     return f"{recipe.kind}, {much}"
 
 
@@ -302,7 +276,7 @@ def _show_errors(errors: CellErrors, not_given: dict[str, str], base: int, sampl
         "share": "rmse / before",
         "rounding": f"error of random rounding to base {base}",
         "k": "so many records moved put as much error into the cell as rounding does",
-        "sampling": f"standard error of a simple random sample of {100 * (sampling or 0):.4g} % of a population",
+        "sampling": f"standard error of a simple random sample of {percent(sampling or 0)} of a population",
         "no room": f"for {', '.join(no_room)}; a wider terminal or --json shows all",
     }
     show.note("")
@@ -410,3 +384,50 @@ def _published(f: float | None, note: Path | None, of_class: str | None, class_c
     if (of_class is not None or class_column is not None) and "" in said.f:
         raise ParameterError(f"The note {str(note)!r} has one f for the whole file and no classes. Name none.")
     return said
+
+
+def guarantee(
+    ctx: typer.Context,
+    file: opt.File,
+    recipe: opt.RecipeFile = None,
+    method: Annotated[str | None, opt.value("WORD", "private: no other method promises anything.")] = None,
+    chart: opt.Chart = None,
+    about: opt.FileOptions = opt.NOTHING_SAID,
+    overwrite: opt.Overwrite = False,
+    as_json: opt.Json = False,
+) -> None:
+    """Say what a private swap promises, and what each epsilon costs. Draws nothing."""
+    import quadrille as qd
+
+    check_new(chart, overwrite=overwrite, source=file)
+    swap = _private(ctx, method, recipe)
+    with show.working("Working out what is promised and what it costs"):
+        data = about.load(file)
+        found, curve = swap.guarantee(data), qd.theory.epsilon_curve(data, swap)
+        if chart is not None:
+            from quadrille import chart as charts
+
+            charts.save(charts.epsilon_loss(curve), chart)
+    if as_json:
+        told = {"guarantee": found.as_dict(), "curve": curve.to_dicts()}
+        show.emit({"file": file, **told, "chart": chart and str(chart)})
+        return
+    from quadrille.present import words
+
+    show.render([*words.guarantee(found), *words.curve_blocks(curve.to_dicts())])
+    if chart is not None:
+        show.note(f"\nDrew {chart}.")
+
+
+def _private(ctx: typer.Context, method: str | None, file: Path | None) -> PrivateSwap:
+    """Return the recipe; refuse one of a method that promises nothing."""
+    from quadrille.swap.private import PrivateSwap
+
+    made = recipe_of(ctx, method if method or file else PrivateSwap.word(), file)
+    if not isinstance(made, PrivateSwap):
+        raise ParameterError(
+            f"{made.method_name} promises nothing: some of its releases are possible for one file and impossible for "
+            "another that differs by one exchange, so it has no epsilon. Give the options or the recipe of a private "
+            "swap; `quadrille attack` measures what an intruder finds in any release."
+        )
+    return made
