@@ -46,6 +46,8 @@ from quadrille.release.release import DEFAULT, default_measures, plan_bytes, wit
 from quadrille.score.contradictions import refuse_contradictions
 from quadrille.score.evaluator import Evaluator, Scores, score
 from quadrille.summary import Counted, Distinct, Statistic, Summary
+from quadrille.swap.designed import DesignedSwap
+from quadrille.swap.designed.pairs import DesignedPairs
 from quadrille.swap.permutation import PermutationSwap
 from quadrille.swap.private import PrivateSwap
 from quadrille.swap.random import RandomSwap
@@ -270,6 +272,8 @@ class Source:
             return False
         if isinstance(recipe, RandomSwap):  # rules that tie two variables are judged on the file as the first left it
             return recipe.order == "together" or not recipe.rules
+        if isinstance(recipe, DesignedSwap):
+            return not recipe.different and not recipe.fit
         return isinstance(recipe, PermutationSwap | PrivateSwap)
 
     def _needed(self, recipe: Recipe) -> tuple[str, ...]:
@@ -277,7 +281,7 @@ class Source:
         if isinstance(recipe, PrivateSwap):
             return tuple(self.columns)
         named = {name for names in recipe.columns().values() for name in names} | set(self.codebook.geography)
-        if recipe.method_name == "DesignedSwap":  # its tables are those of the key variables where none is named
+        if isinstance(recipe, DesignedPairs):  # its tables are those of the key variables where none is named
             named |= set(self.codebook.keys)
         return tuple(name for name in self.columns if name in named or name == self.weight)
 

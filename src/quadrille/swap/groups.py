@@ -7,6 +7,7 @@ own the first places, in the order of the file, then come those of group 1, and 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from math import prod
 from typing import Any, NamedTuple, cast
@@ -210,3 +211,18 @@ class Roster:
         rows = np.empty_like(found)
         rows[sorting] = found
         return rows.reshape(places.shape)
+
+
+def combinations_of(data: Data, names: Sequence[str]) -> Combinations:
+    """Return the combinations that occur of some columns; rows are found in the data they came from."""
+    grouping = Grouping([codes_of(data, name) for name in names], data)
+    columns = [replace(data[name], values=data[name].values[grouping.first]) for name in names]
+    known: list[tuple[Ints, Roster]] = []
+
+    def find(of: Ints, start: Ints, places: Ints) -> Ints:
+        if not known or known[0][0] is not of:  # groups stay the same from draw to draw
+            group = np.append(of, -1).astype(np.int32)[grouping.group]
+            known[:] = [(of, Roster(grouping.keys, group, np.diff(start)))]
+        return known[0][1].rows(places)
+
+    return Combinations(columns, grouping.counts, find, sampling=data.sampling)
