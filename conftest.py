@@ -7,6 +7,7 @@ import os
 import re
 import shlex
 import subprocess
+import tempfile
 from bisect import bisect
 from collections.abc import Iterable
 from functools import cache, cached_property
@@ -29,6 +30,23 @@ from quadrille.cli import app
 # the tests.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("POLARS_MAX_THREADS", "1")
+
+# Tests write thousands of small files, and have each on the disk before they go on: they write to memory where there is
+# room. This is read by pytest, by the program and by its processes; whoever names a folder by TMPDIR has it.
+MEMORY = Path("/dev/shm")
+ROOM = 2 << 30
+
+
+def in_memory() -> bool:
+    """Tell whether files can be kept in memory: enough of them, and scripts among them."""
+    if "TMPDIR" in os.environ or not os.access(MEMORY, os.W_OK | os.X_OK):
+        return False
+    found = os.statvfs(MEMORY)
+    return found.f_bavail * found.f_frsize >= ROOM and not found.f_flag & getattr(os, "ST_NOEXEC", 8)
+
+
+if in_memory():
+    os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
 
 # Typer builds all commands anew for every call, which takes a hundred times as long as most calls do.
 typer.testing._get_command = cache(typer.testing._get_command)  # pyright: ignore[reportPrivateUsage]

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
+from textwrap import fill
 
 import altair as alt
 import numpy as np
@@ -39,6 +40,7 @@ from quadrille.recipe import known_methods
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "against-other-methods.md"
 PICTURE = ROOT / "docs" / "images" / "against-other-methods.png"
+_PAGE_WIDTH = 120
 START, END = "<!-- comparison of {} -->", "<!-- end of comparison -->"
 N = 3
 RANDOM_SEED, DESIGNED_SEED = 1, 7
@@ -362,18 +364,19 @@ def main() -> None:
         for method in methods():
             found[file.name][method.name] = outcome(file.data, method.release(file, method.seed), method)
             print(file.name, method.name, *_cells(found[file.name][method.name]), sep="  ", flush=True)
-        tables[file.word] = f"{table(found[file.name])}\n\n{_below(file)}"
+        tables[file.word] = f"{table(found[file.name])}\n\n{below(file)}"
     PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), tables), encoding="utf-8")
     save(picture(found, {method.name: method.family for method in methods()}), PICTURE)
 
 
-def _below(file: File) -> str:
+def below(file: File) -> str:
     """Say how many cases the inferences are about, and how good a guess is."""
     values = codes(file.data)
     found = inference(values, values, sizes(file.data))
-    return (
+    return fill(
         f"{file.name}: {file.data.n:,} records. *Inferred* is a mean of {found.cases:,} cases; for a guess from the "
-        f"distribution of the eighth variable alone it is {_share(found.guess, 3)}."
+        f"distribution of the eighth variable alone it is {_share(found.guess, 3)}.",
+        width=_PAGE_WIDTH,
     )
 
 

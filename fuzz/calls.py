@@ -123,6 +123,9 @@ def _words(raw: bytes) -> list[str]:
     words = [word for word in words if not word.startswith(("--work", "--install", "--show"))]
     if words and words[0] in ("search", "simulate"):
         words += ["--workers", "1"]
+    if words and words[0] == "studio":  # kept to a folder of its own, and never served: no port is below 0
+        rest = [word for word in words[1:] if not word.startswith(("--ho", "--po"))]
+        words = ["studio", "--home", str(_studio()), "--port=-1", *rest]
     return [*words, "--nonsense"] if words and words[0] in LONG else words
 
 
@@ -140,6 +143,11 @@ def _home() -> Path:
     home = Path(mkdtemp(prefix="quadrille-calls-"))
     _fill(home)
     return home
+
+
+@cache
+def _studio() -> Path:
+    return Path(mkdtemp(prefix="quadrille-studio-"))
 
 
 def _fill(home: Path) -> None:

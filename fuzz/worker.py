@@ -34,7 +34,7 @@ def work(store: Store, seconds: float, inputs: int) -> None:
     with TemporaryDirectory() as name, CaughtStderr() as told:
         folder = Path(name)
         for index, raw in enumerate(seeds):  # loads every library, and learns what is known
-            seen.add(_tried(target, store, index if first else done, raw, folder, told) or "")
+            seen.add(_tried(target, store, index if first else done, raw, folder, told, compiling=True) or "")
         _bound_memory()
         while done < goal and time.monotonic() < until:
             raw = mutate(seeds, Random(f"{store.target}/{done}"), target.words)
@@ -49,8 +49,20 @@ def work(store: Store, seconds: float, inputs: int) -> None:
     store.counted(done)
 
 
-def _tried(target: Target, store: Store, number: int, raw: bytes, folder: Path, told: CaughtStderr) -> str | None:
-    """Try one input and write down what must not happen; return the word for what did."""
+def _tried(
+    target: Target,
+    store: Store,
+    number: int,
+    raw: bytes,
+    folder: Path,
+    told: CaughtStderr,
+    *,
+    compiling: bool = False,
+) -> str | None:
+    """Try one input and write down what must not happen; return the word for what did.
+
+    The first inputs may take their time: what they call is compiled then.
+    """
     store.current.write_bytes(number.to_bytes(8, "little") + raw)
     size, start, word = _peak(), time.process_time(), None
     try:
@@ -62,7 +74,7 @@ def _tried(target: Target, store: Store, number: int, raw: bytes, folder: Path, 
         kind = f"{type(error).__name__} {place.filename}:{place.lineno}"
         store.find(raw, "".join(traceback.format_exception(error))[-4000:], kind + str(error)[:30])
     taken, grown, text = time.process_time() - start, _peak() - size, told.text()
-    if taken > MOST_SECONDS:
+    if taken > MOST_SECONDS and not compiling:
         store.find(raw, f"{taken:.1f} s of processor time", "slow")
     if grown > MOST_MEMORY:
         store.find(raw, f"the process grew by {grown >> 20} MB", "memory")

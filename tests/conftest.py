@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import gc
+import json
 import os
 import secrets
 import signal
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from random import Random
+from typing import Any, cast
 
 import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, seed, settings
@@ -109,13 +112,49 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_collection_finish() -> None:
     """Leave what was imported and collected alone: looking through it for garbage takes a twentieth of all the time.
 
-    Nor is every part of a chart checked against the schema when it is made: the whole chart is when it is drawn or
-    read, parts and all.
+    Nor is every part of a chart checked against the schema when it is made: the whole chart is when it is read, parts
+    and all, and only once where tests draw the same. Altair copies charts over and over, part by part, also the
+    hundreds that each does not have; these are passed over.
     """
     if (altair := sys.modules.get("altair.utils.schemapi")) is not None:
         altair.disable_debug_mode()
+        altair._deep_copy = partial(copied, altair.SchemaBase, altair.Undefined)
+        altair.validate_jsonschema = once(altair.validate_jsonschema)
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
+
+
+def copied(base: type, undefined: object, part: Any, by_ref: set[str]) -> Any:
+    """Copy a part of a chart as Altair does, but for what is not defined."""
+
+    def entries(held: dict[str, Any]) -> dict[str, Any]:
+        return {key: each if each is undefined or key in by_ref else copy(each) for key, each in held.items()}
+
+    copy = partial(copied, base, undefined, by_ref=by_ref)
+    if isinstance(part, base):
+        made = cast("Any", part)
+        if (copier := getattr(type(made), "__deepcopy__", None)) is not None:
+            return copier(made, {})
+        return made.__class__(*map(copy, made._args), **entries(made._kwds))
+    if isinstance(part, list):
+        return [copy(each) for each in part]
+    return entries(part) if isinstance(part, dict) else part
+
+
+def once(check: Callable[..., object]) -> Callable[..., object]:
+    """Pass over what has been found to follow the same schema before."""
+    valid: set[tuple[int, str]] = set()
+
+    def checked(spec: object, schema: object, *rest: object, **options: object) -> object:
+        seen = id(schema), json.dumps(spec, default=repr)
+        if seen in valid:
+            return None
+        found = check(spec, schema, *rest, **options)
+        if found is None:
+            valid.add(seen)
+        return found
+
+    return checked
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

@@ -155,12 +155,65 @@ def schools() -> Data:
     )
 
 
+def members() -> Data:
+    """Members of households whose size is not said: one head each, its children counted, incomes summed."""
+    rng = np.random.default_rng(15)
+    households = N * 2 // 5
+    hh = np.sort(np.r_[np.arange(households), rng.integers(0, households, N - households)])
+    first = np.r_[True, hh[1:] != hh[:-1]]
+    relation = np.where(first, "head", rng.choice(["partner", "child", "other"], N, p=[0.4, 0.45, 0.15]))
+    income = np.where(relation == "child", 0, rng.integers(5, 60, N) * 500)
+    return qd.from_frame(
+        pl.DataFrame(
+            {
+                "area": [f"A{a}" for a in rng.integers(0, 6, households)[hh]],
+                "household": hh,
+                "relation": relation,
+                "children": np.bincount(hh, weights=relation == "child").astype(int)[hh],
+                "income": income,
+                "total": np.bincount(hh, weights=income).astype(int)[hh],
+                "sex": rng.choice(["f", "m"], N),
+                "health": rng.integers(1, 6, N),
+            }
+        ),
+        geography=["area"],
+    ).with_roles(unit="household")
+
+
+def panel() -> Data:
+    """Persons in seven years: hardly anything changes from year to year."""
+    rng = np.random.default_rng(16)
+    years = 7
+    person = np.repeat(np.arange(N // years), years)
+    start = np.arange(len(person)) % years == 0
+
+    def lasting(values: int, change: float) -> np.ndarray:
+        """Values that last from year to year."""
+        fresh = np.where(start | (rng.random(len(person)) < change), np.arange(len(person)), 0)
+        return rng.integers(0, values, len(person))[np.maximum.accumulate(fresh)]
+
+    return qd.from_frame(
+        pl.DataFrame(
+            {
+                "person": person,
+                "year": 2010 + np.arange(len(person)) % years,
+                "married": np.array(["no", "yes"])[lasting(2, 0.05)],
+                "job": lasting(9, 0.08),
+                "ill": rng.choice(["no", "yes"], len(person)),
+                "satisfied": rng.integers(0, 5, len(person)),
+            }
+        )
+    ).with_roles(unit="person")
+
+
 LOOKALIKES: dict[str, Callable[[], Data]] = {
     "persons": persons_in_households,
     "no numbers": persons_without_numbers,
     "loans": loans,
     "earnings": earnings,
     "schools": schools,
+    "members": members,
+    "panel": panel,
 }
 
 FIRST_ATTEMPTS: dict[str, list[qd.Recipe]] = {
@@ -193,6 +246,17 @@ FIRST_ATTEMPTS: dict[str, list[qd.Recipe]] = {
         qd.RandomSwap(["school"], rate=0.05),
         qd.RandomSwap(["age"], rate=0.05),
     ],
+    "members": [
+        qd.RandomSwap(["relation"], rate=0.05, same=["children"]),
+        qd.RandomSwap(["relation", "income"], rate=0.05, differ="any"),
+    ],
+    "panel": [
+        qd.RandomSwap(["married"], rate=0.05),
+        qd.RandomSwap(["job"], rate=0.05, same=["year"]),
+        qd.RandomSwap(["year"], rate=0.05),
+        qd.PermutationSwap(["married", "job"], rate=0.05, kind="cycles"),
+        qd.PrivateSwap(["job"], within=["ill"], chance=0.05),
+    ],
 }
 """What somebody would try first, and what contradicts the file."""
 
@@ -223,6 +287,17 @@ SOUND: dict[str, list[qd.Recipe]] = {
         qd.RandomSwap(["school", "kind", "urban", "grade", "age"], rate=0.1, differ="any"),
         qd.RandomSwap(["grade", "age"], rate=0.1, same=["kind"]),
         qd.RandomSwap(["meals"], rate=0.1),
+    ],
+    "members": [
+        qd.RandomSwap(["sex", "health"], rate=0.1),
+        qd.PermutationSwap(["health"], rate=0.1, within=["relation"]),
+        qd.TargetedSwap(["sex", "health"], k=55, similar=[["children"]], rate=0.05),
+        qd.CycleSwap(risk=["sex", "health"], k=55, same=["children"]),
+    ],
+    "panel": [
+        qd.RandomSwap(["ill", "satisfied"], rate=0.1),
+        qd.PrivateSwap(["satisfied"], within=["ill"], chance=0.1),
+        qd.ControlledSwap(["satisfied"], targets=0.02, boundary=["ill"]),
     ],
 }
 """Recipes that move together what belongs together."""

@@ -54,6 +54,24 @@ def _laws(
                 yield f"{c} = {b} / {a}", _unlike(np.round(numbers[c] * numbers[a] / numbers[b], 2))
     for x, y in permutations(numbers, 2):
         yield f"{y} in the order of {x}", _out_of_order(numbers[x], numbers[y])
+    yield from _laws_of_groups(codes, mixed)
+
+
+def _laws_of_groups(codes: dict[str, np.ndarray], mixed: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
+    """Yield what groups of few records, such as households, break as a whole, and who breaks a series of values."""
+    for x, y in permutations(codes, 2):
+        groups = codes[x].max() + 1
+        if not len(mixed) / 200 <= groups <= len(mixed) / 2:
+            continue
+        for value in range(codes[y].max() + 1 if codes[y].max() < MOST_VALUES else 0):
+            yield f"{y} once within {x}", _twice(codes[x], codes[y] == value, mixed)
+        alike = _alike_in_pairs(codes[x], codes[y], {z: codes[z] for z in codes if z not in (x, y)})
+        yield from ((f"{z} within {x} of one {y}", rows) for z, rows in alike.items())
+        again = _again(codes[x], codes[y])
+        if again.mean() <= 3 * BELIEVED and again.sum() <= _again(codes[x], codes[y][mixed]).sum() / 3:
+            yield f"{y} never twice within {x}", again
+            others = (z for z in codes if z not in (x, y))
+            yield from ((f"{z} within {x} in the order of {y}", _odd_one(codes[x], codes[y], codes[z])) for z in others)
 
 
 def _lacking(group: np.ndarray, value: np.ndarray, mixed: np.ndarray) -> np.ndarray:
@@ -135,9 +153,56 @@ def _out_of_order(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return none
 
 
+def _twice(group: np.ndarray, has: np.ndarray, mixed: np.ndarray) -> np.ndarray:
+    """Records that have what nearly every group has once, where another record of their group has it too."""
+    held = np.bincount(group, weights=has)
+    failing, by_chance = (held != 1).mean(), (np.bincount(group, weights=has[mixed]) != 1).mean()
+    if failing > 4 * BELIEVED or failing > by_chance / 3:
+        return np.zeros(len(group), dtype=bool)
+    return has & (held[group] > 1)
+
+
+def _again(group: np.ndarray, value: np.ndarray) -> np.ndarray:
+    """Records that share their value with another one of their group."""
+    _, place, counts = np.unique(group * (value.max() + 1) + value, return_inverse=True, return_counts=True)
+    return counts[place] > 1
+
+
+def _alike_in_pairs(group: np.ndarray, kind: np.ndarray, values: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Records that are as the only other one of their group and kind is, where such two nearly always differ."""
+    if kind.max() > 2 * MOST_VALUES:
+        return {}
+    kind = kind if kind.max() < MOST_VALUES else kind * 10 // (kind.max() + 1)
+    _, place, counts = np.unique(group * (kind.max() + 1) + kind, return_inverse=True, return_counts=True)
+    order = np.argsort(place, kind="stable")
+    start = (np.cumsum(counts) - counts)[counts == 2]
+    one, other = order[start], order[start + 1]
+    found: dict[str, np.ndarray] = {}
+    for name, value in values.items():
+        same = value[one] == value[other]
+        held = np.bincount(kind[one])
+        usual = (np.bincount(kind[one], weights=same) < 0.2 * held) & (held >= 50)
+        rows = np.zeros(len(group), dtype=bool)
+        rows[np.r_[one[same & usual[kind[one]]], other[same & usual[kind[one]]]]] = True
+        by_chance = ((np.bincount(value) / len(value)) ** 2).sum()
+        if by_chance > 0.4:
+            found[name] = rows
+    return found
+
+
+def _odd_one(group: np.ndarray, place: np.ndarray, value: np.ndarray) -> np.ndarray:
+    """Records that differ from both neighbours of their group, who agree."""
+    order = np.lexsort((place, group))
+    g, v = group[order], value[order]
+    odd = np.zeros(len(group), dtype=bool)
+    odd[order[1:-1]] = (g[:-2] == g[2:]) & (v[:-2] == v[2:]) & (v[1:-1] != v[2:])
+    return odd
+
+
 def about(law: str) -> set[str]:
     """Return the columns of a law."""
-    return set(re.split(r" -> | never with | in the order of | [=+*/] |, ", law))
+    words = ("->", "never with", "once within", "never twice within", "within", "of one", "in the order of", "[=+*/]")
+    return set(re.split("|".join(f" {word} " for word in words) + "|, ", law))
 
 
 def by_unit(public: Path, number: str, rows: np.ndarray) -> np.ndarray:

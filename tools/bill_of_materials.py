@@ -19,7 +19,7 @@ from email.parser import Parser
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
-OURS, EXTRAS = "quadrille", ("excel", "pandas", "report", "stat")
+OURS, EXTRAS = "quadrille", ("excel", "pandas", "report", "scale", "stat", "studio")
 
 SPDX = {
     "MIT License": "MIT",

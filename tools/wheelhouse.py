@@ -19,10 +19,11 @@ from tempfile import TemporaryDirectory
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+from bill_of_materials import EXTRAS as TAKEN
 from bill_of_materials import OURS, as_text, of_wheels
 
 HOME = Path(__file__).resolve().parent.parent
-EXTRAS = "excel,pandas,report,scale,stat"
+EXTRAS = ",".join(TAKEN)
 
 README = """\
 # Quadrille, to be installed without a network

@@ -517,6 +517,23 @@ class Data(Shown):
         ticks = None if self._ticks is None else replace(self._ticks, values=self._ticks.values[start:stop])
         return Data(columns, weight=self.weight, ticks=ticks, nested=True, remarks=self.remarks, sampling=self.sampling)
 
+    def arrays(self) -> list[Codes]:
+        """Return what the records lie in: the values of every column, and the ticks where there are any."""
+        return [column.values for column in self._columns] + ([] if self._ticks is None else [self._ticks.values])
+
+    def with_arrays(self, arrays: Sequence[Codes]) -> Data:
+        """Return the same data in other arrays than those of `arrays`, also in empty ones that are to be filled later.
+
+        The fingerprint is kept where it is known: the values are taken to be the same.
+        """
+        data = copy(self)
+        values = zip(self._columns, arrays[: len(self._columns)], strict=True)
+        data._columns = tuple(replace(column, values=value) for column, value in values)
+        data._by_name = {column.variable.name: column for column in data._columns}
+        data._ticks = self._ticks and replace(self._ticks, values=arrays[-1])
+        data.__dict__.pop("uncounted", None)
+        return data
+
     def with_roles(
         self,
         *,
@@ -776,14 +793,14 @@ def uncounted_weights(data: Data) -> str:
     return f"{who} as 0 in {data.weight!r}: too small next to the largest for whole numbers of 64 bits"
 
 
-def refuse_uncounted(data: Data, rows: Rows) -> None:
+def refuse_uncounted(data: Data, rows: Rows, done: str = "moves") -> None:
     """Refuse to move records whose weight counts as 0 and is not: what a swap does to their cells would not show."""
     if data.uncounted is None:
         return
     moved = int(data.uncounted[rows].sum())
     if moved:
         raise InputError(
-            f"{uncounted_weights(data)}, and the swap moves {moved:,} of these records. Trim the weights: their range "
+            f"{uncounted_weights(data)}, and the swap {done} {moved:,} of these records. Trim the weights: their range "
             "must stay below about 10^18 divided by the number of records."
         )
 

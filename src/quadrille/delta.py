@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -217,7 +217,8 @@ _UNEXPLAINED = 0.05
 def warnings_of(data: Data, plan: Plan, public: Sequence[str] | None = None) -> list[str]:
     """Say what speaks against a plan: the traces that it leaves, and what its method warns of."""
     own = () if plan.details is None else cast("Sequence[str]", plan.details.facts.get("warnings", ()))
-    return [*traces(data, plan, public), *told_by_values(data, plan, public), *own]
+    shown = (*traces(data, plan, public), *told_by_values(data, plan, public), *told_by_pairs(data, plan, public))
+    return [*shown, *own]
 
 
 def margins_kept(data: Data, plan: Plan) -> bool:
@@ -314,6 +315,96 @@ def _told_by_value(name: str, many: int, changed: float) -> str:
         f"Most records with {values} of {name!r} received {it} by the swap, which changes {changed:.1%} of all "
         f"records: whoever has {it} was probably swapped. Swap fewer records, merge rare values, or let partners be "
         'equal (differ="none").'
+    )
+
+
+_FEWEST_PAIRS = 20
+_FEWEST_ODD = 10
+_ALIKE = 0.15
+_MOST_CLASSES = 60
+_CLASSES = 10
+
+
+def told_by_pairs(data: Data, plan: Plan, public: Sequence[str] | None = None) -> list[str]:
+    """Name columns in which the two of a kind in one unit nearly always differ, as the sexes of a couple do.
+
+    Of those that agree after the swap, most then hold a swapped record. Looked at are the pairs of one unit, such as a
+    household, and one category of any other column, such as an age group.
+
+    >>> import polars as pl
+    >>> import quadrille as qd
+    >>> from quadrille.delta import told_by_pairs
+    >>> couples = {"hh": [i // 2 for i in range(800)], "sex": ["f", "m"] * 400}
+    >>> data = qd.from_frame(pl.DataFrame(couples | {"job": [i * i % 7 % 3 for i in range(800)]})).with_roles(unit="hh")
+    >>> [len(told_by_pairs(data, qd.RandomSwap([each], pairs=20, seed=1).plan(data))) for each in ("sex", "job")]
+    [1, 0]
+    """
+    names, found = _public(data, plan, public), list[str]()
+    moving = [(move, name) for move in plan.moves if move.units is None for name in move.columns if name in names]
+    for unit in (name for name in names if moving and data.codebook[name].role == "unit"):
+        of, others = data.units(unit).of, [name for name in names if name not in (unit, data.weight)]
+        kinds = {name: _pairs_of(of, _classes(data, name)) for name in others}
+        for move, name in moving:
+            before, (rows, source) = data[name].values, move.expanded
+            after = before.copy()
+            after[rows] = before[source]
+            odd = {kind: _odd_pairs(pairs, before, after) for kind, pairs in kinds.items() if kind != name}
+            worst = max(odd, key=lambda kind: odd[kind].share, default=None)
+            if worst is not None and odd[worst].share:
+                found.append(_told_by_pair(name, unit, worst, odd[worst]))
+    return found
+
+
+class _Odd(NamedTuple):
+    """Pairs whose like nearly always differ, those that agree after a swap, and those of them with a swapped record."""
+
+    pairs: int = 0
+    alike: int = 0
+    swapped: int = 0
+
+    @property
+    def share(self) -> float:
+        """The share of the pairs that agree which hold a swapped record; 0 where it is half of them or less."""
+        return self.swapped / self.alike if self.swapped >= _FEWEST_ODD and 2 * self.swapped > self.alike else 0.0
+
+
+def _classes(data: Data, name: str) -> Ints:
+    """Return the categories of a column, or classes of similar size where it has many values."""
+    column = data[name]
+    if column.variable.coded and column.size <= _MOST_CLASSES:
+        return column.values.astype(np.int64)
+    values = np.nan_to_num(column.values.astype(np.float64))
+    return np.searchsorted(np.unique(np.quantile(values, np.arange(1, _CLASSES) / _CLASSES)), values, side="right")
+
+
+def _pairs_of(units: Ints, classes: Ints) -> tuple[Ints, Ints, Ints]:
+    """Return the rows of every two records that are alone with each other in one unit and one class, and the class."""
+    key = units * (int(classes.max(initial=0)) + 1) + classes
+    order = np.argsort(key, kind="stable")
+    start = np.flatnonzero(np.diff(key[order], prepend=-1))
+    two = start[np.diff(start, append=len(order)) == 2]
+    return order[two], order[two + 1], classes[order[two]]
+
+
+def _odd_pairs(pairs: tuple[Ints, Ints, Ints], before: Codes, after: Codes) -> _Odd:
+    one, other, classes = pairs
+    usual = np.zeros(int(classes.max(initial=-1)) + 1, dtype=np.bool_)
+    alike = before[one] == before[other]
+    for class_ in np.flatnonzero(np.bincount(classes) >= _FEWEST_PAIRS):
+        here = classes == class_
+        held = np.unique(before[np.concatenate((one[here], other[here]))], return_counts=True)[1]
+        by_chance = float(((held / held.sum()) ** 2).sum())
+        usual[class_] = alike[here].mean() <= min(_ALIKE, by_chance / 3)
+    odd = usual[classes] & (after[one] == after[other])
+    changed = unequal(before, after)
+    return _Odd(int(usual[classes].sum()), int(odd.sum()), int((odd & (changed[one] | changed[other])).sum()))
+
+
+def _told_by_pair(name: str, unit: str, kind: str, odd: _Odd) -> str:
+    return (
+        f"Two records of one {unit!r} who are alike in {kind!r} nearly always differ in {name!r}. After the swap "
+        f"{odd.alike:,} of {odd.pairs:,} such pairs agree, and {odd.swapped:,} of them hold a swapped record, so that "
+        "they show it. Swap other columns, or leave the number of the unit out of the file (role id)."
     )
 
 

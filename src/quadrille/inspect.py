@@ -20,8 +20,10 @@ from quadrille.io.frames.identifiers import (
     MOST_ORDINAL,
     can_be_rounded,
     has_decimals,
+    heads,
     holds_dates,
     name_kind,
+    names_point,
     nearly_all,
     split,
     suspicion,
@@ -220,6 +222,7 @@ def unnamed_units(data: Data) -> list[str]:
         "common is seen."
         for name in data.columns
         if data.codebook[name].role == "id" and name != _household(data) and _shared(data[name])
+        if not names_point(name) and not holds_dates(data[name])
     ]
     for name, count in told.items():
         several = _shared(data[name]) and data[name].tally[0] > MOST_ORDINAL
@@ -278,6 +281,34 @@ def beside_the_key(columns: Sequence[Column]) -> list[str]:
         'the role "outcome" if nobody can know it.'
         for what, names in named.items()
     ]
+
+
+_ACROSS = ("lat", "latitude", "latnum")
+
+
+def longitudes(data: Data) -> list[str]:
+    """Name a longitude that is only called long, by the latitude next to it: the place that both are is known of many.
+
+    >>> import polars as pl
+    >>> import quadrille as qd
+    >>> from quadrille.inspect import longitudes
+    >>> places = {"lat": [44.9 + i / 700 for i in range(99)], "long": [-93.2 - i / 900 for i in range(99)]}
+    >>> longitudes(qd.from_frame(pl.DataFrame(places)))[0].partition(" is")[0]
+    "Column 'long' next to 'lat'"
+    """
+    beside = {kept: name for name in data.columns for kept in heads(name)[-1:] if kept and kept[-1] in _ACROSS}
+    hints: list[str] = []
+    for column in (data[name] for name in data.columns):
+        kept = heads(column.variable.name)[-1]
+        if column.variable.role is not None or kept[-1:] != ("long",) or not has_decimals(column):
+            continue
+        other = next((beside[each] for word in _ACROSS if (each := (*kept[:-1], word)) in beside), None)
+        if other is not None:
+            hints.append(
+                f"Column {column.variable.name!r} next to {other!r} is a place on a map, which others know. Give it "
+                'the role "id" in the codebook, so that it is left out, and publish areas instead.'
+            )
+    return hints
 
 
 def called_age(name: str) -> bool:
@@ -422,6 +453,8 @@ def repeated_identifiers(columns: Sequence[Column]) -> list[str]:
         distinct, present = column.tally
         if column.variable.role != "id" or distinct == present or not nearly_all(distinct, present):
             continue
+        if names_point(column.variable.name) or holds_dates(column):
+            continue
         if name_kind(column.variable.name, column.variable.label) in (None, "record"):
             more = "1 record repeats" if present - distinct == 1 else f"{present - distinct:,} records repeat"
             hints.append(
@@ -538,7 +571,7 @@ def checks(data: Data, declared: Collection[str] = ()) -> list[str]:
     about_weight = (*weights(data), *weight_remarks(data), *of_design(data), *unnamed_units(data))
     return [
         *(*left_out(columns, declared), *repeated_identifiers(columns), *found),
-        *(*_order(columns), *beside_the_key(columns), *about_weight, *geography(columns)),
+        *(*_order(columns), *beside_the_key(columns), *longitudes(data), *about_weight, *geography(columns)),
     ]
 
 

@@ -20,6 +20,7 @@ READS: dict[str, dict[str, str]] = {
     "inspect": {"file": "good.csv", "codebook": "book.toml", "catalog": "labels.sas7bcat"},
     "convert": {"file": "good.csv", "codebook": "book.toml", "catalog": "labels.sas7bcat"},
     "swap": {"file": "good.csv", "codebook": "book.toml", "recipe": "good.json"},
+    "plan": {"file": "good.csv", "codebook": "book.toml", "recipe": "good.json"},
     "score": {
         "before": "good.csv",
         "after": "good.parquet",
@@ -31,6 +32,7 @@ READS: dict[str, dict[str, str]] = {
     "frontier": {"study": "small.study", "file": "good.csv", "codebook": "book.toml"},
     "pick": {"study": "small.study"},
     "error": {"file": "good.csv", "codebook": "book.toml", "recipe": "good.json"},
+    "guarantee": {"file": "good.csv", "codebook": "book.toml", "recipe": "good.json"},
     "attack": {
         "file": "good.csv",
         "codebook": "book.toml",
@@ -51,6 +53,7 @@ READS: dict[str, dict[str, str]] = {
         "policy": "kind.toml",
         "after": "earlier",
     },
+    "studio": {"home": "place", "root": "files", "tls_cert": "cert.pem", "tls_key": "key.pem"},
 }
 _PATHS = ("FILE", "FOLDER", "STUDY", "JOB", "OUT", "BEFORE", "AFTER", "TABLE", "DESIGN")
 COMMANDS: dict[str, Any] = typer.main.get_command(app).commands  # pyright: ignore[reportAttributeAccessIssue]
@@ -86,7 +89,7 @@ def words(command: str, output: str, path: str) -> list[str]:
     ]
     more = ["--out", "new"] if command == "simulate" and output != "out" else []
     more += ["--by", "Region"] if command == "score" else []
-    overwrite = [] if command in ("search", "simulate") else ["--overwrite"]
+    overwrite = [] if command in ("search", "simulate", "studio") else ["--overwrite"]
     return [command, *arguments, *options, *more, *overwrite]
 
 

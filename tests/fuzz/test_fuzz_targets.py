@@ -169,6 +169,21 @@ def test_a_worker_finds_what_is_wrong_and_goes_on(tmp_path: Path, monkeypatch: p
     assert any("KeyError" in what for what in told) and any("panicked" in what for what in told)
 
 
+def test_a_seed_may_take_its_time_and_an_input_may_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a fresh copy the seeds are the first that call what is to be compiled, which takes longer than any input."""
+    from fuzz import worker
+
+    seeds = set(seeds_of("where"))
+    taken = iter(range(10**9))
+    monkeypatch.setattr("time.process_time", lambda: 100.0 * next(taken))
+    monkeypatch.setattr(worker, "_bound_memory", lambda: None)
+    monkeypatch.setitem(TARGETS, "where", Target("where", lambda raw, _: "fine"))
+    store = Store(tmp_path, "where")
+    worker.work(store, 600.0, 3)
+    ((path, what),) = store.findings()
+    assert path.read_bytes() not in seeds and "100.0 s of processor time" in what
+
+
 @pytest.mark.parametrize(("code", "hangs"), [("while True: pass", True), ("import time; time.sleep(1.5)", False)])
 def test_a_worker_hangs_by_its_own_time_and_not_by_that_of_a_busy_machine(
     code: str, hangs: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

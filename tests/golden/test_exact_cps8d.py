@@ -23,11 +23,16 @@ def cps8d() -> qd.Data:
     return qd.datasets.cps8d()
 
 
-@cache
 def plan_of(
     keep: str = "2-way", coin: float = 0.0, seed: int = 1, effort: float = 1.0, inference: float = 0.1
 ) -> qd.Plan:
-    return qd.DesignedSwap(keep=keep, coin=coin, effort=effort, inference=inference, seed=seed).plan(cps8d())
+    return drawn(qd.DesignedSwap(keep=keep, coin=coin, effort=effort, inference=inference, seed=seed))
+
+
+@cache
+def drawn(recipe: qd.Recipe) -> qd.Plan:
+    """Draw each plan once, however its recipe is called."""
+    return recipe.plan(cps8d())
 
 
 def reached(plan: qd.Plan) -> dict[str, float]:
@@ -58,7 +63,7 @@ def both_counts(data: qd.Data, after: qd.Data, names: tuple[str, ...]) -> tuple[
     )
 
 
-@pytest.mark.parametrize("seed", range(1, 1 + tries(2, 10)))
+@pytest.mark.parametrize("seed", range(1, 1 + tries(1, 10)))
 def test_all_tables_of_two_variables_are_exact_and_nearly_nobody_is_exposed(seed: int) -> None:
     plan = plan_of(seed=seed)
     scores = reached(plan)

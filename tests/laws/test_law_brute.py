@@ -47,7 +47,8 @@ ENUMERATED = {
 
 
 def test_every_method_is_compared_with_enumeration() -> None:
-    assert set(ENUMERATED) == set(known_methods())
+    ours = {name for name, method in known_methods().items() if method.__module__.startswith("quadrille.")}
+    assert set(ENUMERATED) == ours
     for place in ENUMERATED.values():
         file, name = place.split("::")
         assert f"def {name}(" in (TESTS / file).read_text(encoding="utf-8"), place

@@ -16,8 +16,7 @@ from effort import examples
 from oracles import counts, records
 from quadrille.data import Data
 from quadrille.errors import QuadrilleError
-from quadrille.swap.targeted.draw import Draw, Drawn
-from quadrille.swap.targeted.loss import loss_tables
+from quadrille.swap.targeted.draw import Draw, Drawn, loss_tables
 from quadrille.swap.targeted.problem import Problem, Quota, problem_of
 from targeted_strategies import RULE, Town, designs, is_refusal, recipe_of, towns
 

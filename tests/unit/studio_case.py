@@ -59,11 +59,11 @@ class Studio:
 
     def opened(self, user: User | None = None, dataset: str = "cps8d") -> Project:
         """Return a project with a bundled file, profiled."""
-        from quadrille.studio import jobs, limits
+        from quadrille.studio import files, jobs
 
         user = user or users.local_user(self.store)
         project = self.store.create_project(user, "a project")
-        project = limits.open_bundled(self.store, user, project, dataset)
+        project = files.open_bundled(self.store, user, project, dataset)
         jobs.submit(self.store, user, project, "profile")
         assert [job.state for job in self.work()] == ["done"]
         return self.store.project(project.id)

@@ -161,10 +161,12 @@ def _survey(**columns: object) -> pl.DataFrame:
     return pl.DataFrame({"sex": codes % 2, "age": codes // 2 % 5, "edu": codes * 7 % 11 % 4, **columns})
 
 
-def _said(data: qd.Data, out: Path, *, shuffle: bool = True) -> tuple[str, ...]:
+EDU = qd.RandomSwap(["edu"], rate=0.2)
+
+
+def _said(data: qd.Data, out: Path, recipe: qd.Recipe = EDU, *, shuffle: bool = True) -> tuple[str, ...]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        recipe = qd.RandomSwap(["edu"], rate=0.2)
         return qd.release(data, recipe, out, allow_contradictions=True, shuffle=shuffle).warnings
 
 
@@ -329,6 +331,27 @@ def test_the_number_of_a_household_is_seen_by_two_columns_on_which_its_members_a
     text = "Several records share a value of 'nquest' and agree on 2 other columns"
     assert any(text in hint for hint in qd.inspect(data).hints)
     assert any(text in warning for warning in _said(data, tmp_path / "r"))
+
+
+def test_a_longitude_called_long_is_pointed_out_by_the_latitude_next_to_it(tmp_path: Path) -> None:
+    frame = _survey(lat=44.9 + np.arange(400) / 999, long=-93.2 - np.arange(400) // 3 / 777)
+    frame = frame.with_columns(stay_long=np.arange(400) // 3 / 8)
+    data = qd.from_frame(frame)
+    assert data.codebook["lat"].role == "id"
+    text = "Column 'long' next to 'lat' is a place on a map"
+    assert [hint.startswith(text) for hint in qd.inspect(data).hints if "place on a map" in hint] == [True]
+    assert any(warning.startswith(text) for warning in _said(data, tmp_path / "r"))
+    assert not any("place on a map" in hint for hint in qd.inspect(data.with_roles(id=["lat", "long"])).hints)
+
+
+def test_couples_show_a_swap_of_sexes_and_that_is_warned_of(tmp_path: Path) -> None:
+    data = qd.datasets.households()
+    text = "Two records of one 'hh_id' who are alike in 'age' nearly always differ in 'sex'"
+    sexes, citizens = (qd.RandomSwap([name], rate=0.05) for name in ("sex", "citizen"))
+    assert sum(text in warning for warning in _said(data, tmp_path / "r", sexes)) == 1
+    assert not any("Two records of one" in warning for warning in _said(data, tmp_path / "s", citizens))
+    alone = data.with_roles(id=["hh_id"])
+    assert not any("Two records of one" in warning for warning in _said(alone, tmp_path / "t", sexes))
 
 
 def test_warnings_stand_in_order_each_once_and_a_value_that_most_received_is_warned_of(tmp_path: Path) -> None:

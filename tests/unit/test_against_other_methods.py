@@ -6,7 +6,22 @@ import re
 
 import numpy as np
 import pytest
-from bench.compare_methods import END, PAGE, PICTURE, START, adult_eight, filled, sizes
+from bench.compare_methods import (
+    END,
+    PAGE,
+    PICTURE,
+    START,
+    File,
+    Method,
+    adult_eight,
+    below,
+    files,
+    filled,
+    methods,
+    outcome,
+    sizes,
+    table,
+)
 from bench.inference import Inference, inference
 from bench.other_methods import Ints, codes, grown, locally_suppressed, post_randomised, sequential_trees
 
@@ -29,6 +44,27 @@ def test_the_page_has_a_filled_place_for_every_table_and_the_picture() -> None:
         names = re.findall(r"^\| ([a-z][^|]*) \|", block[1], re.MULTILINE)
         assert {"before", "designed swap", "local suppression", "sequential trees"} <= set(names)
     assert PICTURE.exists() and f"images/{PICTURE.name}" in text
+
+
+@pytest.mark.parametrize(
+    ("file", "method"),
+    [
+        pytest.param(
+            file,
+            method,
+            id=f"{file.word}-{method.name}",
+            marks=() if file.word == "cps8d" and method.name == "designed swap" else (pytest.mark.nightly,),
+        )
+        for file in files()
+        for method in methods()
+    ],
+)
+def test_the_page_shows_what_a_run_finds(file: File, method: Method) -> None:
+    row = table({method.name: outcome(file.data, method.release(file, method.seed), method)}).splitlines()[-1]
+    block = PAGE.read_text(encoding="utf-8").partition(START.format(file.word))[2].partition(END)[0]
+    assert row in block.splitlines()
+    if method.name == "before":
+        assert below(file) in block
 
 
 def test_a_page_without_a_marker_is_refused() -> None:

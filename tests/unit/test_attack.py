@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from itertools import product
 
 import numpy as np
@@ -25,11 +26,11 @@ from quadrille.attack.input import (
     feasible_way,
     guessing_fit,
     hellinger,
+    moves_of,
     released_fit,
     surest,
 )
 from quadrille.attack.linkage import linkage
-from quadrille.attack.transition import moves_of
 from quadrille.attack.undo import kept_places, rows, undo_simulated, undo_table, weight_scores
 from quadrille.errors import InputError, ParameterError, QuadrilleError
 from quadrille.measure.population import all_margins, fit
@@ -274,6 +275,34 @@ def test_the_value_of_somebody_who_is_gone_is_guessed_from_a_fit_to_the_release(
     assert there.chance == pytest.approx((2 * 3 / 9 + 2 * 6 / 9) / 5), "on the same base: to be there, and guessed"
     assert found["gone: the 1 surest guesses right"].value == 1
     assert "a fit to the release guesses 1 right" in attack["attribute"].story
+
+
+def test_claims_are_sorted_by_what_a_fit_to_the_release_makes_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten combinations of 12 persons each; the fit is surest of the first. A person of the last four is another's."""
+    data = file_of(A=np.repeat(np.arange(10), 12), B=np.zeros(120, int), T=np.repeat([0, 1], 60))
+    codes = data["A"].values.copy()
+    codes[[72, 84, 96, 108]] = [0, 1, 2, 3]  # of T = 1 to combinations of T = 0, from which as many come
+    codes[[0, 12, 24, 36]] = [6, 7, 8, 9]
+    mixed = data.with_values({"A": (np.arange(120), codes)})
+    fitted = np.stack([np.linspace(0.1, 1, 10), np.linspace(0.1, 1, 10)[::-1]], axis=1)[:, None, :]
+    monkeypatch.setattr(sys.modules["quadrille.attack.attribute"], "guessing_fit", lambda _: fitted)
+    found = findings(qd.attack(mixed, data, keys=["A", "B"], target=["T"], knows="file"), "attribute")
+    claims = found["T: right among claims"]
+    assert (claims.count, claims.value) == (120, pytest.approx(112 / 120))
+    half = found["claims of one value, the surest half: right"]
+    # The fit calls 0 and 9, 1 and 8, ... the likeliest where it has most of their value: T = 0 of 4, T = 1 of 5, ...
+    order = sorted(range(10), key=lambda a: (-fitted[a, 0, a // 5] / fitted[a, 0].sum(), a))
+    right = {a: 11 if a in (0, 1, 2, 3, 6, 7, 8, 9) else 12 for a in range(10)}
+    assert (half.count, half.value) == (60, pytest.approx(sum(right[a] for a in order[:5]) / 60))
+    tenth = found["claims of one value, the least sure tenth: right"]
+    assert (tenth.count, tenth.value, tenth.chance) == (12, pytest.approx(right[order[-1]] / 12), claims.value)
+
+
+def test_doubt_is_not_shared_by_all_claims(found: Attack) -> None:
+    claims = {quantity: each.value or 0 for quantity, each in findings(found, "attribute").items()}
+    sure, doubtful = (claims[f"claims of one value, the {part}: right"] for part in ("surest half", "least sure tenth"))
+    assert sure > 0.999 and doubtful < 0.96
+    assert "That is no doubt that all claims share" in found["attribute"].story
 
 
 def test_one_value_that_makes_nearly_all_claims_is_pointed_out() -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from chart_specs import Spec, layers
 from effort import examples
 from quadrille import chart
-from quadrille.chart.error_by_size import _Logs
+from quadrille.chart.cell_sizes import _Logs
 from quadrille.chart.theme import HUES
 from quadrille.errors import InputError
 

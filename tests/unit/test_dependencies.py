@@ -57,6 +57,51 @@ def test_what_is_planted_is_found_and_held_by_every_record(text: str) -> None:
     assert each.kind == "never together" or each.exact
 
 
+HH = np.sort(np.r_[np.arange(700), RNG.integers(0, 700, N - 700)])
+HEAD = np.where(np.diff(HH, prepend=-1) > 0, "head", RNG.choice(["partner", "child"], N))
+PAY = RNG.integers(0, 300, N)
+IN_GROUPS: dict[str, dict[str, object]] = {
+    "each hh has exactly one record with a category of a": {"hh": HH, "a": HEAD},
+    "b counts the records with a category of a within hh": {
+        "hh": HH,
+        "a": HEAD,
+        "b": np.bincount(HH, weights=HEAD == "child").astype(int)[HH],
+    },
+    "b is the sum of a within hh": {"hh": HH, "a": PAY, "b": np.bincount(HH, weights=PAY).astype(int)[HH]},
+    "no two records of one hh have the same a": {
+        "hh": HH,
+        "a": np.arange(N) - np.maximum.accumulate(np.where(np.diff(HH, prepend=-1) > 0, np.arange(N), 0)),
+    },
+}
+
+
+@pytest.mark.parametrize("text", IN_GROUPS)
+@pytest.mark.parametrize("role", [None, "hh"])
+def test_what_groups_have_in_common_is_found_and_one_exchange_breaks_it(text: str, role: str | None) -> None:
+    columns = IN_GROUPS[text]
+    values = np.asarray(columns["a"])
+    data = qd.from_frame(pl.DataFrame(columns))
+    data = data.with_roles(unit=role) if role else data
+    each = {str(e): e for e in dependencies(data)}[text]
+    coded = Coded(data, data.columns)
+    rows = np.arange(N)
+    stay = dict.fromkeys(each.columns, rows)
+    assert each.exact and not broken(coded, each, stay).any()
+    donor = np.roll(rows, 1_003)
+    now = values[donor]
+    changed = now != values
+    spoilt = broken(coded, each, stay | {"a": donor})
+    if "category" in text:
+        category = "head" if "exactly one" in text else "child"
+        changed = (now == category) != (values == category)
+    if "no two" in text:
+        held = set(zip(HH.tolist(), values.tolist(), strict=True))
+        changed &= np.array([pair in held for pair in zip(HH.tolist(), now.tolist(), strict=True)])
+    assert changed.any() and (spoilt == changed).all()
+    with_few: dict[str, object] = {**columns, "a": np.where(RNG.random(N) < 0.05, np.roll(values, 9), values)}
+    assert text not in found(**with_few)
+
+
 @pytest.mark.parametrize("text", ["a determines b", "b follows from a, range by range", "c = a + b"])
 def test_one_exception_in_five_hundred_is_nearly_a_dependency_and_one_in_fifty_is_none(text: str) -> None:
     columns = dict(PLANTED[text])

@@ -28,6 +28,8 @@ ROOT = Path(__file__).parents[2]
 FETCHED = {"script": "src", "link": "href", "img": "src", "iframe": "src", "source": "src", "video": "src"}
 NOWHERE = {"http_proxy": "http://127.0.0.1:9", "https_proxy": "http://127.0.0.1:9", "no_proxy": ""}
 PLUMBING = {
+    "Data.arrays": "how the workers of a search share one copy of large data: what lies in files",
+    "Data.with_arrays": "the other half of that: the data again, from those files",
     "Recipe.prepare": "for the author of a recipe, who writes it: CONTRIBUTING.md says how",
     "Recipe.check": "for the author of a recipe, who may write it: parameters that do not go together",
     "Recipe.check_columns": "what every recipe does before it is prepared; an author may add to it",

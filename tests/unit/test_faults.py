@@ -41,6 +41,7 @@ COMMANDS = {
     "release": "release {home}/good.csv --codebook {home}/book.toml --swap Region --pairs 20 --out {out}",
     "convert csv": "convert {home}/good.csv {out}.csv --codebook {home}/book.toml",
     "convert sav": "convert {home}/good.csv {out}.sav --codebook {home}/book.toml",
+    "plan": "plan {home}/good.csv --codebook {home}/book.toml --recipe {home}/random.json --out {out}.parquet",
     "search": "search {home}/job.toml --out {out}.study --workers 1",
     "report": "report {home}/study {home}/good.csv --codebook {home}/book.toml --out {out}.html",
 }
@@ -54,6 +55,7 @@ def home() -> Generator[Path]:
         table().write_csv(home / "good.csv")
         (home / "book.toml").write_text(BOOK.to_toml())
         (home / "job.toml").write_text(JOB)
+        (home / "random.json").write_text(qd.RandomSwap(["Region"], pairs=40).to_json())
         data = qd.read(home / "good.csv", codebook=home / "book.toml")
         recipes = qd.grid(qd.RandomSwap, swap=[["Region"], ["Band"]], pairs=[5, 20], seed=range(3))
         qd.search(data, recipes, ["exposed", "hellinger"], out=home / "study", workers=1)

@@ -58,20 +58,28 @@ COMMANDS = {
     "search": "search {home}/job.toml --out {out}",
     "report": "report {home}/study {home}/good.csv --out {out}.html --readers",
     "simulate": "simulate {home}/design.toml --out {out}",
-    "guarantee": "release {home}/good.csv --recipe {home}/private.json --out {out}",
+    "promise": "release {home}/good.csv --recipe {home}/private.json --out {out}",
     "attack": "attack {home}/good.csv --recipe {home}/random.json --chart {out}.png",
-    "error": "error {home}/good.csv --recipe {home}/private.json --chart {out}.png",
+    "guarantee": "guarantee {home}/good.csv --recipe {home}/private.json --chart {out}.png",
+    "large": "release {home}/good.csv --swap Region --pairs 200 --format parquet --out {out}",
+    "plan": "plan {home}/good.csv --recipe {home}/random.json --out {out}.parquet",
+    "codebook": "inspect {home}/good.csv --write-codebook {out}.toml",
     "swap": "swap {home}/good.csv --swap Region --pairs 99 --measures exposed --out {out}.csv --save-recipe {out}.json",
 }
 KILLS = {name: tries(1, nightly=40) for name in COMMANDS}
-"""How often each command is killed: 360 times in all in a night."""
+"""How often each command is killed: 480 times in all in a night."""
 BY_DAY = ("release", "convert")
-RELEASES, CHARTS = ("release", "guarantee"), ("attack", "error")
+RELEASES, CHARTS = ("release", "promise", "large"), ("attack", "guarantee")
+IN_PIECES = {"large": {"IN_PIECES": "1", "QUADRILLE_MEMORY": "1KB"}}
+"""Released as a file of many records is: piece by piece, its columns in files without a name."""
 
 SCRIPT = """
-import itertools, sys, time
+import itertools, os, sys, time
 from typer.testing import CliRunner
 from quadrille.cli import app
+if os.environ.get("IN_PIECES"):
+    from quadrille.release import order, release
+    release.ONE_BUCKET, order.BUCKET, order.PIECE = 0, 500, 700
 command, folder = sys.argv[1:]
 run = lambda out: CliRunner().invoke(app, command.format(out=out).split())
 run(folder + "/first")  # what a command loads is loaded then
@@ -116,6 +124,7 @@ def whole(name: str, path: Path, first: Path) -> bool:
         return (
             all(value in listed for value in found.values())
             and len(found) == 3
+            and (name == "large") == ("order.json" in inside)
             and inside == {file.name for file in (first / "confidential").iterdir()}
         )
     if name in ("convert", "report"):
@@ -127,6 +136,10 @@ def whole(name: str, path: Path, first: Path) -> bool:
         if path.suffix == ".json":
             return qd.Recipe.from_json(path.read_text()).swap == ("Region",)
         return qd.read(path).n == N and path.stat().st_size == first.with_suffix(".csv").stat().st_size
+    if name == "plan":
+        return pl.read_parquet(path).columns == ["row_index", "Region"] and pl.read_parquet(path).height == 400
+    if name == "codebook":
+        return path.read_bytes() == first.with_suffix(".toml").read_bytes()
     if name in CHARTS:
         return path.read_bytes().endswith(b"IEND\xaeB\x60\x82")
     if name == "search":
@@ -148,17 +161,17 @@ def test_a_command_that_is_killed_at_a_random_moment_leaves_no_half(name: str, h
             folder.mkdir()
             scratch.mkdir()
             command = COMMANDS[name].replace("{home}", str(home))
-            left = killed(command, folder, scratch, chance)
+            left = killed(command, folder, scratch, chance, IN_PIECES.get(name, {}))
             assert_no_half(name, folder, scratch)
             again(name, command, left, folder)
     finally:
         os.umask(before)
 
 
-def killed(command: str, folder: Path, scratch: Path, chance: random.Random) -> Path:
+def killed(command: str, folder: Path, scratch: Path, chance: random.Random, more: dict[str, str]) -> Path:
     """Run a command again and again until it is killed, and return where the last run wrote to."""
     words = [sys.executable, "-W", "ignore", "-c", SCRIPT, command, str(folder)]
-    env = os.environ | {"TMPDIR": str(scratch)}
+    env = os.environ | {"TMPDIR": str(scratch)} | more
     with subprocess.Popen(words, stdout=subprocess.PIPE, env=env, text=True, start_new_session=True) as process:
         assert process.stdout is not None
         usual = float(process.stdout.readline())

@@ -9,22 +9,29 @@ import errno
 import fcntl
 import os
 import resource
+import sqlite3
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable
+import zipfile
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 
+import polars as pl
 import pytest
-from release_case import BOOK, table, tree
+from release_case import BOOK, N, files_of_at_most, table, tree
 from typer.testing import CliRunner
 
 import quadrille as qd
 from quadrille.cli import app
 from quadrille.cli.guard import LEAST_ADDRESSES
-from quadrille.errors import OutputError
+from quadrille.errors import InputError, OutputError
+from quadrille.io import raw
 from quadrille.io.atomic import new_file
+from quadrille.io.space import Space
 
 PROGRAM = str(Path(sys.executable).with_name("quadrille"))
 
@@ -46,10 +53,30 @@ def limited(words: list[str], home: Path, **limits: int) -> subprocess.Completed
     )
 
 
+@contextmanager
+def open_files_left(count: int) -> Generator[None]:
+    """Let this process open so many files more."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    taken: list[int] = []
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, 256), hard))
+    try:
+        with suppress(OSError):
+            while True:
+                taken.append(os.open(os.devnull, os.O_RDONLY))
+        while count and taken:
+            os.close(taken.pop())
+            count -= 1
+        yield
+    finally:
+        for handle in taken:
+            os.close(handle)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
 RELEASE = ["release", "good.csv", "--codebook", "book.toml", "--swap", "Region", "--pairs", "20", "--out", "out"]
 
 
-@pytest.mark.parametrize("mebibytes", [300, 1_000])
+@pytest.mark.parametrize("mebibytes", [300, 1_000, 1_600])
 def test_too_few_addresses_are_refused_before_the_libraries_fail(mebibytes: int, home: Path) -> None:
     before = tree(home)
     done = limited(RELEASE, home, AS=mebibytes << 20)
@@ -70,6 +97,19 @@ def test_too_few_open_files_are_said_to_be_too_few(words: list[str], files: int,
     else:
         assert done.returncode == 2 and left == set(), done.stderr
         assert "open files" in done.stderr or "Too many open files" in done.stderr
+
+
+@pytest.mark.parametrize("kind", ["png", "svg"])
+def test_a_chart_for_which_too_few_files_can_be_opened_is_refused_before_the_library_panics(
+    kind: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """What the library prints of a panic, it prints to stderr itself, and later charts fail without a reason."""
+    groups = pl.DataFrame({"size": ["1", "2+"], "order": [0, 1], "swapped": [0.1, 0.1], "records": [361, 48481]})
+    picture = qd.chart.who_was_swapped(groups)
+    with open_files_left(8), pytest.raises(OSError, match="Too many open files"):
+        qd.chart.save(picture, tmp_path / f"chart.{kind}")
+    assert list(tmp_path.iterdir()) == [] and capfd.readouterr().err == ""
+    assert qd.chart.save(picture, tmp_path / f"chart.{kind}").stat().st_size
 
 
 @pytest.mark.parametrize(
@@ -96,8 +136,80 @@ def test_what_is_lacking_is_named_and_is_no_fault_of_the_program(
 
 
 def test_the_limit_of_addresses_is_what_the_libraries_need() -> None:
-    """It neither turns away who could work, nor lets anybody in who could not: measured at 1 and 2 GiB."""
-    assert 1 << 30 < LEAST_ADDRESSES < 2 << 30
+    """It neither turns away who could work, nor lets anybody in who could not: a small release takes 1,709 MiB."""
+    assert 1_709 << 20 < LEAST_ADDRESSES < 2 << 30
+    assert raw.ADDRESSES == LEAST_ADDRESSES
+
+
+@pytest.mark.parametrize("name", ["large.csv", "large.parquet"])
+def test_a_file_for_which_the_addresses_do_not_suffice_is_refused_with_the_number(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On the way the libraries would end the process, or the system would, without a word."""
+    write = {"large.csv": table().write_csv, "large.parquet": table().write_parquet}[name]
+    write(tmp_path / name)
+    limit = raw.ADDRESSES + 10_000
+    monkeypatch.setattr(raw.resource, "getrlimit", lambda _: (limit, limit))
+    with pytest.raises(InputError, match=rf"{name}' takes about 1,792 MiB of addresses.*\(ulimit -v\)"):
+        qd.read(tmp_path / name)
+    limit = raw.ADDRESSES + 10_000_000
+    assert qd.read(tmp_path / name).n == N
+
+
+def test_where_no_temporary_file_can_be_made_only_who_needs_one_is_refused(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setattr(tempfile, "_candidate_tempdir_list", lambda: ["/proc/nowhere"])
+    table().write_parquet(home / "good.parquet")
+    done = CliRunner().invoke(app, ["release", f"{home}/good.parquet", *RELEASE[4:8], "--out", f"{home}/out"])
+    assert done.exit_code == 0, done.stderr
+    with zipfile.ZipFile(home / "packed.zip", "w") as archive:
+        archive.write(home / "good.csv", "good.csv")
+    done = CliRunner().invoke(app, ["inspect", f"{home}/packed.zip"])
+    assert (done.exit_code, done.stdout) == (2, "") and "TMPDIR" in done.stderr
+    with pytest.raises(OutputError, match="TMPDIR"):
+        Space(10).empty(100, "i8")
+
+
+# The studio
+
+
+@pytest.mark.parametrize("what", ["is not a database", "no such table"])
+def test_a_folder_whose_data_base_is_none_of_the_studio_is_refused_in_a_sentence(what: str, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    if what == "no such table":
+        with sqlite3.connect(home / "studio.db") as db:
+            db.execute("CREATE TABLE others (secret TEXT)")
+        db.close()
+    else:
+        (home / "studio.db").write_bytes(b"CANARY" * 100)
+    done = CliRunner().invoke(app, ["studio", "audit", "--home", str(home)])
+    assert (done.exit_code, done.stdout) == (2, ""), done.output
+    assert what in done.stderr and "CANARY" not in done.stderr and done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("size", [0, 20_000])
+def test_a_studio_for_which_there_is_no_room_says_so(size: int, tmp_path: Path) -> None:
+    with files_of_at_most(size):
+        done = CliRunner().invoke(app, ["studio", "audit", "--home", str(tmp_path / "home")])
+    assert (done.exit_code, done.stdout) == (2, ""), done.output
+    assert "Make room there" in done.stderr and done.stderr.count("\n") == 1
+    assert CliRunner().invoke(app, ["studio", "audit", "--home", str(tmp_path / "home")]).exit_code == 0
+
+
+@pytest.mark.parametrize("contents", [None, "CANARY"])
+def test_a_certificate_that_cannot_be_used_is_refused_before_the_studio_starts(
+    contents: str | None, tmp_path: Path
+) -> None:
+    files = [tmp_path / "cert.pem", tmp_path / "key.pem"]
+    for path in files if contents else ():
+        path.write_text(str(contents))
+    words = ["--home", str(tmp_path / "home"), "--tls-cert", str(files[0]), "--tls-key", str(files[1])]
+    done = CliRunner().invoke(app, ["studio", *words, "--no-browser"])
+    assert (done.exit_code, done.stdout) == (2, ""), done.output
+    assert "--tls-cert" in done.stderr and "CANARY" not in done.stderr and done.stderr.count("\n") == 1
 
 
 # A file system without locks, and others at work

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 import quadrille as qd
 from effort import examples, tries
-from quadrille.attack.input import attack_input
+from quadrille.attack.input import NoClosedForm, attack_input, transition_of
 from quadrille.attack.population import population, population_risk, population_section
-from quadrille.attack.transition import NoClosedForm, transition_of
 from quadrille.errors import InputError, ParameterError
 from quadrille.measure.population import all_margins, fit
 from quadrille.randomness import Stream

@@ -211,23 +211,52 @@ def test_a_curve_can_be_asked_for_anything_that_is_predicted(cps8d: Data) -> Non
     assert design.fresh, "nothing was drawn"
 
 
-def test_error_without_a_margin_says_what_is_promised_and_draws_what_it_costs(tmp_path: Path) -> None:
+def test_a_curve_is_of_what_moves_where_no_key_variable_does() -> None:
+    """By the keys alone every epsilon would seem to cost nothing."""
+    random = np.random.default_rng(2)
+    columns = {name: random.integers(0, size, 300) for name, size in (("a", 3), ("b", 4), ("c", 2), ("pay", 5))}
+    data = qd.from_frame(pl.DataFrame(columns)).with_roles(key=["a", "b", "c"], outcome=["pay"])
+    for moved, measure in ((["a"], "hellinger"), (["pay"], "hellinger(a*b*c*pay)")):
+        curve = qd.theory.epsilon_curve(data, qd.PrivateSwap(moved, epsilon=6), [6, 8])
+        assert set(curve["measure"]) == {measure} and min(curve["loss"]) > 0.01
+
+
+def test_guarantee_says_what_is_promised_and_draws_what_it_costs(tmp_path: Path) -> None:
     file, picture, survey = tmp_path / "private.json", tmp_path / "curve.png", str(tmp_path / "survey.csv")
     random = np.random.default_rng(2)
     columns = {name: random.integers(0, size, 600) for name, size in (("a", 3), ("b", 4), ("c", 2))}
     pl.DataFrame(columns).write_csv(survey)
     file.write_text('{"method": "private", "swap": ["a"], "within": ["c"], "epsilon": 6}')
-    done = call("error", survey, "--recipe", str(file), "--chart", str(picture))
+    done = call("guarantee", survey, "--recipe", str(file), "--chart", str(picture))
     assert done.exit_code == 0 and picture.read_bytes().startswith(b"\x89PNG")
-    for part in ("What is guaranteed", "6 per record, at most", "own chances", "hellinger, predicted"):
-        assert part in done.output
-    told = json.loads(call("error", survey, "--recipe", str(file), "--json").stdout)
+    for part in (
+        "What is guaranteed",
+        "6 per record, at most",
+        "own chances",
+        "hellinger, predicted",
+        "small strata are left alone",
+    ):
+        assert part in " ".join(done.output.split())
+    told = json.loads(call("guarantee", survey, "--recipe", str(file), "--json").stdout)
     assert told["guarantee"]["void"] == [] and len(told["curve"]) == 24
+    options = ("--swap", "a", "--within", "c", "--epsilon", "6")
+    for words in (options, ("--method", "private", *options)):
+        assert json.loads(call("guarantee", survey, *words, "--json").stdout)["guarantee"] == told["guarantee"]
+    seeded = json.loads(call("guarantee", survey, *options, "--seed", "1", "--json").stdout)
+    assert seeded["guarantee"]["void"] == [NUMBER_SEED]
     cells = call("error", survey, "--recipe", str(file), "--margin", "a*b", "--json")
     assert cells.exit_code == 0 and "drawn by chance" in json.loads(cells.stdout)["not_given"]["k"]
     other = tmp_path / "random.json"
     other.write_text('{"method": "permutation", "swap": ["a"], "rate": 0.1}')
-    assert call("error", survey, "--recipe", str(other)).exit_code == 2
+    for words, said in (
+        (("guarantee", survey, "--recipe", str(other)), "PermutationSwap promises nothing: some of its releases"),
+        (("guarantee", survey, "--method", "random", "--swap", "a", "--rate", "0.1"), "RandomSwap promises nothing"),
+        (("guarantee", survey, "--swap", "a", "--rate", "0.1"), "PrivateSwap takes no 'rate'"),
+        (("guarantee", survey, "--swap", "a"), "PrivateSwap needs one of"),
+        (("error", survey, "--recipe", str(file)), "What a private swap promises: quadrille guarantee."),
+    ):
+        refused = call(*words)
+        assert refused.exit_code == 2 and said in " ".join(refused.output.split())
 
 
 def test_swap_shows_the_promise_and_its_json_has_it() -> None:

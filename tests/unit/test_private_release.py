@@ -216,6 +216,15 @@ def test_no_verdict_depends_on_what_was_drawn(tmp_path: Path) -> None:
     assert made.guarantee and made.guarantee.holds
 
 
+def test_weights_that_do_not_count_are_refused_whoever_is_drawn(tmp_path: Path) -> None:
+    """A refusal only where such a record happens to move would let whoever tries again pick among draws."""
+    columns = {"a": [1, 1, 2, 2] * 2, "b": list("xyxy") * 2, "w": [1e12] * 7 + [1e-9]}
+    lopsided = qd.from_frame(pl.DataFrame(columns), weight="w")
+    with pytest.raises(qd.QuadrilleError, match=r"counts as 0 in 'w'.*the swap may move 1 of these records"):
+        qd.release(lopsided, qd.PrivateSwap("a", chance=1e-6), tmp_path / "made", measures=MEASURES)
+    assert not (tmp_path / "made").exists()
+
+
 def test_a_draw_that_moves_nothing_is_released_because_refusing_it_would_be_picking(tmp_path: Path) -> None:
     small = qd.from_frame(pl.DataFrame({"a": [1, 1, 2, 2], "b": ["x", "y", "x", "y"]}))
     with pytest.warns(ReleaseWarning, match="are expected to move: the public file is nearly the original"):

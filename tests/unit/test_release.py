@@ -339,11 +339,11 @@ def test_nothing_can_be_read_by_others_while_it_is_written(
     seen: list[int] = []
     real = release.write_file
 
-    def watch(path: Path, contents: bytes | memoryview, *, private: bool = False) -> None:
+    def watch(path: Path, contents: bytes | memoryview, *, private: bool = False) -> str:
         process_pool = path.parents[2]
         assert process_pool.parent == tmp_path and process_pool.name.startswith(".")
         seen.append(stat.S_IMODE(process_pool.stat().st_mode))
-        real(path, contents, private=private)
+        return real(path, contents, private=private)
 
     monkeypatch.setattr(release, "write_file", watch)
     qd.release(data, recipe, tmp_path / "r")

@@ -14,10 +14,13 @@ import polars as pl
 import pytest
 
 import quadrille as qd
-from quadrille.io import RELEASED, WRITABLE, write
+from quadrille.io import RELEASED, WRITABLE, streamed, write
+from quadrille.io import parquet as parquet_module
 from quadrille.params import SEED, Columns
 from quadrille.randomness import Seed, Stream
 from quadrille.recipe import Prepared, Recipe
+from quadrille.release import order as order_module
+from quadrille.release import release as release_module
 
 pytestmark = pytest.mark.filterwarnings("ignore::quadrille.release.release.ReleaseWarning")
 N = 240
@@ -81,8 +84,20 @@ def released(data: qd.Data, plan: qd.Plan, out: Path, form: str) -> dict[str, by
     return {path.name: path.read_bytes() for path in (out / "public").iterdir()}
 
 
-@pytest.mark.parametrize("form", RELEASED)
-def test_one_table_released_by_two_plans_from_two_originals_is_the_same_file(form: str, tmp_path: Path) -> None:
+IN_PIECES = [form for form in RELEASED if streamed(f".{form}")]
+
+
+@pytest.mark.parametrize(
+    ("form", "pieces"), [*((form, False) for form in RELEASED), *((form, True) for form in IN_PIECES)]
+)
+def test_one_table_released_by_two_plans_from_two_originals_is_the_same_file(
+    form: str, pieces: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In pieces, too, as files of many records are written: groups of rows have dictionaries and statistics."""
+    if pieces:
+        monkeypatch.setattr(release_module, "ONE_BUCKET", 0)
+        monkeypatch.setattr(order_module, "PIECE", 50)
+        monkeypatch.setattr(parquet_module, "_ROW_GROUP", 40)
     data = data_of(table())
     plan, other = plan_of(data, 1), plan_of(data, 2)
     second = other.apply(data)

@@ -40,6 +40,21 @@ OUTSIDE = """() => [...document.querySelectorAll('body *')].filter(one => {
     return box.width && !one.closest('details:not([open]) > :not(summary)')
         && (box.right > window.innerWidth + 1 || box.left < -1);
 }).map(one => `${one.tagName} ${one.className} ${one.textContent.slice(0, 60)}`)"""
+BROKEN = """() => {
+    const found = [], range = document.createRange();
+    for (const cell of document.querySelectorAll('table :is(th, td)')) {
+        const text = cell.firstChild;
+        for (const word of text && text.nodeType === 3 ? text.data.matchAll(/(?<=^|\\s)[^\\s-]{2,14}(?=\\s|$)/g) : []) {
+            range.setStart(text, word.index);
+            range.setEnd(text, word.index + word[0].length);
+            const lines = new Set([...range.getClientRects()].map(box => box.top));
+            if (lines.size > 1) found.push(`${word[0]} of ${cell.closest('table').caption.textContent}`);
+        }
+    }
+    return found;
+}"""
+SMALLEST = """() => Math.min(...[...document.querySelectorAll('.chart svg.marks')].map(
+    chart => chart.getBoundingClientRect().width / chart.viewBox.baseVal.width))"""
 WIDE = "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium found: apt-get install chromium")
@@ -98,7 +113,8 @@ def test_every_chart_of_a_report_is_drawn(visit: Visit) -> None:
         "chart-heatmap-hellinger-2-way",
         "chart-heatmap-cramers_v_change",
         "chart-small-cells",
-        "chart-what-an-intruder-gains",
+        "chart-what-an-intruder-gains-part-1",
+        "chart-what-an-intruder-gains-part-2",
         "chart-who-was-swapped",
     }
     assert all(width > 300 and height > 100 for width, height, _ in charts.values())
@@ -158,6 +174,16 @@ def test_nothing_is_wider_than_the_sheet_in_print(browser: Browser, report: Path
         page = Visit(browser, path, SHEET).page
         page.emulate_media(media="print")
         assert page.evaluate(OUTSIDE) == [], path.name
+
+
+def test_no_short_word_is_broken_and_no_chart_is_too_small_to_read_in_print(
+    browser: Browser, report: Path, readers: dict[str, Path]
+) -> None:
+    for path in (report, *readers.values()):
+        page = Visit(browser, path, SHEET).page
+        page.emulate_media(media="print")
+        assert page.evaluate(BROKEN) == [], path.name
+        assert page.evaluate(SMALLEST) > 0.55, path.name
 
 
 def test_what_is_folded_says_in_print_what_it_holds(visit: Visit) -> None:

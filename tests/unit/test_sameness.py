@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from hashlib import sha256
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,11 @@ import pytest
 
 import quadrille as qd
 from effort import NIGHTLY
+from quadrille.io import parquet as parquet_module
+from quadrille.io import write_pieces
+from quadrille.io.space import Space
+from quadrille.release import order as order_module
+from quadrille.release.order import BucketOrder, pieces
 
 pytestmark = pytest.mark.filterwarnings("ignore::quadrille.release.release.ReleaseWarning")
 
@@ -94,7 +100,21 @@ def everything(path: Path, out: Path) -> dict[str, str]:
             found[f"{form} {file.name}"] = sha256(file.read_bytes()).hexdigest()[:16]
         for name in ("plan.parquet", "scores.json", "account.json", "recipe.json", "hashes.json"):
             found[f"{form} {name}"] = sha256((made.confidential / name).read_bytes()).hexdigest()[:16]
+        for shuffled in (False, True):
+            found[f"{form} in pieces, shuffled {shuffled}"] = in_pieces(data, form, shuffled=shuffled)
     return found
+
+
+def in_pieces(data: qd.Data, form: str, *, shuffled: bool) -> str:
+    """Return the digest of a public file as those of many records are written: piece by piece, on several threads."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(order_module, "PIECE", 30)
+        patch.setattr(order_module, "BUCKET", 64)
+        patch.setattr(parquet_module, "_ROW_GROUP", 40)
+        file, columns = BytesIO(), [data[name] for name in data.columns]
+        order = BucketOrder(data.n, seed="5f" * 32) if shuffled else None
+        write_pieces(file, f"data.{form}", columns, pieces(columns, order, Space()))
+    return sha256(file.getvalue()).hexdigest()[:16]
 
 
 SCRIPT = """

@@ -10,10 +10,21 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import poisson
 
 import quadrille as qd
 from effort import examples
-from quadrille.attack.releases import SeveralReleases, seeds_apart, several_releases, several_section, warning_figures
+from quadrille.attack.channel import channel_of
+from quadrille.attack.input import Finding, Section, attack_input
+from quadrille.attack.releases import (
+    SeveralReleases,
+    releases,
+    seeds_apart,
+    several_releases,
+    several_section,
+    warning_figures,
+)
+from quadrille.attack.undo import weigh
 from quadrille.codebook import Variable
 from quadrille.data import Column, Data
 from quadrille.errors import InputError, ParameterError
@@ -85,6 +96,74 @@ def test_crossing_by_hand() -> None:
     assert crossed(data, [full, bare], ["v0", "v1"], 3) == (3, 1, 3, 1, 1)
     assert crossed(data, [full], ["v0", "v1"], 3).told == 0
     assert crossed(data, [full, full], ["v0", "v1"], 3).told == 0
+
+
+def test_releases_are_weighed_together_cell_by_cell() -> None:
+    """The fit of all variables is the table itself, so that every cell is worked out alone, in three rounds."""
+    before = np.array([0, 0, 1, 1, 1, 2, 2, 3, 3, 4, 5, 6])
+    channel = channel_of(before, np.array([0, 0, 0, 3, 3, 3, 4, 3, 4, 4, 4, 6]), 3)
+    shown = [np.array([[3.0, 0.0], [4.0, 3.0]]), np.array([[0.0, 0.0], [5.0, 3.0]])]
+    start = np.array([[1.5, 0.2], [4.5, 2.0]])
+    for tables in (shown[:1], shown):
+        found = weigh(tables, 3, channel, start, way=2)
+        for i, mean in enumerate(start.ravel()):
+            sizes = np.arange(
+                int(shown[0].ravel()[i]) + 21
+            )  # no further from the first release than cells are seen to go
+            expected = float(mean)
+            for _ in range(3):
+                weight = poisson.pmf(sizes, expected)
+                for table in tables:
+                    weight = weight * channel.of(sizes, np.full(len(sizes), int(table.ravel()[i])))
+                weight /= weight.sum()
+                expected = float(weight @ sizes)
+            assert found.few[i] == pytest.approx(weight[:5])
+            assert found.table.ravel()[i] == pytest.approx(float(weight @ np.sqrt(sizes)) ** 2)
+    assert found.few[0, 1:3].sum() == pytest.approx(1), "three here and none there: it was small"
+
+
+def skewed() -> qd.Data:
+    """A file of four variables with many small cells."""
+    random = np.random.default_rng(5)
+    held = [np.minimum(random.geometric(0.4, 8_000) - 1, 5) for _ in range(3)]
+    return Data(
+        Column(Variable(name, "nominal", tuple("abcdef")), codes.astype(np.uint8))
+        for name, codes in zip("KLMO", [*held, (held[0] + random.integers(0, 3, 8_000)) % 6], strict=True)
+    )
+
+
+@cache
+def weighed(*seeds: int) -> Section:
+    recipe = qd.DesignedSwap(effort=0.05, seed=1)
+    earlier = [recipe.changed(seed=seed, effort=0.1) for seed in seeds]
+    return releases(attack_input(skewed(), recipe, None, None, 3, "design", None, None, earlier=earlier))
+
+
+def test_two_designed_releases_tell_more_than_one_and_three_more_than_two() -> None:
+    def values(start: str, *seeds: int) -> list[float]:
+        return [float(one.value or 0) for one in weighed(*seeds).findings if one.quantity.startswith(start)]
+
+    (one, two), (again, three) = (values("distance of the undone table", *seeds) for seeds in ((2,), (2, 3)))
+    released = next(each.chance for each in weighed(2).findings if each.quantity.startswith("distance"))
+    assert three < two < one == again < (released or 0)
+    for quantity in ("cells of 3: those of one record before (AUC)", "small cells claimed at a chance"):
+        (one, two), (_, three) = values(quantity, 2), values(quantity, 2, 3)
+        assert one < two < three
+    claims: list[Finding] = [each for each in weighed(2, 3).findings if each.quantity.startswith("cells claimed")]
+    assert all(each.value is not None and each.value > 0.8 for each in claims), "as sure as they say"
+    assert "weighs all releases brings the table from a distance of" in weighed(2).story
+
+
+def test_what_is_no_second_draw_of_the_design_is_not_weighed() -> None:
+    """The same plan again, another design, and another method."""
+    recipe = qd.DesignedSwap(effort=0.05, seed=1)
+    data = skewed()
+    for other in (recipe, recipe.changed(seed=2, n=4), qd.RandomSwap(["K"], rate=0.1, seed=1)):
+        section = releases(attack_input(data, recipe, None, None, 3, "design", None, None, earlier=[other]))
+        assert not any("one release" in each.quantity and "undone" in each.quantity for each in section.findings)
+    plan = recipe.changed(seed=2).plan(data)  # a plan is of the design that is given
+    section = releases(attack_input(data, recipe, None, None, 3, "design", None, None, earlier=[plan]))
+    assert any("undone" in each.quantity for each in section.findings)
 
 
 def test_the_correction_is_that_of_theory() -> None:

@@ -18,7 +18,7 @@ from argon2 import PasswordHasher
 from tests.unit.studio_case import JOB, PASSWORD, Browser, Studio, studio
 
 import quadrille as qd
-from quadrille.studio import audit, jobs, limits, users
+from quadrille.studio import audit, files, jobs, users
 from quadrille.studio.store import KeyUsedError, Store
 
 
@@ -332,13 +332,13 @@ def test_uploads_are_limited_and_leave_nothing_behind(alone: Studio, name: str, 
 
 
 def test_a_packed_file_that_unpacks_to_too_much_is_refused_on_its_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "ALWAYS_UNPACKED", 1 << 20)
-    count = limits.Unpacked()
-    with pytest.raises(limits.Problem, match="unpacks to more than"):
+    monkeypatch.setattr(files, "ALWAYS_UNPACKED", 1 << 20)
+    count = files.Unpacked()
+    with pytest.raises(files.Problem, match="unpacks to more than"):
         for start in range(0, len(BOMB), 4096):
             count.add(BOMB[start : start + 4096])
     assert count.size < 4 << 20, "it stops early"
-    fine = limits.Unpacked()
+    fine = files.Unpacked()
     fine.add(gzip.compress(b"a,b\n") + gzip.compress(b"1,2\n"))
     assert fine.size == 8
 
@@ -352,8 +352,8 @@ def test_files_of_this_machine_open_only_below_the_root(alone: Studio, tmp_path:
     for path in (str(tmp_path / "out.csv"), "link.csv", "../out.csv", "/etc/passwd", "missing.csv", ".", "a\0b.csv"):
         assert state(browser.post(f"/projects/{project}/source", {"path": path})) == 422, path
     assert browser.post(f"/projects/{project}/source", {"path": "in.csv"}).status_code == 202
-    assert [each["name"] for each in limits.listed(root, ".")] == ["in.csv"]
-    assert limits.listed(root, "..") == [] and limits.listed(None, ".") == []
+    assert [each["name"] for each in files.listed(root, ".")] == ["in.csv"]
+    assert files.listed(root, "..") == [] and files.listed(None, ".") == []
     alone.work()
 
 

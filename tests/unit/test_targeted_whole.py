@@ -208,3 +208,17 @@ def test_the_dossier_has_risk_by_level_and_reasons_and_the_public_file_has_neith
     assert "no partner in any profile" in json.dumps(account)
     public = "".join(path.read_text(encoding="utf-8") for path in (tmp_path / "r/public").iterdir())
     assert "no partner" not in public and "at risk" not in public
+
+
+@pytest.mark.filterwarnings("ignore::quadrille.release.dossier.ReleaseWarning")
+def test_a_release_that_moves_areas_is_warned_of_by_who_is_found_there(data: qd.Data, tmp_path: Path) -> None:
+    """The keys alone single some out before and after; what a swap of areas hides is who is found in the ward."""
+    keyed = data.with_roles(key=["age", "birth", "status"])
+    assert qd.score(keyed, qd.Plan([], data=keyed), ["exposed"])["exposed"]
+    given: dict[str, Any] = {"similar": [["hh_size"]], "k": 3}
+    few = qd.TargetedSwap(["age", "birth", "status"], rate=0.02, mode="cap", **given)
+    most = qd.TargetedSwap(["age", "birth", "status"], **given)
+    for recipe, said in ((few, True), (most, False)):
+        made = qd.release(keyed, recipe, tmp_path / recipe.mode, measures=[LOSS])
+        warned = [warning for warning in made.warnings if "The swap hides few" in warning]
+        assert len(warned) == said and all("by ward, age, birth and status" in warning for warning in warned)

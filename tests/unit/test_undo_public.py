@@ -11,6 +11,7 @@ import pytest
 import quadrille as qd
 from lookalikes import FIRST_ATTEMPTS, LOOKALIKES, SOUND
 from quadrille.data import Data
+from quadrille.release.dossier import ReleaseWarning
 from quadrille.score.contradictions import ContradictionError
 from undo import about, by_unit, chance_of, suspects, swapped_rows
 
@@ -46,8 +47,8 @@ BUNDLED: dict[str, list[qd.Recipe]] = {
     ],
     "census": [qd.CycleSwap(risk=["hincome", "ageGroup", "gender"], k=2, same=["hsize"], area="nuts2")],
     "households": [
-        qd.RandomSwap(["sex", "citizen"], rate=0.1),
-        qd.ControlledSwap(["sex"], targets=0.02, boundary=["citizen"]),
+        qd.RandomSwap(["citizen"], rate=0.1),
+        qd.ControlledSwap(["citizen"], targets=0.02, boundary=["sex"]),
     ],
 }
 
@@ -70,12 +71,15 @@ AT_NIGHT: dict[str, list[qd.Recipe]] = {
         qd.PrivateSwap(["national"], within=["gender"], chance=0.05),
     ],
     "households": [
-        qd.PermutationSwap(["sex"], rate=0.05, kind="cycles"),
-        qd.DesignedSwap(["sex", "citizen"], effort=0.05),
+        qd.PermutationSwap(["citizen"], rate=0.05, kind="cycles"),
         qd.PrivateSwap(["citizen"], within=["sex"], chance=0.05),
     ],
 }
 """The other methods that the bundled files allow."""
+
+
+REFUSED_BY_DEFAULT = {"adult", "island", "census", "households", *LOOKALIKES} - {"schools"}
+"""Files that the default swap would contradict, of whatever roles somebody has told."""
 
 
 def bundled(name: str) -> Data:
@@ -128,6 +132,21 @@ def test_a_release_of_a_bundled_file_contradicts_nothing(name: str, recipe: qd.R
     assert least_chance(bundled(name), recipe, tmp_path / "release", allow=False) > BY_CHANCE
 
 
+@pytest.mark.parametrize("roles", ["as it is guessed", "with its roles"])
+@pytest.mark.parametrize("name", [name for name in (*BUNDLED, *LOOKALIKES) if name != "state"])  # it has two keys
+def test_the_default_swap_of_a_file_contradicts_nothing_or_is_refused(name: str, roles: str, tmp_path: Path) -> None:
+    """What `quadrille release FILE` does without another word."""
+    data = bundled(name) if name in BUNDLED else LOOKALIKES[name]()
+    data = data if roles == "with its roles" else qd.from_frame(data.frame())
+    recipe = qd.DesignedSwap(effort=0.05)
+    if name in REFUSED_BY_DEFAULT:
+        with pytest.raises(ContradictionError):
+            qd.release(data, recipe, tmp_path / "release")
+        assert not (tmp_path / "release").exists()
+    else:
+        assert least_chance(data, recipe, tmp_path / "release", allow=False) > BY_CHANCE
+
+
 @pytest.mark.parametrize(("name", "recipe"), cases(FIRST_ATTEMPTS))
 def test_what_is_refused_would_have_been_found_by_the_intruder(name: str, recipe: qd.Recipe, tmp_path: Path) -> None:
     data = LOOKALIKES[name]()
@@ -135,3 +154,10 @@ def test_what_is_refused_would_have_been_found_by_the_intruder(name: str, recipe
         qd.release(data, recipe, tmp_path / "release")
     assert not (tmp_path / "release").exists()
     assert least_chance(data, recipe, tmp_path / "release", allow=True) < 1e-20
+
+
+def test_what_couples_show_is_warned_of_and_found_by_the_intruder(tmp_path: Path) -> None:
+    recipe = qd.RandomSwap(["sex"], rate=0.05)
+    with pytest.warns(ReleaseWarning, match="nearly always differ in 'sex'"):
+        qd.release(bundled("households"), recipe, tmp_path / "warned", measures=["hellinger"])
+    assert least_chance(bundled("households"), recipe, tmp_path / "release", allow=False) < 1e-20

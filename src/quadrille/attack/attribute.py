@@ -15,7 +15,8 @@ from quadrille.present.words import listed
 
 NAME, TITLE = "attribute", "Inferring a value from the other keys"
 _ONE_VALUE = 0.9
-_MOST_SURE = 50
+_MOST_SURE, _FEWEST_CLAIMS = 50, 100
+_ALL = "sorted by a fit to the release; by chance, all claims"
 IN_ALL = "right in all cases, guessing for the gone"
 _ADVICE = (
     "Leave a sensitive variable out of the tables and of the loss of a designed swap, or swap it itself; coarsen keys "
@@ -36,7 +37,8 @@ class Inferred:
     values of those still there are, added up. `guess` and `sure` tell, of everyone who is gone, whether the likeliest
     value of a fit to the release is their own, and how likely the fit calls it; `common` counts the persons whose own
     value is the commonest, `common_gone` those of them who are gone. `new` counts the combinations of the release that
-    nobody had before.
+    nobody had before. Claim by claim, `claimed_of` are the persons it is made of, `claimed_right` those of them it is
+    right of, and `claim_sure` is how likely the fit calls it.
     """
 
     records: int
@@ -55,6 +57,9 @@ class Inferred:
     common: int
     common_gone: int
     new: int
+    claimed_of: Ints
+    claimed_right: Ints
+    claim_sure: Floats
 
     @property
     def there(self) -> int:
@@ -75,6 +80,8 @@ def attribute(given: AttackInput) -> Section:
     if len(found) > 1:
         findings += tuple(_of_uniques("all targets", list(found.values())))
     findings += tuple(_surest_guesses(list(found.values())))
+    by_certainty = tuple(_claims_by_certainty(list(found.values())))
+    findings += by_certainty
     claims, true = sum(each.claims for each in found.values()), sum(each.right for each in found.values())
     story = "Nobody is alone with a combination of the other keys."
     if uniques:
@@ -91,6 +98,12 @@ def attribute(given: AttackInput) -> Section:
             )
     if claims:
         story += f" Where the release shows one value only, it is the person's own in {share(true / claims)}."
+    if by_certainty:
+        sure, doubtful = by_certainty
+        story += (
+            f" That is no doubt that all claims share: of the half of which a fit to the release is surest, "
+            f"{share(sure.value)} are right, of the tenth of which it is least sure {share(doubtful.value)}."
+        )
     rises = [name for name, each in found.items() if each.right > each.before]
     if rises:
         story += (
@@ -144,6 +157,7 @@ def inferred(given: AttackInput, target: str, fitted: Floats | None) -> Inferred
     rows, persons = (np.bincount(group, weights=part, minlength=groups).astype(np.float64) for part in (g, f))
     pure, was_pure = (_kinds(group, groups, part) == 1 for part in (g, f))
     claimed = pure[group] & (g > 0)
+    made = np.flatnonzero(claimed & (persons[group] > 0))
     claims = np.zeros(groups)
     claims[group[claimed]] = persons[group[claimed]]
     of_value = np.bincount(value[claimed], weights=claims[group[claimed]], minlength=values)
@@ -170,6 +184,9 @@ def inferred(given: AttackInput, target: str, fitted: Floats | None) -> Inferred
         common=int((own[alone] == common).sum()),
         common_gone=int((own[gone] == common).sum()),
         new=int(((f == 0) & (g > 0)).sum()),
+        claimed_of=persons[group[made]].astype(np.int64),
+        claimed_right=f[made],
+        claim_sure=_sure_of(table, target, fitted, made),
     )
 
 
@@ -191,6 +208,15 @@ def _guesses(table: KeyTable, target: str, fitted: Floats | None, cells: Ints) -
     total = expected.sum(axis=1)
     guess = np.where(total > 0, expected.argmax(axis=1), _commonest(table, target))
     return guess, np.divide(expected.max(axis=1), total, out=np.zeros(len(cells)), where=total > 0)
+
+
+def _sure_of(table: KeyTable, target: str, fitted: Floats | None, cells: Ints) -> Floats:
+    """Return how likely the fit calls the target's value in each of some cells, given the other keys there."""
+    if fitted is None:
+        return np.zeros(len(cells))
+    place = table.names.index(target)
+    total = fitted.sum(axis=place)[tuple(np.delete(table.codes, place, axis=0)[:, cells])]
+    return np.divide(fitted[tuple(table.codes[:, cells])], total, out=np.zeros(len(cells)), where=total > 0)
 
 
 def _kinds(group: Ints, groups: int, counts: Ints) -> Ints:
@@ -254,3 +280,19 @@ def _surest_guesses(found: Sequence[Inferred]) -> Iterator[Finding]:
         return
     best, by_chance = surest(sure, guess, top), sum(each.common_gone for each in found) / len(guess)
     yield Finding(NAME, f"gone: the {top} surest guesses right", best, None, by_chance, top, standard_error(best, top))
+
+
+def _claims_by_certainty(found: Sequence[Inferred]) -> Iterator[Finding]:
+    """Sort all claims by how likely a fit to the release calls them: what is sure, and what is doubtful, of them."""
+    sure = np.concatenate([each.claim_sure for each in found])
+    persons = np.concatenate([each.claimed_of for each in found])
+    right = np.concatenate([each.claimed_right for each in found])
+    if not sure.any() or persons.sum() < _FEWEST_CLAIMS:
+        return  # no fit, or too few to be sorted
+    order, total = np.argsort(-sure, kind="stable"), int(persons.sum())
+    half, most = (int(np.searchsorted(np.cumsum(persons[order]), part * total)) + 1 for part in (0.5, 0.9))
+    for which, part in (("surest half", order[:half]), ("least sure tenth", order[most:])):
+        of = int(persons[part].sum())
+        value = int(right[part].sum()) / of if of else None
+        quantity = f"claims of one value, the {which}: right"
+        yield Finding(NAME, quantity, value, 1.0, int(right.sum()) / total, of, _ALL)

@@ -15,11 +15,11 @@ from quadrille.attack.input import (
     KeyTable,
     Section,
     auc,
+    moves_of,
     released_fit,
     standard_error,
     surest,
 )
-from quadrille.attack.transition import moves_of
 from quadrille.measure.population import all_margins, fit
 from quadrille.present.numbers import count, share
 from quadrille.swap.designed import DesignedSwap

@@ -14,13 +14,14 @@ from quadrille.attack.input import (
     NEEDS_DESIGN,
     NOT_ALIGNED,
     AttackInput,
+    CellMoves,
     Finding,
     KeyTable,
     Section,
+    moves_of,
     standard_error,
     surest,
 )
-from quadrille.attack.transition import CellMoves, moves_of
 from quadrille.data import Data, Floats, Ints, require_columns
 from quadrille.errors import InputError, bad_parameter
 from quadrille.present import numbers

@@ -9,8 +9,17 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from quadrille.attack.input import NEEDS_DESIGN, NO_RECIPE, AttackInput, Finding, Section
-from quadrille.attack.transition import Codes, NoClosedForm, Transition, transition_of
+from quadrille.attack.input import (
+    NEEDS_DESIGN,
+    NO_RECIPE,
+    AttackInput,
+    Codes,
+    Finding,
+    NoClosedForm,
+    Section,
+    Transition,
+    transition_of,
+)
 from quadrille.data import Data, Floats, Ints
 from quadrille.errors import InputError, bad_parameter
 from quadrille.measure.population import expected_counts, mean_one_in

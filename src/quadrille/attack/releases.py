@@ -9,14 +9,28 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from quadrille.attack.input import AttackInput, Finding, Release, Section
-from quadrille.attack.transition import NoClosedForm, Transition, transition_of
+from quadrille.attack.input import (
+    FEW_ROUNDS,
+    AttackInput,
+    Finding,
+    KeyTable,
+    NoClosedForm,
+    Release,
+    Section,
+    Transition,
+    auc,
+    feasible_way,
+    hellinger,
+    transition_of,
+)
+from quadrille.attack.undo import Weighed, kept_places, weigh
 from quadrille.data import Cross, Data, Floats, Ints
 from quadrille.errors import InputError, bad_parameter
 from quadrille.plan import Plan
 from quadrille.present import numbers
 from quadrille.recipe import Recipe
 from quadrille.score.matching import Crossed, changed_columns, crossed
+from quadrille.swap.designed import DesignedSwap
 
 ATTACK, TITLE = "releases", "Several releases of one file"
 
@@ -310,18 +324,30 @@ def releases(given: AttackInput) -> Section:
         reason = "needs other releases of the same data: give them with earlier="
         return Section(ATTACK, TITLE, "What several releases give away together is not looked at.", reason=reason)
     earlier = [
-        release.plan(given.data) if isinstance(release, Recipe) and given.design is None else release
+        release.plan(given.data)
+        if isinstance(release, Recipe) and (given.design is None or _same_design(release, given.design))
+        else release
         for release in given.earlier
     ]
     files = [release for release in earlier if isinstance(release, Data)]
     aligned = given.aligned and all(changed_columns(given.data, file) is not None for file in files)
     every = [given.released, *earlier]
     found = several_releases(given.data, every, given.keys, design=given.design, n=given.n, aligned=aligned)
-    return several_section(found, aligned=aligned)
+    return several_section(found, aligned=aligned, together=tuple(_weighed(given, earlier)))
 
 
-def several_section(found: SeveralReleases, *, aligned: bool = True) -> Section:
-    """Report what several releases give away together, next to what one of them does."""
+def _same_design(mine: Recipe, theirs: Recipe) -> bool:
+    """Tell whether two recipes are one design; how long was searched for a designed swap makes no difference."""
+    if isinstance(mine, DesignedSwap) and isinstance(theirs, DesignedSwap):
+        mine, theirs = mine.changed(effort=1.0), theirs.changed(effort=1.0)
+    return mine.design_json() == theirs.design_json()
+
+
+def several_section(found: SeveralReleases, *, aligned: bool = True, together: tuple[Finding, ...] = ()) -> Section:
+    """Report what several releases give away together, next to what one of them does.
+
+    `together` is what they give away when they are weighed by swaps of made-up files.
+    """
     many, tables = f"{found.releases} releases", "corrected by the design" if found.corrected else "not corrected"
 
     def row(quantity: str, value: float | None, chance: float | None, count: int, note: str = "") -> Finding:
@@ -337,7 +363,79 @@ def several_section(found: SeveralReleases, *, aligned: bool = True) -> Section:
         row("small cells exact, one release", found.small_one, found.guessed_small, found.small_cells, tables),
         row(f"small cells exact, {many}", found.small, found.guessed_small, found.small_cells, tables),
     )
-    return Section(ATTACK, TITLE, _story(found) + _told(found.crossed), (*findings, *_crossed(found)), _ADVICE)
+    story = _story(found) + _told(found.crossed) + _weighed_story(together)
+    return Section(ATTACK, TITLE, story, (*findings, *_crossed(found), *together), _ADVICE)
+
+
+_SURE = 0.8
+_DISTANCE = "distance of the undone table from the original (Hellinger)"
+_CLAIMED = f"small cells claimed at a chance above {_SURE}"
+_RIGHT = f"cells claimed at a chance above {_SURE} to be small"
+
+
+def _weighed(given: AttackInput, earlier: Sequence[Release]) -> Iterator[Finding]:
+    """Undo the table of a designed swap by the first release, and by all releases of its design together.
+
+    Recipes among the earlier releases are other designs; plans and files are of this one. What a cell became in one
+    release and in another are two draws of the same design: chances multiply.
+    """
+    rehearsed, recipe = given.rehearsal, given.designed
+    if rehearsed is None or recipe is None:
+        return
+    table = rehearsed.table
+    way, every = feasible_way(table, FEW_ROUNDS), _tables(given, earlier, table)
+    if way is None or len(every) < 2:
+        return
+    kept, before = kept_places(given, recipe, table.names), table.spread(table.f)
+    for many, tables in (("one release", every[:1]), (f"{len(every)} releases", every)):
+        found = weigh(tables, recipe.n, rehearsed.channel, rehearsed.fitted, kept=kept, way=way)
+        yield from _undone(found, before, every[0], recipe.n, many)
+
+
+def _tables(given: AttackInput, earlier: Sequence[Release], table: KeyTable) -> list[Floats]:
+    """Return the different tables of the releases of this design, its own first; a plan repeated tells nothing new."""
+    every = [table.spread(table.g)]
+    for release in earlier:
+        file = release.apply(given.data) if isinstance(release, Plan) else release
+        if isinstance(file, Data) and all(name in file.codebook for name in table.names):
+            other = _tabulated(_file(given.data, file, table.names), table)
+            every += [other] * (not any(np.array_equal(other, known) for known in every))
+    return every
+
+
+def _tabulated(file: Data, table: KeyTable) -> Floats:
+    """Return the counts of a file in all possible cells of a table."""
+    cell = np.ravel_multi_index([file[name].values.astype(np.int64) for name in table.names], table.sizes)
+    return np.bincount(cell, minlength=table.possible).reshape(table.sizes).astype(np.float64)
+
+
+def _undone(found: Weighed, before: Floats, released: Floats, n: int, many: str) -> Iterator[Finding]:
+    """Compare what the releases tell with the table before; `released` is the first of them."""
+
+    def row(quantity: str, value: float | None, was: float | None, chance: float | None, of: int) -> Finding:
+        return Finding(ATTACK, f"{quantity}, {many}", value, was, chance, of, "weighed by swaps of made-up files")
+
+    occupied, small, at = before > 0, ((before > 0) & (before < n)).reshape(-1), (released == n).reshape(-1)
+    claimed = found.few[:, 1:n].sum(axis=1) > _SURE
+    cells, few, claims, right = (int(part.sum()) for part in (occupied, small, claimed, claimed & small))
+    yield row(_DISTANCE, hellinger(before, found.table), 0.0, hellinger(before, released), cells)
+    alone = auc(found.few[at, 1], before.reshape(-1)[at] == 1)
+    yield row(f"cells of {n}: those of one record before (AUC)", alone, None, 0.5, int(at.sum()))
+    yield row(_CLAIMED, right / few if few else None, 1.0, claims / cells, few)
+    yield row(_RIGHT, right / claims if claims else None, None, few / cells, claims)
+
+
+def _weighed_story(together: tuple[Finding, ...]) -> str:
+    """Say what several releases give away to somebody who weighs them."""
+    if not together:
+        return ""
+    (one, _, _, _), (all_of_them, _, found, right) = together[:4], together[4:]
+    return (
+        f" Whoever swaps made-up files by the design and weighs all releases brings the table from a distance of "
+        f"{numbers.statistic(one.chance)} to {numbers.statistic(all_of_them.value)}, by one release to "
+        f"{numbers.statistic(one.value)}, and claims {numbers.counted(right.count or 0, 'cell')} to have been small, "
+        f"{numbers.share(right.value)} of them rightly: {numbers.share(found.value)} of all small cells."
+    )
 
 
 def _crossed(found: SeveralReleases) -> Iterator[Finding]:

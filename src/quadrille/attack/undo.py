@@ -120,32 +120,66 @@ def undo_table(
 def undo_simulated(
     released: Floats, n: int, channel: Channel, fitted: Floats, *, kept: Sequence[Sequence[int]] = (), way: int = WAY
 ) -> Undone:
-    """Estimate the table before a designed swap by what simulated swaps make of cells of each size.
+    """Estimate the table before a designed swap by what simulated swaps make of cells of each size; see `weigh`."""
+    found = weigh([released], n, channel, fitted, kept=kept, way=way)
+    after = released.reshape(-1)
+    return Undone(found.few[after == n, 1:], 1 - found.few[after == 0, 0], found.table, found.fitted)
 
-    E: P(f | g) from Poisson chances around the fit, times P(g | f) of the channel. M: the fit of all margins of `way`
-    variables to the expected counts, scaled to the tables `kept` exactly. The table is (E sqrt f)^2, which no estimate
-    beats in the Hellinger distance that is to be expected. `fitted` is the fit of the released table.
+
+@dataclass(frozen=True, eq=False)
+class Weighed:
+    """The table before, by one release or several of the same design.
+
+    `few[c, j]` is the chance that the c-th of all possible cells had j records before, up to n + 1; `table` estimates
+    their counts, `fitted` is a log-linear fit of them.
     """
-    margins, after = all_margins(released.ndim, way), released.reshape(-1).astype(np.int64)
-    chances, root = np.zeros((0, n + 2)), np.zeros(0)
+
+    few: Floats
+    table: Floats
+    fitted: Floats
+
+
+def weigh(
+    released: Sequence[Floats],
+    n: int,
+    channel: Channel,
+    fitted: Floats,
+    *,
+    kept: Sequence[Sequence[int]] = (),
+    way: int = WAY,
+) -> Weighed:
+    """Weigh what each cell may have been before, by all releases together.
+
+    E: P(f | g, g', ...) from Poisson chances around the fit, times P(g | f) of the channel for every release: their
+    seeds have nothing to do with one another. M: the fit of all margins of `way` variables to the expected counts,
+    scaled to the tables `kept` exactly. The table is (E sqrt f)^2, which no estimate beats in the Hellinger distance
+    that is to be expected. `fitted` is the fit of a released table.
+    """
+    first = released[0]
+    margins = all_margins(first.ndim, way)
+    after = np.stack([table.reshape(-1) for table in released]).astype(np.int64)
+    few, root = np.zeros((0, n + 2)), np.zeros(0)
     for _ in range(FEW_ROUNDS - 1):
         parts = [
-            _posterior(after[i : i + _CHUNK], fitted.reshape(-1)[i : i + _CHUNK], n, channel)
-            for i in range(0, len(after), _CHUNK)
+            _posterior(after[:, i : i + _CHUNK], fitted.reshape(-1)[i : i + _CHUNK], n, channel)
+            for i in range(0, after.shape[1], _CHUNK)
         ]
-        chances, mean, root = (np.concatenate(part) for part in zip(*parts, strict=True))
-        expected = mean.reshape(released.shape)
+        few, mean, root = (np.concatenate(part) for part in zip(*parts, strict=True))
+        expected = mean.reshape(first.shape)
         if kept:
-            expected = fit(released, kept, 2, expected)
+            expected = fit(first, kept, 2, expected)
         fitted = fit(expected, margins, SWEEPS)
-    return Undone(chances[after == n, 1:], 1 - chances[after == 0, 0], (root**2).reshape(released.shape), fitted)
+    return Weighed(few, (root**2).reshape(first.shape), fitted)
 
 
-def _posterior(after: Ints, mean: Floats, n: int, channel: Channel) -> tuple[Floats, Floats, Floats]:
-    """Return, of some cells, the chances of 0 to n + 1 records before, E f and E sqrt f."""
+def _posterior(released: Ints, mean: Floats, n: int, channel: Channel) -> tuple[Floats, Floats, Floats]:
+    """Return, of some cells, the chances of 0 to n + 1 records before, E f and E sqrt f; a row for every release."""
+    after = released[0]
     least = np.maximum(after - REACH, 0)
     before = least[:, None] + np.arange(2 * REACH + 1)
-    seen = channel.of(before, np.broadcast_to(after[:, None], before.shape))
+    seen = np.ones(before.shape)
+    for each in released:
+        seen = seen * channel.of(before, np.broadcast_to(each[:, None], before.shape))
     as_it_was = before == after[:, None]
     seen = np.where((seen > 0).any(axis=1, keepdims=True), seen, as_it_was)  # a size that no simulated cell came to
     log = np.log(np.maximum(seen, 1e-300)) + before * np.log(np.maximum(mean, 1e-12))[:, None] - _log_factorial(before)

@@ -10,9 +10,8 @@ if any(find_spec(name) is None for name in ("altair", "vl_convert")):
     raise QuadrilleError("Charts need altair and vl-convert-python. Install them: pip install 'quadrille[report]'.")
 
 from quadrille.chart.attack import attacks
-from quadrille.chart.cell_sizes import small_cells, treatment_costs, who_was_swapped
+from quadrille.chart.cell_sizes import error_by_size, small_cells, treatment_costs, who_was_swapped
 from quadrille.chart.effects import factor_distributions, factor_effects, metrics_by_rate, parameter_effects, runs
-from quadrille.chart.error_by_size import error_by_size
 from quadrille.chart.frontier import epsilon_loss, frontier, seed_cloud
 from quadrille.chart.matrices import correlation_matrix, distortion_heatmap, flows
 from quadrille.chart.ranking import ranking

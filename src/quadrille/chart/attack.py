@@ -57,6 +57,33 @@ def attacks(findings: pl.DataFrame) -> alt.VConcatChart:
     return theme.finish(figure, "What an intruder gains from the release", reading, notes)
 
 
+_LINES_A_SHEET = 46
+"""So many lines, titles and axes among them, are read without a glass on a sheet of paper."""
+_LINES_A_PANEL = 4
+
+
+def attack_sheets(findings: pl.DataFrame) -> list[pl.DataFrame]:
+    """Divide findings between attacks, so that the chart of each part is legible on a sheet of paper.
+
+    >>> import polars as pl
+    >>> from quadrille.chart.attack import attack_sheets
+    >>> columns = {"attack": [name for name in "abc" for _ in range(20)], "value": [0.5] * 60, "before": [1.0] * 60}
+    >>> [len(part) for part in attack_sheets(pl.DataFrame(columns))]
+    [20, 20, 20]
+    """
+    sheets: list[list[pl.DataFrame]] = []
+    used = _LINES_A_SHEET
+    for panel in findings.partition_by("attack", maintain_order=True):
+        lines = panel.filter(pl.col("value").is_not_null() & (pl.col("before").fill_null(1.0) > 0)).height
+        if lines:
+            used += lines + _LINES_A_PANEL
+            if used > _LINES_A_SHEET:
+                sheets.append([])
+                used = lines + _LINES_A_PANEL
+            sheets[-1].append(panel)
+    return [pl.concat(parts) for parts in sheets] or [findings]
+
+
 def _panel(part: pl.DataFrame) -> alt.LayerChart:
     names = part["quantity"].to_list()
     columns = {_CHANCE: "chance", _BEFORE: "before", _AFTER: "value"}

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import altair as alt
 import polars as pl
 
-from quadrille.chart import n_rule, theme
+from quadrille.chart import cell_sizes, theme
 from quadrille.chart.theme import (
     AXIS,
     HUES,
@@ -196,7 +196,7 @@ def parameter_effects(effects: pl.DataFrame) -> alt.VConcatChart:
     columns: dict[str, Kind] = {"parameter": "text", "level": "text", "measure": "text", "value": "number"}
     everything, undefined = prepared(effects, "parameter_effects", columns, "value")
     for (parameter,), here in everything.group_by("parameter", maintain_order=True):
-        n_rule.require_companions("parameter_effects", here, where=f" for the parameter {parameter!r}")
+        cell_sizes.require_companions("parameter_effects", here, where=f" for the parameter {parameter!r}")
     means = everything.group_by("parameter", "level", "measure", maintain_order=True).agg(
         pl.col("value").mean(), values=pl.len()
     )
@@ -278,7 +278,7 @@ def metrics_by_rate(scores: pl.DataFrame) -> alt.VConcatChart:
     columns: dict[str, Kind] = {"rate": "number", "measure": "text", "value": "number"}
     everything, unknown = prepared(scores, "metrics_by_rate", columns, "rate", "value")
     measures = everything["measure"].unique(maintain_order=True).to_list()
-    n_rule.require_companions("metrics_by_rate", everything)
+    cell_sizes.require_companions("metrics_by_rate", everything)
     means = everything.group_by("measure", "rate", maintain_order=True).agg(pl.col("value").mean(), runs=pl.len())
     shown = thinned(everything, keep=pl.lit(False))
     rates = theme.extent(everything["rate"], margin=0.06)
@@ -362,7 +362,7 @@ def runs(table: pl.DataFrame, *, chosen: int | None = None) -> alt.VConcatChart:
         pl.col("run").str.strip_prefix(_RUN), pl.col("value").abs()
     )
     everything, undefined = defined(long, "runs", "value")
-    n_rule.require_companions("runs", everything, of="table")
+    cell_sizes.require_companions("runs", everything, of="table")
     points = _relative(everything)
     panels = [
         _panel(points.filter(pl.col("family") == family), family, numbers, chosen)

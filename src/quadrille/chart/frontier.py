@@ -8,8 +8,8 @@ import altair as alt
 import polars as pl
 
 from quadrille.chart import theme
+from quadrille.chart.cell_sizes import COMPANION, with_companion
 from quadrille.chart.labels import free_spots, stairs
-from quadrille.chart.n_rule import COMPANION, with_companion
 from quadrille.chart.theme import (
     GREY,
     HEIGHT,

@@ -9,7 +9,7 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from quadrille.chart import n_rule, theme
+from quadrille.chart import cell_sizes, theme
 from quadrille.chart.theme import INK, checked, inline, tooltips
 from quadrille.errors import InputError, bad_parameter
 from quadrille.present.numbers import counted
@@ -38,8 +38,10 @@ def distortion_heatmap(pairs: pl.DataFrame, *, measure: str) -> alt.LayerChart:
     >>> picture.to_dict()["title"]["text"]
     'What changed between pairs of variables: hellinger(2-way)'
     """
-    if n_rule.is_n_rule(measure):
-        raise n_rule.refusal("distortion_heatmap", measure, "A heatmap has no place for it: draw exposed by itself.")
+    if cell_sizes.is_n_rule(measure):
+        raise cell_sizes.refusal(
+            "distortion_heatmap", measure, "A heatmap has no place for it: draw exposed by itself."
+        )
     known = checked(pairs, "distortion_heatmap", {"first": "text", "second": "text", "value": "number"})
     known = known.unique(["first", "second"], keep="first", maintain_order=True)
     if known.filter(pl.col("first") != pl.col("second")).is_empty():

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import vl_convert
 
-from quadrille.chart.theme import Figure, as_png
+from quadrille.chart.theme import Figure, as_png, require_files, specification
 from quadrille.errors import InputError, OutputError
 from quadrille.io.atomic import new_file
 
@@ -34,6 +34,7 @@ def runtime() -> str:
     >>> qd.chart.runtime().startswith("<script>")
     True
     """
+    require_files()
     return f"<script>{_safe(vl_convert.javascript_bundle(_GLOBAL))}</script>"
 
 
@@ -63,7 +64,7 @@ def script(charts: Mapping[str, Figure]) -> str:
     """
     if len({_identity(name) for name in charts}) < len(charts):
         raise InputError("Two charts have names that differ only in case or punctuation. Rename one of them.")
-    specs = {_identity(name): chart.to_dict() for name, chart in charts.items()}
+    specs = {_identity(name): specification(chart) for name, chart in charts.items()}
     draw = "for (const [id, spec] of Object.entries(specs)) vegaEmbed(document.getElementById(id), spec, options);"
     return f"<script>(() => {{ const specs = {_json(specs)}, options = {_json(_OPTIONS)}; {draw} }})();</script>"
 
@@ -85,7 +86,7 @@ def inline_html(charts: Mapping[str, Figure]) -> str:
 
 def page(chart: Figure) -> str:
     """Return a page with one chart that needs nothing else; the page forbids itself any request."""
-    spec = chart.to_dict()
+    spec = specification(chart)
     head = f'<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
     title = escape(str(spec.get("title", {}).get("text", "Chart")))
     body = f"{runtime()}\n{inline_html({'chart': chart})}"
@@ -100,6 +101,10 @@ def _identity(name: str) -> str:
 
 def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c").replace("\u2028", "\\u2028")
+
+
+def _lines(value: object) -> str:
+    return json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def _safe(code: str) -> str:
@@ -135,9 +140,14 @@ def save(chart: Figure, path: str | Path) -> Path:
     return path
 
 
+def _as_svg(chart: Figure) -> bytes:
+    require_files()
+    return vl_convert.vegalite_to_svg(specification(chart)).encode()
+
+
 _WRITERS: dict[str, Callable[[Figure], bytes]] = {
     ".png": as_png,
-    ".svg": lambda chart: vl_convert.vegalite_to_svg(chart.to_dict()).encode(),
+    ".svg": _as_svg,
     ".html": lambda chart: page(chart).encode(),
-    ".json": lambda chart: json.dumps(chart.to_dict(), indent=1, ensure_ascii=False, allow_nan=False).encode() + b"\n",
+    ".json": lambda chart: _lines(specification(chart)).encode(),
 }

@@ -11,19 +11,18 @@ import typer
 from quadrille import __version__
 from quadrille.cli.commands.attack import attack
 from quadrille.cli.commands.demo import demo, reproduce
-from quadrille.cli.commands.doctor import doctor
 from quadrille.cli.commands.error import correct, error
-from quadrille.cli.commands.inspect import convert, inspect
-from quadrille.cli.commands.plan import plan
+from quadrille.cli.commands.guarantee import guarantee
+from quadrille.cli.commands.inspect import convert, doctor, inspect
 from quadrille.cli.commands.release import release
 from quadrille.cli.commands.score import measures, score
 from quadrille.cli.commands.search import search
 from quadrille.cli.commands.simulate import simulate
 from quadrille.cli.commands.studio import studio
 from quadrille.cli.commands.study import frontier, pick, report
-from quadrille.cli.commands.swap import swap
+from quadrille.cli.commands.swap import plan, swap
 from quadrille.cli.guard import INTERRUPTED, check_limits, flush_quietly, guarded, ignore_signals, prepare_process
-from quadrille.cli.options import DesignCommand, Sections, spread
+from quadrille.cli.options import DesignCommand, GuaranteeCommand, Sections, spread
 
 P = ParamSpec("P")
 
@@ -102,8 +101,13 @@ _add(report, "quadrille report people.study --candidate 52 --out report.html --r
 _add(
     error,
     'quadrille error dataset:cps8d --recipe recipe.json --margin "Age*MS" --chart error.png\n'
-    "quadrille error table.csv --swapped column --recipe recipe.json\n"
-    "quadrille error dataset:cps8d --recipe private.json --chart curve.png",
+    "quadrille error table.csv --swapped column --recipe recipe.json",
+)
+_add(
+    guarantee,
+    "quadrille guarantee dataset:cps8d --swap Edu --within MS,Race,Sex --epsilon 12\n"
+    "quadrille guarantee survey.csv --recipe private.json --chart curve.png",
+    kind=GuaranteeCommand,
 )
 _add(correct, "quadrille correct table.csv --methods-note methods.md --out corrected.csv")
 _add(simulate, "quadrille simulate examples/simulate.toml --out simulated --charts charts")

@@ -161,7 +161,7 @@ def _short_of(error: Exception) -> str | None:
     return f"there is not enough {lacking}. Nothing half-written was left; free some, or use less data, and run again."
 
 
-LEAST_ADDRESSES = 3 << 29
+LEAST_ADDRESSES = 7 << 28
 """Bytes of addresses below which the libraries cannot even be loaded: some end the process then, without a word."""
 
 

@@ -106,6 +106,10 @@ CONTENTS = {
 """What the folders of a release hold. Nothing else is ever deleted with them."""
 
 
+Contents = bytes | memoryview | Callable[[BinaryIO], None]
+"""What a file is to hold, or what writes it piece by piece."""
+
+
 @contextmanager
 def new_folder(path: Path, *, overwrite: bool = False, holds: Collection[str] = ()) -> Generator[Path]:
     """Yield an empty folder that takes the place of `path` when the block ends well, and else disappears.
@@ -184,27 +188,22 @@ def _check_waiting(path: Path) -> None:
         )
 
 
-def write_file(path: Path, contents: bytes | memoryview, *, private: bool = False) -> None:
-    """Write a new file and wait until it is on the disk; a private one is readable by its owner only."""
+def write_file(path: Path, contents: Contents, *, private: bool = False) -> str:
+    """Write a new file and wait until it is on the disk; a private one is readable by its owner only.
+
+    Returned is its SHA-256, worked out while it is written.
+    """
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE_FILE if private else 0o666)
     with os.fdopen(handle, "wb") as file:
         if private:
             os.fchmod(handle, PRIVATE_FILE)
-        file.write(contents)
-        file.flush()
-        os.fsync(handle)
-
-
-def write_hashed(path: Path, contents: bytes | memoryview | Callable[[BinaryIO], None]) -> str:
-    """Write a new file and wait until it is on the disk; return its SHA-256, worked out while it is written."""
-    with path.open("xb") as file:
         hashed = _Hashed(file)
         if callable(contents):
             contents(cast("BinaryIO", hashed))
         else:
             hashed.write(contents)
         file.flush()
-        os.fsync(file.fileno())
+        os.fsync(handle)
     return hashed.digest.hexdigest()
 
 
@@ -252,10 +251,20 @@ def private_folder(path: Path) -> Path:
     return path
 
 
+def temporary_folder() -> Path:
+    """Return the folder for files that must not stay."""
+    try:
+        return Path(gettempdir())
+    except FileNotFoundError:
+        raise OutputError(
+            "No folder for temporary files can be written. Make one, and name it by the variable TMPDIR."
+        ) from None
+
+
 @contextmanager
 def scratch() -> Generator[Path]:
     """Yield a folder for files that must not stay, closed to others; what a killed process left is removed, too."""
-    place = Path(gettempdir())
+    place = temporary_folder()
     folder = private_folder(hidden(place))
     try:
         yield folder

@@ -29,7 +29,7 @@ from quadrille.io.frames import (
 from quadrille.io.frames.columns import no_patterns, wants_in_file
 from quadrille.io.frames.values import moments_as_text
 from quadrille.io.layout import Layout, Shape, in_utf8, shape_of, words_of
-from quadrille.io.raw import Buffer, contents, refuse_for_the_system
+from quadrille.io.raw import Buffer, contents, refuse_for_addresses, refuse_for_the_system
 from quadrille.io.text_columns import ParsedText
 
 Bytes = NDArray[np.uint8]
@@ -140,6 +140,8 @@ def _refuse(raw: Buffer, odd: _Odd, what: str, hint: str, where: str) -> None:
 
 
 _GLANCE = 10_000
+_ADDRESSES = 12
+"""Bytes of addresses that a byte of text takes, all work included."""
 
 
 class _Text(NamedTuple):
@@ -160,11 +162,24 @@ def read_file(
 
     A quoted empty field is missing too, unless the codebook lists the empty text among the categories.
     """
+    return parse(contents(path), path, ending, codebook=codebook, weight=weight, layout=layout)
+
+
+def parse(
+    packed: Buffer,
+    path: Path,
+    ending: str,
+    *,
+    codebook: Codebook | None = None,
+    weight: str | None = None,
+    layout: Layout | None = None,
+) -> Data:
+    """Read the bytes of a file, or the first lines of it."""
     where, said = f"File {str(path)!r}", layout or Layout()
-    packed = contents(path)
     raw, start, encoding = in_utf8(packed, said.encoding, where)
     shape = shape_of(raw, start, _separator(ending), said, where)
     check_quotes(raw, shape, where)
+    refuse_for_addresses(path, _ADDRESSES * len(raw))
     names, body, unnamed = _header(raw, shape, where)
     no_patterns(names, f"the file {str(path)!r}")
     raw = _without_blank_end(raw) if len(names) > 1 else raw

@@ -9,14 +9,14 @@ from __future__ import annotations
 import shutil
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from tempfile import gettempdir
 
 import polars as pl
 
 from quadrille.data import Data
-from quadrille.errors import InputError
-from quadrille.io import format_of, read_as, streamed
-from quadrille.io.atomic import scratch
+from quadrille.errors import InputError, OutputError
+from quadrille.io import format_of, streamed
+from quadrille.io.atomic import temporary_folder
+from quadrille.io.csv import parse
 from quadrille.io.frames import from_frame
 from quadrille.io.parquet import no_panic_shown
 from quadrille.io.raw import Buffer, contents
@@ -142,9 +142,16 @@ def needs_of(file: str | Path, format: str = "parquet") -> Needs:
         Stage("measure", held, _seconds(records * _NS_MEASURE)),
         Stage("release", held + leaving, _seconds(values * (_NS_WRITE if in_pieces else _NS_FRAMES), _LEAST_SECONDS)),
     )
-    folder = gettempdir()
-    room = shutil.disk_usage(folder).free
-    return Needs(str(path), format, records, width, columns, stages, limit, free, folder, room)
+    return Needs(str(path), format, records, width, columns, stages, limit, free, *_room())
+
+
+def _room() -> tuple[str, int]:
+    """Return the folder for what does not fit into memory, and the bytes that are left there."""
+    try:
+        folder = temporary_folder()
+    except OutputError:  # whoever needs it says so
+        return "nowhere", 0
+    return str(folder), shutil.disk_usage(folder).free
 
 
 def refuse_too_large(file: str | Path, format: str) -> None:
@@ -175,10 +182,7 @@ def _of_text(raw: Buffer, path: Path) -> tuple[int, Data]:
     """Return about how many records a file of delimited text has, and the first of them, coded."""
     whole = len(raw) <= _SAMPLE_BYTES
     part = raw[:] if whole else raw[: raw[:_SAMPLE_BYTES].rfind(b"\n") + 1]
-    with scratch() as folder:
-        sample = folder / f"part{'.tsv' if path.suffix == '.tsv' else '.csv'}"
-        sample.write_bytes(part)
-        data = read_as(sample, codebook=None, weight=None)
+    data = parse(part, path, path.suffix.lower())
     if whole:
         return data.n, data
     parts = [raw[start : start + _WINDOW] for start in range(0, len(raw), len(raw) // _WINDOWS)]

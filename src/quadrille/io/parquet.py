@@ -48,7 +48,7 @@ from quadrille.io.frames.columns import (
 )
 from quadrille.io.frames.identifiers import MOST_ORDINAL, Run, names_identifier
 from quadrille.io.frames.values import is_text, too_large, type_name
-from quadrille.io.raw import contents, refuse_for_the_system, refuse_too_many_cells
+from quadrille.io.raw import contents, refuse_for_addresses, refuse_for_the_system, refuse_too_many_cells
 from quadrille.io.space import Space
 
 Reader = Callable[[str], Iterator[pl.Series]]
@@ -344,6 +344,10 @@ BATCH = 1 << 18
 """Files with more rows than this are read in batches of as many, so that they are never whole in memory."""
 
 
+_IN_BATCHES, _ADDRESSES = 3 << 27, 16
+"""Bytes of addresses that reading in batches takes on several threads, and those of a value, all work included."""
+
+
 @contextmanager
 def no_panic_shown() -> Generator[None]:
     """Keep stderr quiet: a library written in Rust prints its panics, data values and all, before they are caught."""
@@ -370,6 +374,7 @@ def read_file(path: Path, _ending: str, *, codebook: Codebook | None, weight: st
     rows = int(_collected(scan.select(pl.len()), path).item())
     empty = _collected(scan.head(0), path)
     refuse_too_many_cells(path, rows, empty.width)
+    refuse_for_addresses(path, (_IN_BATCHES if rows > BATCH else 0) + _ADDRESSES * rows * empty.width)
     orders = orders_in(path, empty)
     no_patterns(orders.known, where)
     enums: dict[Any, pl.Enum] = {name: pl.Enum(categories) for name, categories in orders.known.items()}

@@ -6,6 +6,7 @@ import gzip
 import mmap
 import os
 import re
+import resource
 import zipfile
 import zlib
 from pathlib import Path, PurePosixPath
@@ -82,6 +83,20 @@ def refuse_too_many_cells(path: Path, rows: int, columns: int) -> None:
             f"The file {str(path)!r} says that it holds {rows:,} records of {columns:,} columns, more than "
             f"{MOST_CELLS:,} values for each of its bytes, which is how harmful files are made. If you trust it, write "
             "it again without compression."
+        )
+
+
+ADDRESSES = 7 << 28
+"""Bytes of addresses that the libraries take; `guard.LEAST_ADDRESSES` is the same number."""
+
+
+def refuse_for_addresses(path: Path, more: int) -> None:
+    """Refuse a file for which the process may not have enough addresses: libraries end it then, without a word."""
+    limit, wanted = resource.getrlimit(resource.RLIMIT_AS)[0], ADDRESSES + more
+    if limit != resource.RLIM_INFINITY and wanted > limit:
+        raise InputError(
+            f"The file {str(path)!r} takes about {wanted >> 20:,} MiB of addresses, and this process may use "
+            f"{limit >> 20:,} MiB (ulimit -v). Raise the limit, or take it away: ulimit -v unlimited."
         )
 
 

@@ -10,14 +10,13 @@ import mmap
 import os
 import re
 from pathlib import Path
-from tempfile import gettempdir
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from quadrille.errors import OutputError, ParameterError
-from quadrille.io.atomic import PRIVATE_FILE, hidden
+from quadrille.io.atomic import PRIVATE_FILE, hidden, temporary_folder
 
 MEMORY = "QUADRILLE_MEMORY"
 """The variable that says how much memory columns may take; without it, half of what is free."""
@@ -68,7 +67,7 @@ class Space:
 
     def __init__(self, limit: int | None = None, folder: Path | None = None) -> None:
         self._left = memory_limit() if limit is None else limit
-        self._folder = Path(gettempdir()) if folder is None else folder
+        self._folder = folder
 
     def empty(self, n: int, dtype: Any) -> NDArray[Any]:
         """Return an array whose values are still to be written."""
@@ -76,7 +75,7 @@ class Space:
         if size <= max(self._left, 0) or not size:
             self._left -= size
             return np.empty(n, dtype=dtype)
-        return np.frombuffer(_unnamed(self._folder, size), dtype=dtype)
+        return np.frombuffer(_unnamed(self._folder or temporary_folder(), size), dtype=dtype)
 
 
 def _unnamed(folder: Path, size: int) -> mmap.mmap:

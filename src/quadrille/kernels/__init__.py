@@ -4,19 +4,6 @@
 # pyright: reportUnusedImport=false
 # What is imported here is what the package offers; the list is not written twice.
 
-from quadrille.kernels.codes import (
-    add_codes,
-    count_codes,
-    count_keys,
-    find_rows,
-    first_rows,
-    hash_at,
-    hash_rows,
-    put_in_buckets,
-    put_rows,
-    runs,
-    scatter,
-)
 from quadrille.kernels.controlled import (
     DonorIndex,
     Edits,
@@ -91,19 +78,30 @@ from quadrille.kernels.rank import (
     sort_keys,
 )
 from quadrille.kernels.tables import (
+    add_codes,
     add_ticks,
     changes_in_order,
     chi_square,
+    count_codes,
     count_dominating,
+    count_keys,
     count_pairs_of_codes,
+    find_rows,
+    first_rows,
+    hash_at,
+    hash_rows,
     lacking_majority,
     mark_lone,
     mixed_within,
     net_of_cells,
     net_of_rows,
     places_in_order,
+    put_in_buckets,
+    put_rows,
     rows_by_code,
     rows_of_whole_groups,
+    runs,
+    scatter,
     shared_groups,
     small_cell_change,
     sort_into_groups,

@@ -342,14 +342,21 @@ def guarantee(found: Guarantee) -> list[Block]:
     return [*blocks, *([Text(promise(found))] if found.holds else []), Text(meaning(found))]
 
 
+_OWN_CHANCES = (
+    "With a chance of its own for each stratum the same epsilon costs less, because small strata are left alone: next "
+    "to nobody moves there, and what they show is published nearly as it is."
+)
+
+
 def curve_blocks(rows: Sequence[Mapping[str, Any]]) -> list[Block]:
     """Return what each epsilon costs: records moved and loss, with one chance and with own chances."""
     lines = [(epsilon(row["epsilon"]), row["design"], share(row["moved"]), score(row["loss"])) for row in rows]
     head = ("epsilon", "design", "moved", f"{rows[0]['measure']}, predicted")
     listed = table(head, lines, caption="What an epsilon costs", numbers=(0, 2, 3), whole=(0, 2, 3))
+    blocks: list[Block] = [listed, Text(_OWN_CHANCES)]
     lacking = [row["reason"].rstrip(".") for row in rows if row["loss"] is None]
     if not lacking:
-        return [listed]
+        return blocks
     what = "None of the losses is" if len(lacking) == len(rows) else f"{count(len(lacking))} of the losses are not"
     other = "In Python another loss can be named: `theory.epsilon_curve(data, recipe, loss=...)`."
-    return [listed, Text(f"{what} predicted: {lacking[0]}. {other}")]
+    return [*blocks, Text(f"{what} predicted: {lacking[0]}. {other}")]

@@ -19,6 +19,7 @@ from quadrille.inspect import (
     COARSER_DATES,
     beside_the_key,
     inspect,
+    longitudes,
     quoted,
     repeated_identifiers,
     unnamed_units,
@@ -50,10 +51,10 @@ from quadrille.present.render import as_markdown
 from quadrille.present.scores import definitions, exposure, published_tables, score_table, scores, verdict
 from quadrille.randomness import is_secret
 from quadrille.recipe import Recipe, carried
-from quadrille.release.earlier import NUMBERS, ON_CPS8D, Again
+from quadrille.release.earlier import NUMBERS, ON_CPS8D, Again, Promise
 from quadrille.release.judge import Verdict
 from quadrille.release.order import BucketOrder
-from quadrille.release.promise import Promise
+from quadrille.score.by_area import keys_and_area, with_margin
 from quadrille.score.contradictions import Contradicted
 from quadrille.score.evaluator import Evaluator, Scores, score
 from quadrille.score.published import TableChanges
@@ -660,7 +661,7 @@ def release_warnings(
         )
     others = [public[name] for name in public.columns if name != public.weight]
     unnamed = weights(public) if public.weight is None else ()
-    known = (*_identifying(others), *beside_the_key(others), *unnamed_units(data))
+    known = (*_identifying(others), *beside_the_key(others), *longitudes(data), *unnamed_units(data))
     of_file = (*weight_remarks(public), *unnamed, *repeated_identifiers([data[name] for name in data.columns]))
     return [*found, *map(IdentifyingWarning, known), *map(ReleaseWarning, of_file)]
 
@@ -739,9 +740,21 @@ def _of_protection(data: Data, plan: Plan) -> list[ReleaseWarning]:
     """Warn of a swap that leaves nearly all of those exposed who were: no such candidate is recommended by `pick`."""
     if not data.keys:
         return []
-    judge = Evaluator(data, ["exposed"])
-    after, before = (judge.score(each)["exposed"] for each in (plan, Plan([], data=data)))
-    if not before or after is None or after <= (1 - CLEARLY) * before or after > MOSTLY_EXPOSED:
+    known = keys_and_area(data, plan.columns)
+    measure = "exposed" if known == data.keys else with_margin("linked_small", data, known)
+    judge = Evaluator(data, [measure])
+    after, before = (judge.score(each)[measure] for each in (plan, Plan([], data=data)))
+    if not before or after is None or after <= (1 - CLEARLY) * before:
+        return []
+    if known != data.keys:  # nothing changes about the keys, but where persons are found by them
+        return [
+            ProtectionWarning(
+                f"The swap hides few: by {words.listed([*known])}, {share(after)} of the records in cells of one or "
+                f"two are still found, {share(before)} were before. Let the risk variables be those that "
+                "others know, and swap more of those at risk."
+            )
+        ]
+    if after > MOSTLY_EXPOSED:
         return []
     return [
         ProtectionWarning(

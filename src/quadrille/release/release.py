@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -24,12 +24,12 @@ from quadrille.io import RELEASED, file_bytes, not_held, streamed, write_pieces
 from quadrille.io.atomic import (
     INSECURE_NOTE,
     NOTE,
+    Contents,
     as_json,
     check_free,
     new_folder,
     private_folder,
     write_file,
-    write_hashed,
 )
 from quadrille.io.space import MEMORY, Space, memory_limit
 from quadrille.measure import beside_exposed, beside_the_n_rule
@@ -55,11 +55,10 @@ from quadrille.release.dossier import (
     serious_first,
     unjudged_warnings,
 )
-from quadrille.release.earlier import Again, Earlier, check_apart, earlier_releases, released_again
+from quadrille.release.earlier import LEDGER, Again, Earlier, check_apart, earlier_releases, promise_of, released_again
 from quadrille.release.judge import Case, PolicyError, Verdict, judge, scored
 from quadrille.release.order import ONE_BUCKET, BucketOrder, fresh_order, pieces
 from quadrille.release.policy import VARIABLE, Asked, Policy, asked_policies
-from quadrille.release.promise import LEDGER, promise_of
 from quadrille.score.by_area import keys_and_area, with_margin
 from quadrille.score.contradictions import contradicted, contradictions, refuse_contradictions
 from quadrille.score.evaluator import Scores, score
@@ -112,7 +111,6 @@ _MOST_PAIRED = 100
 _BY_RECORD = frozenset({"ordinal_shift", "conditional_entropy"})
 
 Files = Mapping[str, bytes | memoryview]
-Contents = bytes | memoryview | Callable[[BinaryIO], None]
 Public = Mapping[str, Contents]
 
 
@@ -356,8 +354,11 @@ def _draft(
         )
     usual = default_measures(data, plan.columns) if measures is DEFAULT else measures
     wanted = beside_exposed(beside_the_n_rule(usual), data)
+    if promise is None:
+        refuse_uncounted(data, plan.rows)
+    else:  # whoever is drawn: a refusal of some draws would pick among them
+        refuse_uncounted(data, np.arange(data.n), "may move")
     scores, cannot = scored(data, plan, wanted, asked)
-    refuse_uncounted(data, plan.rows)
     swapped = plan.apply(data)
     order = _public_order(swapped, format) if shuffle else None
     public = _public(swapped, None if isinstance(order, BucketOrder) else order, recipe.steering_columns)
@@ -644,7 +645,7 @@ def _write(folder: Path, public: Public, record: Record, *, overwrite: bool) -> 
     with new_folder(folder, overwrite=overwrite, holds=_FOLDERS) as fresh:
         outside, inside = fresh / "public", private_folder(fresh / "confidential")
         outside.mkdir()
-        hashes = {name: write_hashed(outside / name, contents) for name, contents in public.items()}
+        hashes = {name: write_file(outside / name, contents) for name, contents in public.items()}
         confidential = _confidential_files(replace(record, hashes=hashes, written=datetime.now(UTC)))
         for name, contents in confidential.items():
             write_file(inside / name, contents, private=True)

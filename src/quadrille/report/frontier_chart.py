@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quadrille import chart
-from quadrille.chart import n_rule
+from quadrille.chart import cell_sizes
 from quadrille.data import Data, tidy
 from quadrille.errors import QuadrilleError
 from quadrille.measure import measure_of, orient
@@ -123,8 +123,8 @@ def scored(study: Study, axes: tuple[str, str], rows: Sequence[Row]) -> Scored:
 def companion_of(study: Study, axes: tuple[str, str]) -> str | None:
     """Return the measure of the study that no swap can fool, unless it is an axis already; that of the n-rule shown."""
     found = [address for address in study.measures if measure_of(address).name == "exposed"]
-    wanted = n_rule.missing(axes).values()
-    mine = (address for want in wanted for address in found if n_rule.matches(address, want))
+    wanted = cell_sizes.missing(axes).values()
+    mine = (address for want in wanted for address in found if cell_sizes.matches(address, want))
     return next(mine, next((address for address in found if address not in axes), None))
 
 
@@ -300,7 +300,7 @@ def _n_rule_beside(study: Study, axes: tuple[str, str], found: Scored) -> str | 
     """Return the n-rule for the second panel where designed swaps are judged by `exposed`."""
     if not any(row["method"] == words.DESIGNED for row, *_ in found):
         return None
-    return next((each for each in study.measures if n_rule.is_n_rule(each) and each not in axes), None)
+    return next((each for each in study.measures if cell_sizes.is_n_rule(each) and each not in axes), None)
 
 
 def shown_beside(study: Study, axes: tuple[str, str], found: Scored) -> str | None:

@@ -266,7 +266,7 @@ def profile(scope: ReportInput) -> Row:
     """Describe the file: records, weight, columns, cells."""
     found = inspect(scope.data)
     cells = Text("A cell is one combination of the key variables, which an intruder may know.")
-    known = dependency_blocks(found.dependencies)[1:]  # the section has its own title
+    known = dependency_blocks(found.dependencies, "quadrille inspect --json")[1:]  # the section has its own title
     filled = filled_table(scope.contradicted)
     return {"blocks": [profile_facts(found), cells, column_table(found.columns), *known, *filled]}
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from quadrille import chart
 from quadrille.attack.attack import attack
 from quadrille.attack.input import Section
+from quadrille.chart.attack import attack_sheets
 from quadrille.data import Cross, Data, tidy
 from quadrille.delta import margins_kept
 from quadrille.present.blocks import Block, Table, table
@@ -276,7 +277,10 @@ def intruder(scope: ReportInput) -> Row:
     found = replace(found, sections=tuple(map(_in_short, found.sections)))
     not_made = [(section.title, section.reason) for section in found.sections if not section.findings]
     return {
-        "charts": {"What an intruder gains": chart.attacks(found.frame())},
+        "charts": {
+            f"What an intruder gains, part {place}": chart.attacks(part)
+            for place, part in enumerate(attack_sheets(found.frame()), start=1)
+        },
         "known": count(len(found.keys)),
         "exposure": exposure(scope.data, plan, scope.n),
         "blocks": [block for section in found.sections if section.findings for block in section_blocks(section)],

@@ -67,8 +67,10 @@ class Coded:
     def __init__(self, data: Data, names: Iterable[str]) -> None:
         self.data, self.n = data, data.n
         made = {name: _codes(data[name]) for name in names}
-        self.codes = {name: codes for name, (codes, size, _) in made.items() if size > 1}
-        self.sizes = {name: made[name][1] for name in self.codes}
+        self.codes = {name: codes for name, (codes, held, _) in made.items() if len(held) > 1}
+        self.sizes = {name: len(made[name][1]) for name in self.codes}
+        self.held = {name: made[name][1] for name in self.codes}
+        """How many records have each code."""
         self.numbers_of_codes = {name: made[name][2] for name in self.codes}
         """The number that each code stands for, NaN where missing; None for texts."""
         self.names = list(self.codes)
@@ -101,6 +103,15 @@ class Coded:
         """Return the codes of a column in random order among the records that agree on another one."""
         return kernels.mixed_within(self.codes[name], self.codes[given], self.sizes[given], self.order)
 
+    def shuffled_part(self, name: str, within: str, rows: Rows) -> Codes32:
+        """Return the codes of a column, those of some rows in random order, among the records that agree on another."""
+        order = self.order[self.order < len(rows)]
+        codes, made = self.codes[name], self.codes[name].copy()
+        given = self.codes[within][rows] if within else np.zeros(len(rows), dtype=np.int32)
+        size = self.sizes[within] if within else 1
+        made[rows] = kernels.mixed_within(codes[rows], given, size, order)
+        return made
+
     def by_code(self, name: str, rows: Rows) -> Rows:
         """Return rows in the order of a column, stable."""
         codes, size = self.codes[name], self.sizes[name]
@@ -115,7 +126,7 @@ class Coded:
         variable = self.data[name].variable
         if size <= most or (variable.coded and self.numbers_of_codes[name] is None):
             return codes, size
-        held = np.bincount(codes, minlength=size)
+        held = self.held[name]
         own = held > self.n // _FEWEST_CLASSES // 2
         others = np.where(own, 0, held)
         class_ = np.cumsum(others) * _FEWEST_CLASSES // max(int(others.sum()) + 1, 1)
@@ -143,29 +154,31 @@ class Coded:
         return None if numbers is None else numbers[codes if rows is None else codes[rows]]
 
 
-def _codes(column: Column) -> tuple[Codes32, int, Floats | None]:
-    """Return codes from 0 for the values that occur, how many there are, and the number that each stands for."""
+def _codes(column: Column) -> tuple[Codes32, Ints, Floats | None]:
+    """Return codes from 0 for the values that occur, how many records each has, and the number that it stands for."""
     if not column.variable.coded:
         return _codes_of_numbers(column.values)
-    present = np.bincount(column.values, minlength=column.size) > 0
+    held = np.bincount(column.values, minlength=column.size)
+    present = held > 0
     whole = bool(present.all())
     codes = column.values.astype(np.int32) if whole else (np.cumsum(present, dtype=np.int32) - 1)[column.values]
     numbers = _numbers_of_categories(column)
-    return codes, int(present.sum()), None if numbers is None else numbers[present]
+    return codes, held[present], None if numbers is None else numbers[present]
 
 
-def _codes_of_numbers(values: Floats) -> tuple[Codes32, int, Floats]:
+def _codes_of_numbers(values: Floats) -> tuple[Codes32, Ints, Floats]:
     """Code numbers; those with few decimals in a small range are counted, which is quicker than sorting them."""
     places = None if np.isnan(values).any() else decimals_of(values)
     scale = 10.0 ** (places or 0)
     low, high = np.rint(float(values.min()) * scale), np.rint(float(values.max()) * scale)
     if places is not None and high - low <= _SPARSE * len(values):
         place = np.rint(values * scale - low).astype(np.int64)
-        present = np.bincount(place) > 0
+        held = np.bincount(place)
+        present = held > 0
         numbers = (np.flatnonzero(present) + low) / scale
-        return (np.cumsum(present, dtype=np.int32) - 1)[place], len(numbers), numbers
-    numbers, codes = np.unique(values + 0.0, return_inverse=True)
-    return codes.astype(np.int32), len(numbers), numbers
+        return (np.cumsum(present, dtype=np.int32) - 1)[place], held[present], numbers
+    numbers, codes, held = np.unique(values + 0.0, return_inverse=True, return_counts=True)
+    return codes.astype(np.int32), held, numbers
 
 
 def decimals_of(values: Floats) -> int | None:
@@ -201,8 +214,8 @@ _FEW_VALUES = 1 / 20
 class Groups:
     """Records that agree on one or two columns, and what they make of any other."""
 
-    def __init__(self, coded: Coded, rows: Rows, start: Ints) -> None:
-        self._coded, self.rows, self._start = coded, rows, start
+    def __init__(self, coded: Coded, given: tuple[str, ...], rows: Rows, start: Ints) -> None:
+        self._coded, self._given, self.rows, self._start = coded, given, rows, start
 
     @classmethod
     def of(cls, coded: Coded, given: tuple[str, ...], rows: Rows | None = None) -> Groups:
@@ -211,7 +224,7 @@ class Groups:
         ordered = rows
         for name in reversed(given):
             ordered = coded.by_code(name, ordered)
-        return cls(coded, *kernels.shared_groups(ordered, coded.codes[given[0]], coded.codes[given[-1]]))
+        return cls(coded, given, *kernels.shared_groups(ordered, coded.codes[given[0]], coded.codes[given[-1]]))
 
     @property
     def sizes(self) -> Ints:
@@ -237,11 +250,23 @@ class Groups:
         failures = self.lacking(values, size, self.enough)
         if failures >= self.enough:
             return None
-        by_chance = [(self._coded.shuffled(column), beyond_chance(failures))]
-        by_chance += [(self._coded.shuffled_within(column, each), max(CLEARLY, 2 * failures)) for each in than]
-        if any(self.lacking(mixed, size, needed) < needed for mixed, needed in by_chance):
-            return None
-        return 1 - failures / len(self.rows)
+        needed = dict.fromkeys(than, max(CLEARLY, 2 * failures))
+        if all(
+            self._chance_fails(column, within, least)
+            for within, least in {"": beyond_chance(failures), **needed}.items()
+        ):
+            return 1 - failures / len(self.rows)
+        return None
+
+    def _chance_fails(self, column: str, within: str, needed: int) -> bool:
+        """Whether values in random order, within another column or in all, fail so often; some groups may do."""
+        coded, size = self._coded, self._coded.sizes[column]
+        if coded.n > 2 * PROBE:
+            part = Groups.of(coded, self._given, some_groups(coded, self._given))
+            if part.lacking(coded.shuffled_part(column, within, part.rows), size, needed) >= needed:
+                return True
+        mixed = coded.shuffled_within(column, within) if within else coded.shuffled(column)
+        return self.lacking(mixed, size, needed) >= needed
 
 
 def single(coded: Coded) -> tuple[list[Found], dict[str, float]]:
@@ -249,7 +274,7 @@ def single(coded: Coded) -> tuple[list[Found], dict[str, float]]:
     found: list[Found] = []
     repeating: dict[str, float] = {}
     for x in coded.names:
-        held = np.bincount(coded.codes[x])
+        held = coded.held[x]
         shared = int(held[held > 1].sum())
         if shared < ENOUGH * coded.n:
             continue

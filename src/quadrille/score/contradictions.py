@@ -20,7 +20,7 @@ from quadrille.plan import Plan
 from quadrille.recipe import Movement, Recipe
 from quadrille.score.coded import CLEARLY, NEARLY, Coded, Flags, absent_cells, looked_at, scarce_share, table_of
 from quadrille.score.dependencies import Dependency, broken, dependencies, released_columns
-from quadrille.score.minorities import nearly_determined, stand_against
+from quadrille.score.minorities import Against, nearly_determined, stand_against, stand_out
 from quadrille.swap.groups import group_ids
 from quadrille.text import Shown
 
@@ -134,7 +134,8 @@ def contradictions(data: Data, recipe: Recipe) -> Contradictions:
             stays = tuple(name for name in each.columns if name not in group)
             found[each] = Contradiction(each, moved, stays, share, before, units)
     told = {name for each in found.values() for name in each.moved}
-    more = _against_groups(part, recipe, movement, told, [set(each.columns) for each, _ in crossed])
+    known = [{*each.columns} for each in dependencies(data, movement.columns) if each.kind != "never together"]
+    more = _against_groups(part, recipe, movement, told, known)
     return Contradictions(sorted([*found.values(), *more], key=_most_telling))
 
 
@@ -148,29 +149,41 @@ def _against_groups(
     move, those who belong together still agree; where near partners do, nearly everybody moves, and nobody stands out.
     """
     names = released_columns(data, recipe.steering_columns)
-    stay = set(names) - movement.columns
     if movement.unit is not None or recipe.partners_alike or data.n < CLEARLY or movement.columns <= told:
         return
     coded = Coded(data, names)
     trial: _Trial | None = None
     for group in movement.together:
         for moved in (name for name in group if name in names and name not in told):
-            for given, column, share in nearly_determined(data, coded, moved):
-                every = {*given, column}
-                if not every - {*group} <= stay or every <= {*group, *movement.same}:
+            for dependency in _loose(data, coded, moved):
+                every = set(dependency.columns)
+                if not every <= set(names) or every <= {*group, *movement.same}:
                     continue
                 if any(map(every.issuperset, known)) or any(map(every.issubset, movement.closed)):
                     continue
                 if trial is None:
                     trial = _Trial(data, recipe, movement, set(names), coded.order[: max(int(USUAL_RATE * data.n), 1)])
-                rows, donors = trial.changed(group)
-                seen = stand_against(coded, given, column, group, rows, donors)
+                seen = _seen(coded, dependency, group, *trial.changed(group))
                 if seen.swapped_count >= _FEWEST and USUAL_RATE * seen.swapped > (1 - USUAL_RATE) * seen.others:
-                    dependency = Dependency("nearly determines", given, column, share)
                     along = tuple(name for name in dependency.columns if name in group)
                     stays = tuple(name for name in dependency.columns if name not in group)
                     yield Contradiction(dependency, along, stays, seen.swapped, seen.others)
                     break
+
+
+def _loose(data: Data, coded: Coded, moved: str) -> Iterator[Dependency]:
+    """Yield what nearly holds of a column that is to move: within groups, and from record to record of a unit."""
+    for given, column, share in nearly_determined(data, coded, moved):
+        yield Dependency("nearly determines", given, column, share)
+    for each in dependencies(data):
+        if each.kind == "all different" and moved not in each.columns:
+            yield Dependency("hardly changes", each.columns, moved, each.share)
+
+
+def _seen(coded: Coded, dependency: Dependency, group: tuple[str, ...], rows: Rows, donors: Rows) -> Against:
+    if dependency.kind == "hardly changes":
+        return stand_out(coded, dependency.given, dependency.column, rows, donors)
+    return stand_against(coded, dependency.given, dependency.column, group, rows, donors)
 
 
 def _most_telling(found: Contradiction) -> tuple[bool, bool, float]:

@@ -16,6 +16,7 @@ from quadrille.score.coded import (
     CLEARLY,
     ENOUGH,
     NEARLY,
+    PROBE,
     Coded,
     Flags,
     Floats,
@@ -31,6 +32,7 @@ from quadrille.score.coded import (
     ranges,
     single,
 )
+from quadrille.score.wholes import WholeKind, breaks_whole, wholes
 from quadrille.text import Shown
 
 _PRIME = (1 << 31) - 1
@@ -246,11 +248,19 @@ def _checked_product(coded: Coded, given: tuple[str, str], column: str, powers: 
     found = {name: coded.numbers(name) for name in (*given, column)}
     whole = {name: values for name, values in found.items() if values is not None}
     rows = np.flatnonzero(np.logical_and.reduce([_usable(values) for values in whole.values()]))
-    numbers, places = {name: values[rows] for name, values in whole.items()}, coded.decimals(column)
-    failures = _misses(numbers, given, column, powers, places)
-    if len(rows) < max(40, coded.n // 50) or failures > NEARLY * len(rows):
+    numbers = whole if len(rows) == coded.n else {name: values[rows] for name, values in whole.items()}
+    places = coded.decimals(column)
+    some = _mixing(coded, len(rows))[:PROBE]
+    part = {name: values[some] for name, values in numbers.items()}
+    if len(rows) < max(40, coded.n // 50) or _misses(part, given, column, powers, places) > 2 * NEARLY * len(some) + 10:
         return None
-    numbers[column] = np.roll(numbers[column][_mixing(coded, len(rows))], 1)
+    failures = _misses(numbers, given, column, powers, places)
+    if failures > NEARLY * len(rows):
+        return None
+    part[column] = np.roll(part[column], 1)
+    if len(rows) > PROBE and _misses(part, given, column, powers, places) >= beyond_chance(failures):
+        return Product(given, column, powers, 1 - failures / len(rows))  # more would fail in all records
+    numbers = {**numbers, column: np.roll(numbers[column][_mixing(coded, len(rows))], 1)}
     if _misses(numbers, given, column, powers, places) < beyond_chance(failures):
         return None
     return Product(given, column, powers, 1 - failures / len(rows))
@@ -294,10 +304,10 @@ _TOLD = (1, 100)
 _MOST_COLUMNS = 300
 """In wider files, the columns with the fewest values are looked at."""
 
-DependencyKind = Literal[
-    "determines", "constant within", "follows", "sum", "product", "never together", "nearly determines"
-]
-"""The last holds in fewer records than the others: it is looked for where a column is to move, and nowhere listed."""
+_PLAIN = Literal["determines", "constant within", "follows", "sum", "product", "never together"]
+_LOOSE = Literal["nearly determines", "hardly changes"]
+DependencyKind = _PLAIN | WholeKind | _LOOSE
+"""The last two hold in fewer records than the others: they are looked for where a column is to move, and not listed."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -316,7 +326,7 @@ class Dependency(Shown):
     terms: tuple[int, ...] = ()
     constant: float = 0.0
     combinations: int = 0
-    """How many combinations never occur, or almost never."""
+    """How many combinations never occur, or almost never; how many categories are counted within groups."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -352,8 +362,26 @@ class Dependency(Shown):
             first, second = self.given
             parts = (first, second) if self.terms[0] > 0 else (second, first)
             return f"{column} is a multiple of {parts[0]} {'*' if sum(self.terms) > 0 else '/'} {parts[1]}"
+        if self.kind in ("one of each", "all different", "adds up"):
+            return _whole_in_words(self)
+        if self.kind == "hardly changes":
+            return f"{column} hardly changes within {self.given[0]} in the order of {self.given[1]}"
         many = "a combination" if self.combinations == 1 else f"{self.combinations:,} combinations"
         return f"{many} of {given} and {column} never {'occurs' if self.combinations == 1 else 'occur'}, or hardly"
+
+
+def _whole_in_words(found: Dependency) -> str:
+    unit, column = found.given[0], found.column
+    category = "a category" if found.combinations == 1 else f"each of {found.combinations} categories"
+    match found.kind:
+        case "one of each":
+            return f"each {unit} has exactly one record with {category} of {column}"
+        case "all different":
+            return f"no two records of one {unit} have the same {column}" + ("" if found.exact else ", or hardly")
+        case _ if found.combinations:
+            return f"{found.given[1]} counts the records with {category} of {column} within {unit}"
+        case _:
+            return f"{found.given[1]} is the sum of {column} within {unit}"
 
 
 def _sum_in_words(found: Dependency) -> str:
@@ -446,11 +474,14 @@ def _found(data: Data, names: list[str]) -> Iterator[Dependency]:
     """
     units, shared = _units(data, names)
     if units is None:
-        yield from _search(Coded(data, names))
+        coded = Coded(data, names)
+        yield from _wholes(coded)
+        yield from _search(coded)
         return
     if units.count >= CLEARLY:
         yield from _search(Coded(data.take(units.first), shared))
     coded = Coded(data, names)
+    yield from _wholes(coded)
     for each in _search(coded):
         if set(each.columns) <= {*shared}:
             continue
@@ -463,6 +494,11 @@ def _found(data: Data, names: list[str]) -> Iterator[Dependency]:
         share = groups.share(each.column, each.given if len(each.given) > 1 else ())
         if share is not None and len(groups.rows) >= ENOUGH * len(once):
             yield replace(each, share=share)
+
+
+def _wholes(coded: Coded) -> Iterator[Dependency]:
+    for kind, given, column, share, categories in wholes(coded):
+        yield Dependency(kind, given, column, share, combinations=categories)
 
 
 def _units(data: Data, names: list[str]) -> tuple[Units | None, list[str]]:
@@ -525,6 +561,10 @@ def broken(coded: Coded, dependency: Dependency, source: Mapping[str, Rows]) -> 
     match dependency.kind:
         case "determines" | "constant within" | "nearly determines":
             return breaks_function(coded, given, column, source)
+        case "one of each" | "all different" | "adds up":
+            return breaks_whole(coded, dependency.kind, given, column, source)
+        case "hardly changes":
+            return np.zeros(len(source[column]), dtype=np.bool_)  # no record shows by itself whether it is so
         case "follows":
             return breaks_range(coded, given[0], column, source)
         case "sum":

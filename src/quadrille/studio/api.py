@@ -7,7 +7,6 @@ What goes wrong is {"error", "where", "do"}. A browser sends its cookie and the 
 from __future__ import annotations
 
 import json
-import tomllib
 from typing import Annotated, Any, Literal, cast
 from urllib.parse import unquote
 
@@ -16,15 +15,17 @@ from fastapi import APIRouter, Header, Path, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from quadrille.errors import QuadrilleError
-from quadrille.studio import audit, files, jobs, limits, live, retention, signoff, users
-from quadrille.studio.store import Comment, Document, Job, Project, User
+from quadrille.studio import audit, files, jobs, live, retention, signoff, users
+from quadrille.studio.store import Comment, Document, Job, Project, User, toml
 from quadrille.studio.web import (
     Problem,
+    address_of,
     current,
     log_in,
     log_out,
     not_found,
     own_project,
+    person,
     require,
     seen_project,
     settings_of,
@@ -113,7 +114,7 @@ class NewToken(Strict):
 def login(request: Request, body: Login) -> Response:
     """Begin a session: its cookie comes with the answer, and the token that changes need."""
     store = store_of(request)
-    address = request.client.host if request.client else ""
+    address = address_of(request)
     try:
         user = users.check_password(store, body.name, body.password, address)
     except users.WaitError as error:
@@ -178,23 +179,15 @@ def list_tokens(request: Request) -> list[dict[str, object]]:
 @router.post("/tokens", status_code=201)
 def add_token(request: Request, body: NewToken) -> dict[str, str]:
     """Make a token; it is shown this once."""
-    return {"token": users.add_token(store_of(request), _person(request), body.name, body.scope, body.days)}
+    return {"token": users.add_token(store_of(request), person(request), body.name, body.scope, body.days)}
 
 
 @router.delete("/tokens/{token}", status_code=204)
 def remove_token(request: Request, token: Number) -> Response:
     """Take a token back."""
-    if not users.remove_token(store_of(request), _person(request), token):
+    if not users.remove_token(store_of(request), person(request), token):
         not_found("token")
     return Response(status_code=204)
-
-
-def _person(request: Request) -> User:
-    """Return the user of a session; a token makes no tokens."""
-    session = current(request)
-    if session.hash == "" and not session.csrf:
-        raise Problem(403, "A token cannot make or remove tokens.", do="Log in.")
-    return session.user
 
 
 # --- projects --------------------------------------------------------------------------------------------------------
@@ -320,7 +313,7 @@ async def put_source(
     found = await to_thread.run_sync(own_project, request, project)
     by, store = current(request).user, store_of(request)
     given = name or unquote(x_file_name)
-    made = await limits.take_upload(request, store, by, found, given, settings_of(request).limit)
+    made = await files.take_upload(request, store, by, found, given, settings_of(request).limit)
     job = await to_thread.run_sync(jobs.submit, store, by, made, "profile")
     return {"job": job.id}
 
@@ -333,9 +326,9 @@ def open_source(request: Request, project: ProjectId, body: Source) -> dict[str,
         known = (jobs.catalogue(settings_of(request).home) or {"datasets": []})["datasets"]
         if body.dataset not in {each["name"] for each in known}:
             raise Problem(422, "There is no such bundled file.", where="dataset", do="Choose one of the catalogue.")
-        made = limits.open_bundled(store, by, found, body.dataset)
+        made = files.open_bundled(store, by, found, body.dataset)
     elif body.path is not None and body.dataset is None:
-        made = limits.open_path(store, by, found, body.path, settings_of(request).root)
+        made = files.open_path(store, by, found, body.path, settings_of(request).root)
     else:
         raise Problem(422, "Give a path or a dataset.", where="path", do="Send one of the two.")
     return {"job": jobs.submit(store, by, made, "profile").id}
@@ -397,13 +390,13 @@ def get_document(
     if request.headers.get("accept", "").startswith("application/json"):
         try:
             return Response(_as_json(held), media_type="application/json", headers=tag)
-        except tomllib.TOMLDecodeError:
+        except ValueError:
             pass
     return Response(held.text, media_type="text/plain; charset=utf-8", headers=tag)
 
 
 def _as_json(held: Document) -> str:
-    return json.dumps(tomllib.loads(held.text), ensure_ascii=False, default=str)
+    return json.dumps(toml(held.text), ensure_ascii=False, default=str)
 
 
 @router.put("/projects/{project}/{kind}", openapi_extra=_TOML)
@@ -443,7 +436,7 @@ def _toml(body: bytes, kind: str) -> str:
             if not isinstance(document, dict):
                 raise ValueError("the document must be an object")
             text = tomli_w.dumps(cast("dict[str, Any]", document))
-        tomllib.loads(text)
+        toml(text)
     except (ValueError, TypeError, RecursionError) as error:
         raise Problem(422, f"This is no TOML: {str(error)[:300]}.", where="body", do="Correct it.") from None
     if not text.strip():
@@ -647,19 +640,19 @@ def withdraw(request: Request, project: ProjectId) -> dict[str, object]:
 
 
 @router.post("/projects/{project}/approve")
-def approve(request: Request, project: ProjectId, body: Reason) -> dict[str, object]:
-    """Approve the release, with a reason."""
+def approve(request: Request, project: ProjectId, body: Reason, if_match: IfMatch = None) -> dict[str, object]:
+    """Approve the release, with a reason; If-Match holds the version of the project that was read."""
     found, by = seen_project(request, project), current(request).user
     local = not settings_of(request).team
-    return _project(signoff.approve(store_of(request), by, found, body.text, local=local))
+    return _project(signoff.approve(store_of(request), by, found, body.text, local=local, expected=_expected(if_match)))
 
 
 @router.post("/projects/{project}/reject")
-def reject(request: Request, project: ProjectId, body: Reason) -> dict[str, object]:
-    """Reject the release, with a reason."""
+def reject(request: Request, project: ProjectId, body: Reason, if_match: IfMatch = None) -> dict[str, object]:
+    """Reject the release, with a reason; If-Match holds the version of the project that was read."""
     found, by = seen_project(request, project), current(request).user
     local = not settings_of(request).team
-    return _project(signoff.reject(store_of(request), by, found, body.text, local=local))
+    return _project(signoff.reject(store_of(request), by, found, body.text, local=local, expected=_expected(if_match)))
 
 
 @router.post("/projects/{project}/comments", status_code=201)
@@ -756,6 +749,39 @@ def put_note(request: Request, study: Number, number: Number, body: Reason) -> R
     own_project(request, row.project)
     live.note(store, row, current(request).user, number, body.text)
     return Response(status_code=204)
+
+
+# --- retention -------------------------------------------------------------------------------------------------------
+
+
+Days = Annotated[int, Field(ge=0, le=36_500)]
+
+
+class Retention(Strict):
+    """For how many days each kind of file is kept; 0 is for ever."""
+
+    source: Days
+    studies: Days
+    reports: Days
+    releases: Days
+
+
+@router.get("/retention")
+def get_retention(request: Request) -> dict[str, int]:
+    """Say for how many days each kind of file is kept; 0 is for ever."""
+    require(request, "admin")
+    return retention.days(store_of(request))
+
+
+@router.put("/retention")
+def put_retention(request: Request, body: Retention) -> dict[str, int]:
+    """Change how long each kind of file is kept; what is older is shredded."""
+    by, store = require(request, "admin").user, store_of(request)
+    for kind, number in body.model_dump().items():
+        if number != retention.days(store)[kind]:
+            retention.set_days(store, by, kind, number)
+    retention.queue(store)
+    return retention.days(store)
 
 
 # --- audit -----------------------------------------------------------------------------------------------------------

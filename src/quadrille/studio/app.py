@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import gzip
 import re
+import subprocess
+import sys
+import threading
 from importlib import import_module
+from importlib.metadata import version
+from pathlib import Path
 from typing import cast
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import HTMLResponse
+from fastapi.responses import FileResponse, HTMLResponse
 from starlette.exceptions import HTTPException
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.staticfiles import StaticFiles
 
 from quadrille import __version__
@@ -22,8 +29,6 @@ from quadrille.studio.web import Gate, Problem, Settings, answer, log_in, render
 ROUTES = (
     "api",
     "live",
-    "routes_vega",
-    "routes_sign_in",
     "routes_projects",
     "routes_data",
     "routes_roles",
@@ -52,8 +57,10 @@ def make_app(settings: Settings, store: Store | None = None) -> FastAPI:
     for name in ROUTES:
         app.include_router(import_module(f"quadrille.studio.{name}").router)
     app.add_api_route("/open/{secret}", _open, include_in_schema=False, response_class=HTMLResponse)
+    app.add_api_route("/favicon.ico", _icon, include_in_schema=False)
+    app.add_api_route("/static/vega.js", _vega, include_in_schema=False)
     if web.STATIC.is_dir():
-        app.mount("/static", StaticFiles(directory=web.STATIC), name="static")
+        app.mount("/static", GZipMiddleware(StaticFiles(directory=web.STATIC)), name="static")
     kinds = (Problem, QuadrilleError, StateError, ChangedError, KeyUsedError, RequestValidationError, HTTPException)
     for kind in (*kinds, Exception):
         app.add_exception_handler(kind, _refused)
@@ -110,3 +117,42 @@ async def _refused(request: Request, error: Exception) -> Response:
         page.headers.update(problem.headers)
         return page
     return answer(request.url.path, problem, dict(request.headers))
+
+
+# --- the script that draws charts: the bundle of vl-convert in a function of its own, made once and kept --------------
+
+_MAKING = threading.Lock()
+_MAKE = (
+    "import sys, vl_convert; sys.stdout.reconfigure(encoding='utf-8'); "
+    "bundle = vl_convert.javascript_bundle('globalThis.quadrilleVega = { vegaEmbed };'); "
+    "print(f'(() => {{{bundle}}})();')"
+)
+
+
+def _icon() -> Response:
+    """Return the sign of the studio to browsers that ask for it by its old name."""
+    return FileResponse(web.STATIC / "logo.svg", media_type="image/svg+xml")
+
+
+def _vega(request: Request) -> Response:
+    """Return the bundle; it declares names such as `$`, which must not become those of the page."""
+    path = web.settings_of(request).home.run / f"vega-{version('vl-convert-python')}.js.gz"
+    with _MAKING:
+        if not path.exists():
+            _make(path)
+    packed = path.read_bytes()
+    if "gzip" not in request.headers.get("accept-encoding", ""):
+        return Response(gzip.decompress(packed), media_type="text/javascript")
+    return Response(packed, media_type="text/javascript", headers={"Content-Encoding": "gzip"})
+
+
+def _make(path: Path) -> None:
+    """Let another process make it: the bundler takes seconds and much memory, which it gives back at its end."""
+    made = subprocess.run([sys.executable, "-c", _MAKE], capture_output=True, check=False, timeout=120)
+    if made.returncode:
+        raise Problem(
+            500, "The script that draws charts could not be made.", do="Install the extra: quadrille[studio]."
+        )
+    fresh = path.with_suffix(".new")
+    fresh.write_bytes(gzip.compress(made.stdout))
+    fresh.replace(path)

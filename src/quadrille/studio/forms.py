@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 import tomli_w
+
+from quadrille.studio.store import toml
 
 FRONT = frozenset(
     {"swap", "keep", "rate", "pairs", "records", "targets", "chance", "epsilon", "window", "correlation", "risk"}
@@ -210,8 +211,8 @@ def _number(text: str) -> object:
 
 def _inline(text: str) -> object:
     try:
-        return tomllib.loads(f"value = {{{text.strip('{} ')}}}")["value"]
-    except tomllib.TOMLDecodeError:
+        return toml(f"value = {{{text.strip('{} ')}}}")["value"]
+    except ValueError:
         return text
 
 
@@ -255,8 +256,8 @@ def grid_of(
     fault = ""
     if rest := one("rest"):
         try:
-            made |= tomllib.loads(rest)
-        except tomllib.TOMLDecodeError as error:
+            made |= toml(rest)
+        except ValueError as error:
             fault = f"These lines are no TOML: {error}. Write them as in a job file, such as curve = true."
     return made, fault
 
@@ -303,8 +304,8 @@ def faults(message: str) -> Faults:
 def document(text: str | None) -> dict[str, Any]:
     """Return a job file as a document; an empty one where it cannot be read."""
     try:
-        return tomllib.loads(text or "")
-    except tomllib.TOMLDecodeError:
+        return toml(text or "")
+    except ValueError:
         return {}
 
 

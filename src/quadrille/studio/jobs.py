@@ -74,7 +74,6 @@ from __future__ import annotations
 
 import json
 import shlex
-import tomllib
 from collections.abc import Mapping, Sequence
 from math import isnan
 from pathlib import Path
@@ -83,12 +82,14 @@ from typing import Any, cast
 import tomli_w
 
 from quadrille.errors import InputError, ParameterError, QuadrilleError
-from quadrille.studio.store import Home, Job, Project, Store, User
+from quadrille.studio.store import Home, Job, Project, Store, User, toml
 
 KINDS = ("profile", "risk", "forecast", "search", "compare", "policy", "report", "release", "shred")
 RETAINED = ("source", "studies", "reports", "releases")
 """What is kept for a time, and can be shredded."""
 MOST_COMPARED = 4
+RISKS = ("exposed", "small_cells")
+"""The measures of the page Risk today."""
 ENDINGS = (".csv", ".csv.gz", ".tsv", ".parquet", ".xlsx", ".sav", ".zsav", ".por", ".dta", ".sas7bdat", ".xpt", ".zip")
 """Files that can be opened; a test compares them with those that the product reads."""
 FORMATS = ("csv", "parquet", "sav", "dta", "xpt")
@@ -300,33 +301,54 @@ def commands(project: Project, kind: str, spec: Mapping[str, Any], *, own_codebo
         case "profile":
             lines.append(f"quadrille inspect {named}{options} --reasons --categories")
         case "risk":
-            lines.append(f"quadrille inspect {named}{options}")
+            lines += _risk_commands(named, options, spec)
         case "forecast":
             lines.append("quadrille search job.toml --dry-run")
         case "search":
-            lines.append("quadrille search job.toml --out study")
+            lines += ["quadrille search job.toml --out study", "quadrille frontier study"]
         case "compare":
+            lines += ["quadrille search job.toml --out study"]
             lines += [
                 f"quadrille report study --candidate {each} --out report-{each}.html" for each in spec["candidates"]
             ]
         case "policy":
-            public = _public_words(spec)
-            lines.append(
-                f"quadrille release {named}{options} --study study {candidate} --policy policy.toml --check{public}"
-            )
+            lines.append(f"quadrille release {named}{options} --study study {candidate} --check{_public_words(spec)}")
         case "report":
             lines.append(f"quadrille report study {candidate} --out report.html")
         case "release":
-            public = _public_words(spec)
-            lines.append(f"quadrille release {named}{options} --study study {candidate} --out release{public}")
+            words = f"--out release{_public_words(spec)}"
+            lines.append(f"quadrille release {named}{options} --study study {candidate} {words}")
+            lines.append("# the same release record for record, with recipe.json of its confidential folder:")
+            lines.append(f"quadrille release {named}{options} --recipe recipe.json {words}")
         case _:
             return []
     return lines
 
 
+def _risk_commands(file: str, options: str, spec: Mapping[str, Any]) -> list[str]:
+    """A file that is scored against itself says what is at risk in it: `exposed`, which small cells equal so far."""
+    sets: list[list[str]] = spec.get("sets") or []
+    n = spec.get("n", 3)
+    crosses: list[str] = []
+    if sets:
+        from quadrille.score.published import table_name  # with all that counts: only the worker names sets
+
+        crosses = [table_name(columns) for columns in sets]
+    measures = [f"exposed({f'{cross}, ' if cross else ''}n={n})" for cross in crosses or [""]]
+    lines = [
+        f"quadrille inspect {file}{options}",
+        f"quadrille score {file} {file}{options} --measures {shlex.quote(','.join(measures))}",
+    ]
+    if spec.get("attack"):
+        keys = f" --keys {shlex.quote(','.join(sets[0]))}" if sets else ""
+        lines.append(f"quadrille attack {file} --release {file}{options}{keys} --small {n} --knows file")
+    return lines
+
+
 def _public_words(spec: Mapping[str, Any]) -> str:
+    policy = "" if spec.get("policy") is None else " --policy policy.toml"
     form = "" if spec.get("format", "csv") == "csv" else f" --format {spec['format']}"
-    return form + ("" if spec.get("shuffle", True) else " --keep-order")
+    return policy + form + ("" if spec.get("shuffle", True) else " --keep-order")
 
 
 def project_file(project: Project, own_codebook: bool = True) -> str:
@@ -342,15 +364,35 @@ def has_own_codebook(store: Store, project: Project) -> bool:
     return document is not None and bool(document.user and document.text)
 
 
-def job_text(store: Store, project: Project) -> str | None:
+def drawer(
+    store: Store, project: Project, kind: str, spec: Mapping[str, Any], *, first: str | None = None
+) -> tuple[str, list[tuple[str, str]]]:
+    """Return what a page shows as the same on the command line: the commands, and the files that they are run next to.
+
+    `first` is a job file that is not kept yet.
+    """
+    own, document = has_own_codebook(store, project), store.document(project.id, "codebook")
+    policy, job = store.document(project.id, "policy"), job_text(store, project, first)
+    files: list[tuple[str, str]] = []
+    if kind in ("forecast", "search", "compare", "report", "policy", "release") and job:
+        files.append(("job.toml", job))
+    if kind in ("policy", "release") and policy is not None and policy.text:
+        files.append(("policy.toml", policy.text))
+    if document is not None and document.text and (own or kind == "profile"):
+        files.append(("codebook.toml", document.text))
+    return "\n".join(commands(project, kind, spec, own_codebook=own)), files
+
+
+def job_text(store: Store, project: Project, first: str | None = None) -> str | None:
     """Return the job file as it runs on the command line, next to the user's file and `codebook.toml`."""
     document = store.document(project.id, "job")
-    if document is None:
+    text = first if document is None else document.text
+    if text is None:
         return None
     try:
-        job: dict[str, Any] = tomllib.loads(document.text)
-    except tomllib.TOMLDecodeError:  # a fault that forecast and search tell
-        return document.text
+        job = toml(text)
+    except ValueError:  # a fault that forecast and search tell
+        return text
     own = has_own_codebook(store, project)
     about = cast("_Spec", found) if isinstance(found := job.get("data"), dict) else {}
     named = {"file": project_file(project, own), **({"codebook": "codebook.toml"} if own else {})}

@@ -1,18 +1,17 @@
-"""What all pages of the browser share: the rail of steps, the drawer with the command line, notices, dates."""
+"""What all pages of the browser share: the rail of steps, the drawer, notices, dates, the tables of charts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from fastapi import Request
 from fastapi.responses import HTMLResponse
 from markupsafe import Markup
 
 from quadrille.present.numbers import count, score, share
-from quadrille.studio.chart_rows import rows_of
 from quadrille.studio.web import STEPS, render, session_of, settings_of, store_of
 
 if TYPE_CHECKING:
@@ -167,3 +166,48 @@ def _kept(request: Request) -> list[Notice]:
 def working(job: Job | None) -> bool:
     """Whether a job is under way."""
     return job is not None and job.state in WORKING
+
+
+# --- the rows that a chart shows, for the table below it: the text twin of every picture ----------------------------
+
+MOST_ROWS = 200
+
+
+class Rows(NamedTuple):
+    """Heads and rows of a table; `left` rows were left out."""
+
+    head: list[str]
+    rows: list[list[object]]
+    left: int
+
+
+def rows_of(spec: Mapping[str, Any]) -> Rows | None:
+    """Return the largest table of values in a Vega-Lite specification; None where it holds none."""
+    tables = list(_values(spec))
+    if not tables:
+        return None
+    found = max(tables, key=len)
+    head = list(dict.fromkeys(name for row in found[:MOST_ROWS] for name in row))
+    shown = [[row.get(name) for name in head] for row in found[:MOST_ROWS]]
+    return Rows(head, shown, len(found) - len(shown))
+
+
+def _named(rows: object) -> dict[str, object]:
+    return {"values": rows}
+
+
+def _values(spec: object) -> Iterator[list[dict[str, object]]]:
+    if isinstance(spec, list):
+        for each in cast("list[object]", spec):
+            yield from _values(each)
+    if not isinstance(spec, Mapping):
+        return
+    for name, value in cast("Mapping[str, object]", spec).items():
+        listed = cast("list[object]", value) if isinstance(value, list) else []
+        if name == "values" and listed and all(isinstance(row, dict) for row in listed):
+            yield cast("list[dict[str, object]]", listed)
+        elif name == "datasets" and isinstance(value, Mapping):
+            for rows in cast("Mapping[str, object]", value).values():
+                yield from _values(_named(rows))
+        else:
+            yield from _values(cast("object", value))

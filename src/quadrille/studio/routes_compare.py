@@ -32,7 +32,8 @@ def shown(request: Request, project: str, fault: str = "") -> Response:
     finished = next((each for each in mine if each.state == "done"), None)
     result = store.result(finished)
     compared: list[int] = finished.spec["candidates"] if finished else []
-    held, codebook = store.document(found.id, "job"), store.document(found.id, "codebook")
+    spec = finished.spec if finished else {"candidates": sorted(pins)[: jobs.MOST_COMPARED]}
+    command, written = jobs.drawer(store, found, "compare", spec)
     return page(
         request,
         "compare.html.j2",
@@ -51,13 +52,8 @@ def shown(request: Request, project: str, fault: str = "") -> Response:
         stale=bool(finished) and set(pins) != set(compared) and bool(pins),
         tops={} if result is None else _tops(result),
         written=_written,
-        command="\n".join(jobs.commands(found, "compare", finished.spec))
-        if finished
-        else "quadrille report study --candidate NUMBER",
-        files=[
-            *([("job.toml", held.text)] if held else []),
-            *([("codebook.toml", codebook.text)] if codebook else []),
-        ],
+        command=command,
+        files=written,
     )
 
 

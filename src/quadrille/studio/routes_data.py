@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
-from quadrille.studio import jobs, limits
+from quadrille.studio import files, jobs
 from quadrille.studio.pages import page, working
 from quadrille.studio.web import Problem, current, form_of, own_project, redirect, settings_of, store_of
 
@@ -24,7 +24,7 @@ def shown(request: Request, project: str, *, problem: Problem | None = None, pat
     found = own_project(request, project)
     job = store.latest_job(found.id, "profile") if found.source else None
     profile = store.result(store.latest_job(found.id, "profile", done=True)) if found.source else None
-    codebook = store.document(found.id, "codebook")
+    command, written = jobs.drawer(store, found, "profile", {})
     catalogue = jobs.catalogue(settings.home) or {"datasets": []}
     return page(
         request,
@@ -38,7 +38,7 @@ def shown(request: Request, project: str, *, problem: Problem | None = None, pat
         profile=profile,
         datasets=catalogue["datasets"],
         listed=[
-            each for each in limits.listed(settings.root, folder) if not (each["folder"] and each["path"] == folder)
+            each for each in files.listed(settings.root, folder) if not (each["folder"] and each["path"] == folder)
         ],
         folder=folder,
         about=_about,
@@ -50,8 +50,8 @@ def shown(request: Request, project: str, *, problem: Problem | None = None, pat
         opening=not found.source
         or "again" in request.query_params
         or (job is not None and job.state == "failed" and profile is None),
-        command="\n".join(jobs.commands(found, "profile", {})) if found.source else "quadrille inspect FILE",
-        files=[("codebook.toml", codebook.text)] if codebook else [],
+        command=command if found.source else "quadrille inspect FILE",
+        files=written,
     )
 
 
@@ -62,9 +62,9 @@ def choose(request: Request, project: str) -> Response:
     store, user = store_of(request), current(request).user
     try:
         if "dataset" in sent:
-            limits.open_bundled(store, user, found, sent["dataset"])
+            files.open_bundled(store, user, found, sent["dataset"])
         else:
-            limits.open_path(store, user, found, sent.get("path", ""), settings_of(request).root)
+            files.open_path(store, user, found, sent.get("path", ""), settings_of(request).root)
     except Problem as problem:
         return shown(request, project, problem=problem, path=sent.get("path", ""))
     jobs.submit(store, user, store.project(found.id), "profile")

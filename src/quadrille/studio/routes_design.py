@@ -57,7 +57,7 @@ def shown(
     columns = _columns(profile)
     search = cast("dict[str, Any]", document.get("search", {}))
     asked = [*search.get("measures", [])]
-    codebook = store.document(project.id, "codebook")
+    command, written = jobs.drawer(store, project, "forecast", {}, first=tomli_w.dumps(document))
     known = {each["name"] for each in catalogue["measures"]}
     return page(
         request,
@@ -84,11 +84,8 @@ def shown(
         starting=not catalogue["recipes"],
         kept=held is not None,
         **{key: value for key, value in ahead.items() if key != "faults"},
-        command="quadrille search job.toml --dry-run\nquadrille search job.toml --out study",
-        files=[
-            ("job.toml", held.text if held else tomli_w.dumps(document)),
-            *([("codebook.toml", codebook.text)] if codebook else []),
-        ],
+        command=command,
+        files=written,
     )
 
 
@@ -140,7 +137,8 @@ def save(request: Request, project: str) -> Response:
     job, faults = sent_job(found, sent, catalogue["recipes"], _columns(profile))
     grids = job["grid"]
     if action == "add" and len(grids) < MOST_GRIDS:
-        grids.append({"method": _USUAL, "seeds": grids[-1].get("seeds", 5) if grids else 5})
+        usual = first(found, profile)["grid"][0]
+        grids.append({**usual, "seeds": grids[-1].get("seeds", 5) if grids else 5})
     if action.startswith("remove-") and action[7:].isdecimal() and int(action[7:]) < len(grids):
         del grids[int(action[7:])]
     if faults.beside or faults.whole:

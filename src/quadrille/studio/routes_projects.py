@@ -1,18 +1,24 @@
-"""The first page: the projects of a user, and a new one."""
+"""Signing in with a password, and out; the first page: the projects of a user, and a new one."""
 
 from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
+from quadrille.studio import retention, users
 from quadrille.studio.pages import page
 from quadrille.studio.web import (
     Problem,
+    address_of,
     current,
     form_of,
+    log_in,
+    log_out,
     not_found,
     own_project,
     redirect,
+    render,
     require,
+    session_of,
     settings_of,
     store_of,
 )
@@ -69,6 +75,20 @@ def rename(request: Request, project: str) -> Response:
     return redirect(f"/projects/{found.id}/data?said=saved")
 
 
+@router.post("/projects/{project}/remove")
+def remove(request: Request, project: str) -> Response:
+    """Shred all of a project."""
+    found, store = own_project(request, project), store_of(request)
+    if "sure" not in dict(form_of(request)):
+        raise Problem(
+            422, "The project was not removed.", where="sure", do="Tick the box that says so, then remove it."
+        )
+    if any(job.state == "running" for job in store.jobs(found.id)):
+        raise Problem(409, "A job of this project is running.", do="Cancel it first.")
+    retention.remove_project(store, current(request).user, found)
+    return redirect("/?said=removed")
+
+
 _LAST = {"released": "sign-off", "submitted": "sign-off", "approved": "sign-off"}
 
 
@@ -83,3 +103,41 @@ def enter(request: Request, project: str) -> Response:
         return redirect(f"/projects/{found.id}/sign-off")
     reached = "data" if not found.records else "search" if store.studies(found.id) else "roles"
     return redirect(f"/projects/{found.id}/{'release' if found.choice else reached}")
+
+
+# --- signing in and out -----------------------------------------------------------------------------------------------
+
+
+@router.get("/login")
+def sign_in_page(request: Request) -> Response:
+    """Ask for name and password."""
+    if session_of(request) is not None:
+        return redirect("/")
+    return render(request, "login.html.j2", then="/", problem=None)
+
+
+@router.post("/login")
+def sign_in(request: Request) -> Response:
+    """Begin a session, and go on where it ended."""
+    sent = dict(form_of(request))
+    then = _inside(sent.get("then", "/"))
+    address = address_of(request)
+    try:
+        user = users.check_password(store_of(request), sent.get("name", "").strip(), sent.get("password", ""), address)
+    except users.WaitError as error:
+        problem = f"Too many wrong passwords. Try again in {error.seconds:.0f} seconds."
+        return render(request, "login.html.j2", status=429, then=then, problem=problem)
+    if user is None:
+        return render(request, "login.html.j2", status=401, then=then, problem="Name or password is wrong. Try again.")
+    return log_in(request, redirect(then), user, "password")
+
+
+@router.post("/logout")
+def sign_out(request: Request) -> Response:
+    """End the session."""
+    return log_out(request, redirect("/login" if settings_of(request).team else "/"))
+
+
+def _inside(address: str) -> str:
+    """Return an address of the studio itself; anything else leads to the first page."""
+    return address if address.startswith("/") and not address.startswith(("//", "/\\")) and "\n" not in address else "/"

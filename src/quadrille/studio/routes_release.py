@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,7 +12,7 @@ from quadrille.errors import QuadrilleError
 from quadrille.studio import jobs, signoff
 from quadrille.studio.pages import page, working
 from quadrille.studio.routes_search import in_words, look
-from quadrille.studio.store import ChangedError, Document, Job, Project, Store
+from quadrille.studio.store import ChangedError, Document, Job, Project, Store, toml
 from quadrille.studio.web import Problem, current, form_of, own_project, redirect, settings_of, store_of
 
 router = APIRouter(include_in_schema=False)
@@ -63,14 +62,14 @@ def shown(
     seen = look(request, found)
     job, checked = proposal(store, found)
     report_job, report = report_of(store, found, checked)
-    held, document = store.document(found.id, "policy"), store.document(found.id, "job")
-    codebook = store.document(found.id, "codebook")
+    held = store.document(found.id, "policy")
     finished = store.latest_job(found.id, "policy", done=True)
     asked: dict[str, Any] = {} if finished is None else finished.spec
     picked: dict[str, Any] = asked.get("pick") or {}
     if not policy_fault and job is not None and job.state == "failed" and "policy.toml" in job.message:
         policy_fault = re.sub(r"^\S*policy\.toml(, )?", "", job.message)
     catalogue = jobs.catalogue(settings_of(request).home) or {}
+    command, written = jobs.drawer(store, found, "policy", {**asked, "candidate": checked and checked["candidate"]})
     return page(
         request,
         "release.html.j2",
@@ -95,14 +94,8 @@ def shown(
         report_job=report_job,
         waiting=working(job) or working(report_job),
         why_not=_why_not(found, checked, job, finished, _version(held), report),
-        command="\n".join(jobs.commands(found, "policy", {**asked, "candidate": checked["candidate"]}))
-        if checked
-        else "quadrille pick study",
-        files=[
-            *([("policy.toml", held.text)] if held and held.text else []),
-            *([("job.toml", document.text)] if document else []),
-            *([("codebook.toml", codebook.text)] if codebook else []),
-        ],
+        command=command if checked else "quadrille pick study",
+        files=written,
     )
 
 
@@ -181,8 +174,8 @@ def keep_policy(request: Request, project: str) -> Response:
     sent = dict(form_of(request))
     text, version = sent.get("policy", "").replace("\r\n", "\n").strip(), sent.get("version", "0")
     try:
-        tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        toml(text)
+    except ValueError as error:
         fault = f"This is no TOML: {error}."
         return shown(request, project, policy=text, policy_fault=fault, status=422)
     try:

@@ -39,7 +39,9 @@ def shown(request: Request, project: str, fault: str = "") -> Response:
     sets = [list(each) for each in asked.get("sets") or [keys]][:MOST_SETS]
     codebook, held = store.document(found.id, "codebook"), None if finished is None else finished.spec.get("codebook")
     policy = store.document(found.id, "policy")
-    command: list[str] = jobs.commands(found, "risk", {}) if result is None else result["command"]
+    command, written = jobs.drawer(store, found, "risk", {})
+    if result is not None:
+        command = "\n".join(result["command"])
     return page(
         request,
         "risk.html.j2",
@@ -58,8 +60,8 @@ def shown(request: Request, project: str, fault: str = "") -> Response:
         attack=bool(asked.get("attack")),
         stale=bool(result) and codebook is not None and held != codebook.version,
         policy="" if policy is None else policy.text,
-        command="\n".join([command] if isinstance(command, str) else command),
-        files=[("codebook.toml", codebook.text)] if codebook else [],
+        command=command,
+        files=written,
     )
 
 

@@ -160,9 +160,8 @@ def search(request: Request, project: str) -> Response:
     chosen = _number(request.query_params.get("candidate", ""))
     rows, count = ([], 0) if seen is None else frontier(store, seen)
     pins = {} if seen is None else notes(seen.path)
-    held = store.document(found.id, "job")
     forecast = store.result(store.latest_job(found.id, "forecast", done=True))
-    codebook = store.document(found.id, "codebook")
+    command, written = jobs.drawer(store, found, "search", {})
     return page(
         request,
         "search.html.j2",
@@ -179,11 +178,8 @@ def search(request: Request, project: str) -> Response:
         studies=store.studies(found.id),
         chosen=None if seen is None or chosen is None else candidate(store, seen, chosen),
         plane=None if seen is None or job is None else _plane(found, seen, job, pins, forecast, chosen),
-        command="quadrille search job.toml --out study\nquadrille frontier study",
-        files=[
-            *([("job.toml", held.text)] if held else []),
-            *([("codebook.toml", codebook.text)] if codebook else []),
-        ],
+        command=command,
+        files=written,
     )
 
 

@@ -8,7 +8,7 @@ from quadrille.studio import audit, jobs, signoff
 from quadrille.studio.pages import page, working
 from quadrille.studio.routes_release import report_of
 from quadrille.studio.routes_search import in_words
-from quadrille.studio.store import Project, Store
+from quadrille.studio.store import ChangedError, Project, Store
 from quadrille.studio.web import (
     Problem,
     current,
@@ -47,7 +47,7 @@ def shown(request: Request, project: str, fault: str = "", status: int = 200) ->
     released = store.result(store.latest_job(found.id, "release", done=True)) if found.state == "released" else None
     said = [each for each in _history(store, found) if each.action == "rejected"]
     reason, decided_by = _rejected(said)
-    command = jobs.commands(found, "release", {**choice}) if choice else ["quadrille release FILE --study study"]
+    command, written = jobs.drawer(store, found, "release", choice) if choice and mine else ("", [])
     return page(
         request,
         "sign_off.html.j2",
@@ -68,8 +68,8 @@ def shown(request: Request, project: str, fault: str = "", status: int = 200) ->
         decided_by=decided_by,
         comments=store.comments(found.id),
         history=_history(store, found)[:_HISTORY],
-        command="\n".join(command),
-        files=[],
+        command=command or "quadrille release FILE --study study --candidate NUMBER",
+        files=written,
     )
 
 
@@ -96,17 +96,19 @@ def decide(request: Request, project: str) -> Response:
     """Approve or reject; an approval starts the release."""
     store, settings, found = store_of(request), settings_of(request), seen_project(request, project)
     user, sent = require(request, "reviewer").user, dict(form_of(request))
-    if sent.get("version", "") != str(found.version):
-        return shown(request, project, "The project has changed since this page was loaded. Look again.", 412)
+    version = sent.get("version", "")
+    expected = int(version) if version.isdecimal() and len(version) < 12 else 0
     reason = sent.get("reason", "").strip()[:MOST_TEXT]
     try:
         if sent.get("decision") == "reject":
-            signoff.reject(store, user, found, reason, local=not settings.team)
+            signoff.reject(store, user, found, reason, local=not settings.team, expected=expected)
             return redirect(f"/projects/{found.id}/sign-off?said=rejected")
-        approved = signoff.approve(store, user, found, reason, local=not settings.team)
+        approved = signoff.approve(store, user, found, reason, local=not settings.team, expected=expected)
         owner = store.user(approved.owner)
         if owner is not None:
             signoff.release(store, owner, approved)
+    except ChangedError:
+        return shown(request, project, "The project has changed since this page was loaded. Look again.", 412)
     except signoff.StateError as error:
         return shown(request, project, f"{error.error} {error.do}", 409)
     return redirect(f"/projects/{found.id}/sign-off?said=approved")

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import socket
+import ssl
 import subprocess
 import sys
 import threading
@@ -46,6 +47,8 @@ class Address:
         """Refuse to serve others without encryption, or without anybody who may come in."""
         if (self.cert is None) != (self.key is None):
             raise ParameterError("--tls-cert and --tls-key go together. Name both.")
+        if self.cert is not None and self.key is not None:
+            _check_pair(self.cert, self.key)
         if self.proxy and not self.proxy.startswith("https://"):
             raise ParameterError(
                 "--behind-proxy takes the address that browsers use, such as https://studio.example.org."
@@ -75,6 +78,19 @@ class Address:
             hosts = [self.host]
         usual = port == (80 if scheme == "http" else 443)
         return tuple(f"{scheme}://{host}{'' if usual else f':{port}'}".lower() for host in dict.fromkeys(hosts))
+
+
+def _check_pair(cert: Path, key: Path) -> None:
+    """Refuse a certificate and a key that cannot be used, before anything is started."""
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(cert, key)
+    except ssl.SSLError:
+        text = "must be PEM files that fit together, the key without a password"
+    except OSError as error:
+        text = f"cannot be read: {error.strerror}"
+    else:
+        return
+    raise InputError(f"The certificate {str(cert)!r} and its key {str(key)!r} {text}. Check --tls-cert and --tls-key.")
 
 
 def default_home() -> Home:
@@ -235,7 +251,7 @@ def run(
         address.check(store, settings.user_header)
         listener = listen(address, store)
         origins = address.origins(listener.getsockname()[1], store.setting("name"))
-        settings = replace(settings, origins=origins, team=address.team)
+        settings = replace(settings, origins=origins, team=address.team, proxied=bool(address.proxy))
         clear_away(store)
         to = "/" if first is None else first(store)
         workers = Workers(home, settings.jobs)

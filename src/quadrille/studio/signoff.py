@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from quadrille.studio import audit, jobs
-from quadrille.studio.store import Job, Project, Store, User, canonical, hashed
+from quadrille.studio.store import ChangedError, Job, Project, Store, User, canonical, hashed
 
 
 class StateError(Exception):
@@ -71,10 +71,15 @@ def withdraw(store: Store, by: User, project: Project) -> Project:
         return _move(store, by, project, "draft", "withdrawn", approval={})
 
 
-def approve(store: Store, by: User, project: Project, reason: str, *, local: bool = False) -> Project:
-    """Approve the release of a project, with a reason; nobody approves an own one, but for the only user there is."""
+def approve(
+    store: Store, by: User, project: Project, reason: str, *, local: bool = False, expected: int | None = None
+) -> Project:
+    """Approve the release of a project, with a reason; nobody approves an own one, but for the only user there is.
+
+    `expected` is the version of the project that was read: what somebody has not seen, they do not sign.
+    """
     with store.writing():
-        project = _reviewed(store, by, project, local=local)
+        project = _reviewed(store, by, project, local=local, expected=expected)
         if why := obstacle(store, project):
             raise StateError(why, "Reject it, with this as the reason.")
         approval = {
@@ -87,12 +92,14 @@ def approve(store: Store, by: User, project: Project, reason: str, *, local: boo
         return _move(store, by, project, "approved", "approved", approval=approval, detail=approval)
 
 
-def reject(store: Store, by: User, project: Project, reason: str, *, local: bool = False) -> Project:
+def reject(
+    store: Store, by: User, project: Project, reason: str, *, local: bool = False, expected: int | None = None
+) -> Project:
     """Reject the release of a project, with a reason."""
     if not reason.strip():
         raise StateError("A rejection needs a reason.", "Say what has to change.")
     with store.writing():
-        project = _reviewed(store, by, project, local=local)
+        project = _reviewed(store, by, project, local=local, expected=expected)
         store.add_comment(by, project.id, reason)
         return _move(store, by, project, "rejected", "rejected", approval={}, detail={"reason": reason})
 
@@ -161,8 +168,10 @@ def _in_state(store: Store, project: Project, by: User, states: tuple[str, ...],
     return project
 
 
-def _reviewed(store: Store, by: User, project: Project, *, local: bool) -> Project:
+def _reviewed(store: Store, by: User, project: Project, *, local: bool, expected: int | None) -> Project:
     project = _in_state(store, project, by, ("submitted",), own=False)
+    if expected is not None and project.version != expected:
+        raise ChangedError(project.version)
     if not by.has("reviewer"):
         raise StateError("Only a reviewer can do this.", "Ask one.")
     if project.owner == by.id and not local:

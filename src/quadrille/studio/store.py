@@ -13,6 +13,7 @@ import secrets
 import sqlite3
 import threading
 import time
+import tomllib
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, fields
@@ -280,6 +281,14 @@ def canonical(document: object) -> str:
     return json.dumps(document, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
+def toml(text: str) -> dict[str, Any]:
+    """Read TOML that anybody may have sent: whatever is wrong with it, a million brackets among it, is a ValueError."""
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise ValueError("It is nested too deeply") from None
+
+
 class Store:
     """The data base; safe to share between threads."""
 
@@ -292,10 +301,19 @@ class Store:
         new = not home.database.exists()
         if new:
             os.close(os.open(home.database, os.O_WRONLY | os.O_CREAT, 0o600))
+        try:
+            self._open()
+        except sqlite3.Error as error:  # its text is about the file, not about what it holds
+            raise OutputError(
+                f"The data base of the studio in {str(home.path)!r} cannot be used: {error}. Make room there, restore "
+                "its last copy, or name another folder with --home."
+            ) from None
+
+    def _open(self) -> None:
         mode = self.db.execute("PRAGMA journal_mode=WAL").fetchone()[0]
         if mode != "wal":
             raise OutputError(
-                f"The folder {str(home.path)!r} is on a file system that cannot hold a data base which several "
+                f"The folder {str(self.home.path)!r} is on a file system that cannot hold a data base which several "
                 "processes use, such as a network share. Name a folder of this machine with --home."
             )
         self._set_up()

@@ -18,7 +18,8 @@ LEAST_PASSWORD = 12
 MOST_PASSWORD = 1024
 TICKET_SECONDS = 600.0
 LOCAL_IDLE, TEAM_IDLE, MOST_SESSION = 12 * 3600.0, 30 * 60.0, 12 * 3600.0
-FREE_FAILURES, MOST_DELAY = 5, 3600.0
+FREE_FAILURES, FREE_OF_ADDRESS, MOST_DELAY = 5, 50, 3600.0
+"""Wrong passwords before one has to wait, of a user and of an address, which a whole office may share."""
 SCOPES = ("read", "run")
 LOCAL_USER = "local"
 
@@ -56,6 +57,11 @@ def add(store: Store, by: User | str, name: str, roles: Sequence[str], password:
     return store.add_user(by, name, check_roles(roles), "" if password is None else hash_password(password))
 
 
+def has_password(store: Store, user: User) -> bool:
+    """Whether a user can sign in with a password."""
+    return bool(store.db.execute("SELECT password FROM users WHERE id = ?", (user.id,)).fetchone()["password"])
+
+
 def local_user(store: Store) -> User:
     """Return the one user of a studio for one person: analyst and reviewer."""
     return store.user_named(LOCAL_USER) or store.add_user("studio", LOCAL_USER, ("analyst", "reviewer"))
@@ -71,8 +77,8 @@ class WaitError(Exception):
 
 def check_password(store: Store, name: str, password: str, address: str) -> User | None:
     """Return the user of a name and a password, or None; too many failures of a name or an address must wait."""
-    asked = (f"user {name[:100]}", f"address {address}")
-    wait = max(_wait(store, who) for who in asked)
+    asked = [(f"user {name[:100]}", FREE_FAILURES), *([(f"address {address}", FREE_OF_ADDRESS)] if address else [])]
+    wait = max(_wait(store, who, free) for who, free in asked)
     if wait > 0:
         raise WaitError(wait)
     row = store.db.execute("SELECT id, password FROM users WHERE name = ? AND active", (name,)).fetchone()
@@ -80,12 +86,13 @@ def check_password(store: Store, name: str, password: str, address: str) -> User
     right = _verified(held, password[: MOST_PASSWORD + 1]) and row is not None
     with store.writing() as db:
         if right:
-            db.executemany("DELETE FROM failures WHERE who = ?", [(who,) for who in asked[:1]])
+            db.execute("DELETE FROM failures WHERE who = ?", (asked[0][0],))
         else:
+            db.execute("DELETE FROM failures WHERE latest < ?", (store.now() - MOST_DELAY,))
             query = (
                 "INSERT INTO failures VALUES (?, 1, ?) ON CONFLICT (who) DO UPDATE SET count = count + 1, latest = ?"
             )
-            db.executemany(query, [(who, store.now(), store.now()) for who in asked])
+            db.executemany(query, [(who, store.now(), store.now()) for who, _ in asked])
             store.record(name[:100], "login refused")
     return store.user_named(name) if right else None
 
@@ -105,12 +112,12 @@ def _verified(held: str, password: str) -> bool:
         return False
 
 
-def _wait(store: Store, who: str) -> float:
-    """Return the seconds that must pass: 1, 2, 4, ... after the fifth failure."""
+def _wait(store: Store, who: str, free: int) -> float:
+    """Return the seconds that must pass: 1, 2, 4, ... after some failures, of which an hour without one makes none."""
     row = store.db.execute("SELECT count, latest FROM failures WHERE who = ?", (who,)).fetchone()
-    if row is None or row["count"] < FREE_FAILURES:
+    if row is None or row["count"] < free:
         return 0.0
-    delay = min(MOST_DELAY, 2.0 ** (row["count"] - FREE_FAILURES))
+    delay = min(MOST_DELAY, 2.0 ** min(row["count"] - free, 20))
     return max(0.0, row["latest"] + delay - store.now())
 
 

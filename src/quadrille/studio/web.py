@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from http.cookies import CookieError, SimpleCookie
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 from urllib.parse import parse_qsl, urlsplit
@@ -59,6 +60,7 @@ class Settings:
     origins: tuple[str, ...] = ("http://testserver",)
     team: bool = False
     user_header: str = ""
+    proxied: bool = False
     root: Path | None = None
     limit: int = 2 << 30
     jobs: int = 1
@@ -166,7 +168,8 @@ class Gate:
             cookies.load(headers.get("cookie", ""))
         except CookieError:
             return None
-        for name in (COOKIE, PLAIN_COOKIE):
+        # The plain name, which a neighbour's page may set for this one, counts only where there is no TLS.
+        for name in (COOKIE,) if self._settings.secure else (COOKIE, PLAIN_COOKIE):
             if name in cookies and (found := users.session(self._store, cookies[name].value, self._settings.idle)):
                 return found
         if self._settings.user_header and (name := headers.get(self._settings.user_header.lower())):
@@ -280,6 +283,13 @@ def settings_of(request: Request) -> Settings:
     return request.app.state.settings
 
 
+def address_of(request: Request) -> str:
+    """Return where a request comes from: behind a proxy its last word on it, which nobody else can write."""
+    if settings_of(request).proxied:
+        return request.headers.get("x-forwarded-for", "").rpartition(",")[2].strip()
+    return request.client.host if request.client else ""
+
+
 def session_of(request: Request) -> Session | None:
     """Return the session of a request, if there is one."""
     return request.state.session
@@ -291,6 +301,14 @@ def current(request: Request) -> Session:
     if found is None:
         raise Problem(401, "You are not logged in, or your session has ended.", do="Log in.")
     return found
+
+
+def person(request: Request) -> User:
+    """Return the user of a session of a browser: a token makes no tokens, and changes no password."""
+    session = current(request)
+    if session.hash == "" and not session.csrf:
+        raise Problem(403, "A token cannot do this.", do="Log in.")
+    return session.user
 
 
 def require(request: Request, role: str) -> Session:
@@ -346,7 +364,7 @@ def templates() -> Environment:
         lstrip_blocks=True,
     )
     known = cast("dict[str, Any]", made.globals)
-    known |= {"steps": STEPS, "static": static}
+    known |= {"steps": STEPS, "static": static, "vega": f"/static/vega.js?v={version('vl-convert-python')}"}
     return made
 
 

@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import secrets
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict
@@ -18,7 +17,7 @@ import tomli_w
 from quadrille.errors import InputError
 from quadrille.randomness import is_secret
 from quadrille.studio import jobs, retention, signoff
-from quadrille.studio.store import Home, Job, Project, Store, canonical, private
+from quadrille.studio.store import Home, Job, Project, Store, canonical, private, toml
 from quadrille.study.store import Store as StudyStore
 
 if TYPE_CHECKING:
@@ -35,6 +34,8 @@ if TYPE_CHECKING:
 Progress = Callable[[int, int], None]
 Stop = Callable[[], bool]
 Result = dict[str, Any]
+MOST_CELLS, MOST_COLUMNS, MOST_COLUMN_NAME = 4 * 10**9, 10_000, 300
+"""Of a file that is read: values, columns, characters of a name."""
 
 
 class Stopped(Exception):
@@ -90,8 +91,8 @@ class Task:
         from quadrille.study.job import Job as JobFile
 
         try:
-            document: dict[str, Any] = tomllib.loads(self.document("job") or "")
-        except tomllib.TOMLDecodeError as error:
+            document = toml(self.document("job") or "")
+        except ValueError as error:
             raise InputError(f"job.toml: {error}. Correct it on the page Design.") from None
         about = cast("dict[str, Any]", found) if isinstance(found := document.get("data"), dict) else {}
         others = [name for name in about if name not in ("file", "codebook", "rules")]
@@ -150,8 +151,13 @@ class Task:
                 else qd.from_frame(data.frame(), codebook=codebook)
             )
         path = self.home.source(self.project)
+        if path.resolve() != path.absolute() and Path(source).is_absolute():  # it was no link when it was chosen
+            raise InputError(f"The file {self.project.file!r} has become a link. Open it again.")
+        _refuse_huge(path, self.project.file)
         catalogs = [*path.parent.glob("catalog.sas7bcat")] if path.suffix == ".sas7bdat" else []
-        return qd.read(path, codebook=codebook, catalog=catalogs[0] if catalogs else None)
+        data = qd.read(path, codebook=codebook, catalog=catalogs[0] if catalogs else None)
+        _refuse_wide(data.columns, self.project.file)
+        return data
 
 
 _LATEST: dict[str, Any] = {}
@@ -161,6 +167,33 @@ _LATEST: dict[str, Any] = {}
 def do(store: Store, job: Job, progress: Progress, stop: Stop) -> Result:
     """Do a job and return its result, in plain values."""
     return plain(_WORK[job.kind](Task(store, job, progress, stop)))
+
+
+def _refuse_huge(path: Path, name: str) -> None:
+    """Refuse a Parquet file whose footer tells of more than any machine holds: one value can stand for a billion."""
+    import polars as pl
+
+    if path.suffix != ".parquet":
+        return
+    try:
+        scan = pl.scan_parquet(path)
+        rows, columns = int(scan.select(pl.len()).collect().item()), len(scan.collect_schema())
+    except Exception:  # it is not intact, as the product says in its own words
+        return
+    if rows * columns > MOST_CELLS:
+        raise InputError(
+            f"The file {name!r} holds {rows:,} records of {columns:,} columns, and {MOST_CELLS:,} values are the most "
+            "that a studio reads. Release it in parts, or on the command line."
+        )
+
+
+def _refuse_wide(columns: Sequence[str], name: str) -> None:
+    """Refuse what no page can show."""
+    if len(columns) > MOST_COLUMNS or any(len(each) > MOST_COLUMN_NAME for each in columns):
+        raise InputError(
+            f"The file {name!r} has more than {MOST_COLUMNS:,} columns, or a name of a column that is longer than "
+            f"{MOST_COLUMN_NAME} characters. Leave columns out, or shorten the names."
+        )
 
 
 def plain(value: Any) -> Any:
@@ -195,15 +228,15 @@ def profile(task: Task) -> Result:
         for name in data.columns
         if any(repr(name) in hint for hint in found.hints)
     }
-    result["codebook"] = data.codebook.to_toml()
+    result["codebook"] = _codebook(data)
     result["variables"] = [
         {
             "name": variable.name,
             "kind": variable.kind,
             "role": variable.role,
             "level": variable.level,
-            "categories": list(variable.categories),
-            "labels": list(variable.names) if variable.coded else [],
+            "categories": [] if variable.role == "id" else list(variable.categories),
+            "labels": list(variable.names) if variable.coded and variable.role != "id" else [],
             "missing": list(variable.missing),
             "label": variable.label,
         }
@@ -224,15 +257,25 @@ def profile(task: Task) -> Result:
     return result
 
 
+def _codebook(data: Data) -> str:
+    """Write the codebook without the values of identifiers, which are of one record each: names, numbers, addresses."""
+    document = toml(data.codebook.to_toml())
+    for entry in document["columns"].values():
+        if entry.get("role") == "id":
+            entry.pop("categories", None)
+            entry.pop("labels", None)
+    return tomli_w.dumps(document)
+
+
 # --- risk today ------------------------------------------------------------------------------------------------------
 
 
 def risk(task: Task) -> Result:
     """Say who is at risk in the file as it is, for each set of key variables."""
-    from quadrille.expressions import quoted
     from quadrille.present.render import as_html
     from quadrille.present.scores import exposure
     from quadrille.score.evaluator import Evaluator
+    from quadrille.score.published import table_name
 
     data, n = task.data(), int(task.spec["n"])
     sets = [tuple(each) for each in task.spec["sets"]] or [data.keys]
@@ -240,13 +283,13 @@ def risk(task: Task) -> Result:
         raise InputError("The file has no key variable. Give columns the role key on the page Roles.")
     result: Result = {"n": n, "sets": [], "limits": _limits(task)}
     for columns in sets:
-        margin = "*".join(map(quoted, columns))
-        addresses = [f"{name}({margin}, n={n})" for name in ("exposed", "small_cells")]
+        margin = table_name(columns)
+        addresses = [f"{name}({margin}, n={n})" for name in jobs.RISKS]
         scores = Evaluator(data, addresses).score(_unchanged(data))
         keyed = data.with_roles(key=columns)
         sizes = _sizes(keyed, n)
         row: Result = {"columns": columns, "cells": _cells(keyed), "sizes": sizes}
-        row |= {name: scores[address] for name, address in zip(("exposed", "small_cells"), addresses, strict=True)}
+        row |= {name: scores[address] for name, address in zip(jobs.RISKS, addresses, strict=True)}
         result["sets"].append(row)
     result["apart"] = _apart(data, sets[0])
     keyed = data.with_roles(key=sets[0])
@@ -626,9 +669,11 @@ def _command(given: Task | Mapping[str, Any], task: Task | None = None) -> list[
 
 def _charts(figures: Mapping[str, Figure]) -> list[Result]:
     """Return charts as they are drawn in the browser: Vega-Lite, its title and how to read it."""
+    from quadrille.chart.theme import specification
+
     rows: list[Result] = []
     for name, figure in figures.items():
-        spec: dict[str, Any] = figure.to_dict()
+        spec = specification(figure)
         title: dict[str, Any] = spec.get("title") or {}
         lines: list[str] = title.get("subtitle") or []
         rows.append({"name": name, "title": title.get("text", name), "reading": " ".join(lines), "spec": spec})

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 LEASE, HEARTBEAT, ATTEMPTS = 15.0, 0.5, 5
 GRACE = 1.2
 """Seconds that a job has to stop by itself."""
+MOST_READING = 600.0
+"""Seconds that a look at a file may take."""
 STOPPED = 75
 """How the process ends when it had to leave a job: start it again."""
 
@@ -65,11 +67,18 @@ class Claim:
 
     def _beat(self) -> None:
         asked: float | None = None
+        began = time.monotonic()
         while not self._over.wait(HEARTBEAT):
             try:
                 self.wish, self.lost = beat(self._store, self.job.id, self._worker, self._counts)
             except Exception:
                 continue
+            if self.job.kind == "profile" and time.monotonic() - began > MOST_READING and not self._over.is_set():
+                text = (
+                    f"Reading the file took longer than {MOST_READING / 60:.0f} minutes. Convert it to Parquet first."
+                )
+                finish(self._store, self.job, self._worker, "failed", text, None)
+                self._leave()
             if self.stop():
                 asked = asked or time.monotonic()
                 if time.monotonic() - asked > GRACE and not self._over.is_set():

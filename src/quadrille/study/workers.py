@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import mmap
 import os
-import pickle
 import signal
 import threading
 import time
@@ -232,25 +231,24 @@ class SharedData:
     """Data whose columns lie in files: all workers that open them share one copy in memory."""
 
     files: tuple[Path, ...]
-    rest: bytes
-    """The data without the values of their columns, pickled."""
+    types: tuple[np.dtype[Any], ...]
+    rest: Data
+    """The data with columns and ticks of no records."""
 
     def open(self) -> Data:
         """Return the data; their columns are read when they are first looked at, and cannot be written to."""
-        return pickle.loads(self.rest, buffers=[_mapped(path) for path in self.files])
+        return self.rest.with_arrays(list(map(_mapped, self.files, self.types)))
 
 
-def _mapped(path: Path) -> mmap.mmap | bytes:
+def _mapped(path: Path, kind: np.dtype[Any]) -> Codes:
     with path.open("rb") as file:
-        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if path.stat().st_size else b""
+        return np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), dtype=kind)
 
 
 @contextmanager
 def shared(data: Data) -> Generator[Data | SharedData]:
     """Yield what to send to workers: small data as they are, of large ones where they lie until the block ends."""
-    buffers: list[pickle.PickleBuffer] = []
-    rest = pickle.dumps(data, protocol=5, buffer_callback=buffers.append)
-    parts = [buffer.raw() for buffer in buffers]
+    parts = data.arrays()
     if sum(part.nbytes for part in parts) < SHARED:
         yield data
         return
@@ -258,14 +256,14 @@ def shared(data: Data) -> Generator[Data | SharedData]:
         files = tuple(folder / f"column-{number}" for number in range(len(parts)))
         try:
             for path, part in zip(files, parts, strict=True):
-                path.write_bytes(part)
+                path.write_bytes(np.ascontiguousarray(part).data)
         except OSError as error:
             raise OutputError(
                 f"The folder {str(folder.parent)!r} cannot hold the columns that the workers share: "
                 f"{error.strerror or type(error).__name__}. Make room there, name another folder by TMPDIR, or use "
                 "workers=1."
             ) from None
-        yield SharedData(files, rest)
+        yield SharedData(files, tuple(part.dtype for part in parts), data.with_arrays([part[:0] for part in parts]))
 
 
 _scorer: Scorer | None = None

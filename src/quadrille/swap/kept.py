@@ -25,6 +25,11 @@ _PLAIN = re.compile(r"\w(?:[\w .-]*\w)?")
 _LOGIT = re.compile(r"logit\s*\((.*)\)", re.DOTALL)
 _MUST = 'like "2-way", 2, "A*B*C", "logit(Y)", or a list of these'
 
+_TOO_FEW = (
+    " (of two, keep what any swap keeps: 1-way; a codebook gives more columns the role key, with bands for numbers "
+    "such as ages)"
+)
+
 
 @dataclass(frozen=True)
 class Kept(Param):
@@ -155,7 +160,7 @@ def _read(word: object, place: dict[str, int], owner: str, name: str) -> int | l
         word = int(found[1])
     if isinstance(word, int) and not isinstance(word, bool):
         if not 1 <= word < max(len(place), 2):
-            only = " (of two, keep what any swap keeps: 1-way)" if len(place) <= 2 else ""
+            only = _TOO_FEW if len(place) <= 2 else ""
             must = f"about tables of 1 to {max(len(place) - 1, 1)} of the {len(place)} variables{only}"
             raise bad_parameter(owner, name, must, f"{word}-way")
         return word

@@ -15,6 +15,7 @@ from quadrille.errors import ParameterError, QuadrilleError, bad_parameter, unkn
 from quadrille.measure.base import Address, Measure, Part, parts_of
 from quadrille.params import as_float, several
 from quadrille.recipe import Recipe
+from quadrille.score.by_area import with_margin
 from quadrille.swap.epsilon import chance_for, least_in_words
 from quadrille.swap.private import PrivateSwap
 from quadrille.text import Shown
@@ -418,7 +419,7 @@ _CURVE = "epsilon_curve"
 
 
 def epsilon_curve(
-    data: Data, recipe: PrivateSwap, epsilons: Sequence[float] = (), *, loss: str = "hellinger"
+    data: Data, recipe: PrivateSwap, epsilons: Sequence[float] = (), *, loss: str | None = None
 ) -> pl.DataFrame:
     """Return what a private swap costs at each epsilon, before any draw: with one chance, and with own chances.
 
@@ -431,7 +432,8 @@ def epsilon_curve(
     ----------
     data, recipe : the file and the private swap; its chance or epsilon and its seed play no part.
     epsilons : which; by default the least that can be reached, and eleven whole ones from there on.
-    loss : the measure of loss, one that `predict` knows.
+    loss : the measure of loss, one that `predict` knows. By default `hellinger` of the key variables, and of what moves
+        where no key does; where that table is too large, of smaller ones.
 
     Example
     -------
@@ -445,22 +447,39 @@ def epsilon_curve(
     if not isinstance(cast("object", recipe), PrivateSwap):
         raise ParameterError(f"{_CURVE} needs a PrivateSwap: no other recipe has an epsilon.")
     least, size = least_of(data, recipe)
+    reached = [each for each in _checked(epsilons) or _spread_out(least) if each >= least - 1e-9]
+    if not reached:
+        raise ParameterError(
+            f"No chance reaches any of these epsilons: the largest stratum has {size:,} records, and the least epsilon "
+            f"is {least:.3f}. Ask for larger ones, or make the strata smaller with 'within'."
+        )
+    chances = [(each, min(max(chance_for(size, each), 1e-9), 1 - 1e-9)) for each in reached]
+    curves = (_curve_of(data, recipe, chances, each) for each in ([loss] if loss else _usual_losses(data, recipe)))
+    first = next(curves)
+    return tidy(next((rows for rows in (first, *curves) if any(row["loss"] is not None for row in rows)), first))
+
+
+def _usual_losses(data: Data, recipe: PrivateSwap) -> list[str]:
+    """Return the losses to look at, the first that can be predicted: of the keys, with what moves where no key does."""
+    moving = recipe.columns_moved(data)
+    if set(moving) & set(data.keys):
+        return ["hellinger", *(["hellinger(2-way)"] if len(data.keys) > 1 else [])]
+    tables = [(*data.keys, *moving), *((key, name) for key in data.keys for name in moving)]
+    return [with_margin("hellinger", data, table) for table in tables]
+
+
+def _curve_of(
+    data: Data, recipe: PrivateSwap, chances: Sequence[tuple[float, float]], loss: str
+) -> list[dict[str, object]]:
+    """Return the rows of a curve, by epsilon and the one chance that it needs."""
     rows: list[dict[str, object]] = []
-    for epsilon in _checked(epsilons) or _spread_out(least):
-        if epsilon < least - 1e-9:
-            continue
-        one = min(max(chance_for(size, epsilon), 1e-9), 1 - 1e-9)
+    for epsilon, one in chances:
         designs = ((ONE, {"chance": one, "epsilon": None}), (OWN, {"chance": None, "epsilon": epsilon}))
         for design, given in designs:
             ahead = predict(data, recipe.changed(**given, seed=0), [loss])
             row = {"epsilon": epsilon, "design": design, "chance": given["chance"], "moved": ahead.rate}
             rows.append({**row, "loss": ahead[loss], "measure": loss, "reason": ahead.detail(loss).reason})
-    if not rows:
-        raise ParameterError(
-            f"No chance reaches any of these epsilons: the largest stratum has {size:,} records, and the least epsilon "
-            f"is {least:.3f}. Ask for larger ones, or make the strata smaller with 'within'."
-        )
-    return tidy(rows)
+    return rows
 
 
 def least_of(data: Data, recipe: PrivateSwap) -> tuple[float, int]:

@@ -42,9 +42,7 @@ def error(
     recipe: Annotated[
         Path, opt.value("FILE", "A recipe of permutation, private or rank swapping, JSON: see swap.", "--recipe")
     ],
-    margin: Annotated[
-        str | None, opt.value("A*B", "The table to look at; of a private swap without: what it promises.")
-    ] = None,
+    margin: Annotated[str | None, opt.value("A*B", "The table to look at.")] = None,
     swapped: opt.Swapped = None,
     chart: opt.Chart = None,
     base: Annotated[int, opt.value("NUMBER", "Base of random rounding, to compare with.")] = 5,
@@ -62,7 +60,7 @@ def error(
     overwrite: opt.Overwrite = False,
     as_json: opt.Json = False,
 ) -> None:
-    """Predict the error of a table, the guarantee, or how far ranks change, before any swap."""
+    """Predict the error of a table, or how far ranks change, before any swap."""
     check_new(chart, realised, overwrite=overwrite, source=file)
     _check_suffixes(chart, realised)
     _check_numbers(base, sampling)
@@ -89,10 +87,8 @@ def error(
 
     swap = _permutation(recipe, of_table=swapped is not None)
     if swapped is None and margin is None:
-        if isinstance(swap, PrivateSwap) and realised is None and sampling is None:
-            _promise(file, load(file, codebook, weight, layout=layout), swap, chart, as_json=as_json)
-            return
-        raise ParameterError("Name the table with --margin, as in Age*MS.")
+        also = " What a private swap promises: quadrille guarantee." if isinstance(swap, PrivateSwap) else ""
+        raise ParameterError(f"Name the table with --margin, as in Age*MS.{also}")
     with show.working("Reading and working out the error"):
         table = load(file, codebook, weight, layout=layout) if swapped is None else read_table(file)
         errors = qd.theory.compare_errors(table, swap, margin, base=base, sampling=sampling, no_totals=no_totals)
@@ -145,29 +141,6 @@ def read_table(file: str) -> pl.DataFrame:
     import quadrille as qd
 
     return qd.read(file).frame()
-
-
-def _promise(file: str, data: Data, swap: PrivateSwap, chart: Path | None, *, as_json: bool) -> None:
-    """Say what a private swap promises and what each epsilon costs; nothing is drawn."""
-    import quadrille as qd
-    from quadrille.present.methods import curve_blocks, guarantee
-
-    with show.working("Working out what is promised and what it costs"):
-        found, curve = swap.guarantee(data), qd.theory.epsilon_curve(data, swap)
-        if curve["loss"].null_count() == curve.height and len(data.keys) > 1:  # too large a table: pairs of variables
-            curve = qd.theory.epsilon_curve(data, swap, loss="hellinger(2-way)")
-        if chart is not None:
-            from quadrille.chart import epsilon_loss
-
-            _save([(chart, epsilon_loss(curve))])
-    if as_json:
-        show.emit(
-            {"file": file, "guarantee": found.as_dict(), "curve": curve.to_dicts(), "chart": chart and str(chart)}
-        )
-        return
-    show.render([*guarantee(found), *curve_blocks(curve.to_dicts())])
-    if chart is not None:
-        show.note(f"\nDrew {chart}.")
 
 
 def _permutation(path: Path, *, of_table: bool) -> PermutationSwap | PrivateSwap:

@@ -12,7 +12,7 @@ import typer
 
 from quadrille.cli import options as opt
 from quadrille.cli import show
-from quadrille.cli.commands.doctor import show_needs
+from quadrille.cli.commands.inspect import show_needs
 from quadrille.cli.guard import BAD_INPUT, tell, warnings_told
 from quadrille.cli.inputs import BUNDLED, check_readers, names, open_study, published_tables
 from quadrille.cli.options import design_words, designed_for, recipe_of

@@ -191,7 +191,7 @@ def _password() -> str:
 
 def _opener(name: str) -> Callable[[Store], str]:
     """Return what opens a bundled file, a data file or a study in a project of its own."""
-    from quadrille.studio.opening import open_named, refuse_unknown
+    from quadrille.studio.files import open_named, refuse_unknown
 
     refuse_unknown(name)
     return lambda store: open_named(store, name)

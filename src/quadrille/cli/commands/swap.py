@@ -1,4 +1,4 @@
-"""`quadrille swap`: try a swap and score it."""
+"""`quadrille swap` and `quadrille plan`: try a swap and score it; write who receives which values."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from quadrille.cli import options as opt
 from quadrille.cli import show
 from quadrille.cli.guard import tell
 from quadrille.cli.inputs import check_new, published_tables
-from quadrille.cli.options import design_words, recipe_of
+from quadrille.cli.options import design_words, read_recipe, recipe_of
 from quadrille.cli.show import measured
+from quadrille.errors import ParameterError
 
 if TYPE_CHECKING:
     from quadrille.data import Data
@@ -93,3 +94,41 @@ def _warn_not_a_release(*, seed_lost: bool) -> None:
     tell("warning: this file keeps row order and identifiers. It is not a release; use `quadrille release`.")
     if seed_lost:
         tell("warning: the secret seed is not kept, so this swap cannot be repeated. Add --save-recipe FILE.")
+
+
+def plan(
+    file: opt.File,
+    recipe: opt.RecipeFile = None,
+    out: Annotated[Path | None, opt.value("FILE", "The Parquet file to write.")] = None,
+    about: opt.FileOptions = opt.NOTHING_SAID,
+    allow_contradictions: opt.AllowContradictions = False,
+    overwrite: opt.Overwrite = False,
+    as_json: opt.Json = False,
+) -> None:
+    """Write who receives which values, for Spark, DuckDB and others."""
+    import quadrille as qd
+    from quadrille.io.plan_file import ROW
+    from quadrille.score.contradictions import refuse_contradictions
+
+    if recipe is None or out is None:
+        raise ParameterError("Name the recipe with --recipe FILE and the file to write with --out FILE.")
+    identifiers = about.roles.get("id", ())
+    if len(identifiers) > 1:
+        raise ParameterError("One identifier names the records of a plan: give --id one column.")
+    check_new(out, overwrite=overwrite, source=file)
+    with show.working("Reading and drawing"):
+        made = read_recipe(recipe)
+        data = about.load(file)
+        if not allow_contradictions:
+            refuse_contradictions(data, made)
+        drawn = made.plan(data)
+        qd.write_plan(drawn, data, out, *identifiers)
+    for warning in drawn.report(data).warnings:
+        tell(f"warning: {warning}")
+    key, columns = identifiers[0] if identifiers else ROW, list(drawn.columns)
+    if as_json:
+        fingerprints = {"before": drawn.before, "after": drawn.after}
+        show.emit({"out": str(out), "records": len(drawn.rows), "key": key, "columns": columns, **fingerprints})
+        return
+    show.note(f"Wrote {out}: {len(drawn.rows):,} records, named by {key}, receive values of {', '.join(columns)}.")
+    show.note("It shows who was swapped: as confidential as the original.")

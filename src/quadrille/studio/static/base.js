@@ -76,6 +76,20 @@ try {
   if (id && path === location.pathname) document.getElementById(id)?.focus({ preventScroll: true });
 } catch { /* a browser that keeps nothing */ }
 
+// What the worker writes when it starts is waited for, unless somebody is busy with the page by then.
+async function started() {
+  for (;;) {
+    await new Promise((go) => setTimeout(go, 700));
+    try {
+      const answer = await fetch("/api/v1/catalogue", { headers: { Accept: "application/json" } });
+      if (answer.status === 401) return;
+      if (answer.ok) break;
+    } catch { /* the server may come back */ }
+  }
+  if (!document.querySelector(".drop progress:not([hidden])")) location.reload();
+}
+if (document.querySelector("[data-starting]")) started();
+
 const typing = (target) => target.matches?.("input, select, textarea, [contenteditable]");
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || typing(event.target)) return;

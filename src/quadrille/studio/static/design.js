@@ -38,12 +38,24 @@ async function follow(mine) {
   }
 }
 
-async function keep() {
-  const mine = ++round, body = new URLSearchParams(new FormData(form));
+// One save at a time: the next one is made from the version that this one gives back.
+let saving = null;
+async function save() {
+  const body = new URLSearchParams(new FormData(form));
   body.set("action", "save");
   const answer = await ask(location.pathname, { method: "POST", body, headers: { "X-Live": "1", Accept: "text/plain", "X-CSRF-Token": form.elements.csrf.value } });
-  if (answer.ok && answer.headers.get("content-type").startsWith("text/plain")) {
-    form.elements.version.value = await answer.text();
+  const kept = answer.ok && answer.headers.get("content-type").startsWith("text/plain");
+  if (kept) form.elements.version.value = await answer.text();
+  return { answer, kept };
+}
+
+async function keep() {
+  const mine = ++round;
+  while (saving) await saving.catch(() => {});
+  if (mine !== round) return;
+  saving = save().finally(() => { saving = null; });
+  const { answer, kept } = await saving;
+  if (kept) {
     await follow(mine);
   } else if (mine === round) { // what is wrong stands beside the form; the page itself is left alone while somebody types
     const said = new DOMParser().parseFromString(await answer.text(), "text/html");
@@ -58,5 +70,11 @@ form.addEventListener("change", (event) => {
   if (event.target.matches("[data-method]")) { form.querySelector('button[value="method"]').click(); return; }
   only(); later();
 });
-form.addEventListener("submit", () => { clearTimeout(timer); round++; });
+form.addEventListener("submit", (event) => {
+  clearTimeout(timer); round++;
+  if (!saving) return;
+  const by = event.submitter;
+  event.preventDefault();
+  saving.catch(() => {}).then(() => form.requestSubmit(by));
+});
 if (aside.querySelector("[data-task]")) follow(round).catch(() => {});

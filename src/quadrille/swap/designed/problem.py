@@ -392,7 +392,10 @@ def protected_tables(recipe: DesignedPairs, data: Data) -> list[tuple[str, ...]]
     keys = tuple(name for name in data.keys if name not in recipe.left_out)
     found = tables or [keys]
     if not found[0]:
-        raise InputError("The file has no key variable. Name categorical variables with 'tables' of DesignedSwap.")
+        raise InputError(
+            "The file has no key variable. Name categorical variables with 'tables' of DesignedSwap, or give columns "
+            "the role key in the codebook, with bands where they hold many numbers."
+        )
     return list(dict.fromkeys(found))
 
 

@@ -11,8 +11,7 @@ from quadrille.errors import ParameterError, bad_parameter
 from quadrille.params import SEED, Columns, Count, Flag, Number, RuleList, Share, Word, as_float
 from quadrille.randomness import Seed
 from quadrille.recipe import Movement, Prepared, Recipe, refuse_overlap
-from quadrille.swap.rank.draw import RankDraw
-from quadrille.swap.rank.ranks import Kernel, Tails
+from quadrille.swap.rank.draw import Kernel, RankDraw, Tails
 
 _OWNER = "RankSwap"
 _WISHES = ("window", "correlation", "r0", "k0")
