@@ -81,6 +81,14 @@ def _spark(module: str) -> Any:
         ) from None
 
 
+def _frame(table: Any) -> pl.DataFrame:
+    return cast("Any", pl).from_arrow(table)
+
+
+def _arrow(frame: pl.DataFrame) -> Any:
+    return cast("Any", frame).to_arrow()
+
+
 def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
@@ -309,7 +317,7 @@ class Source:
 
     def _encoded(self, table: Any, names: Sequence[str]) -> Data:
         """Turn records that were collected into data."""
-        frame = cast("pl.DataFrame", pl.from_arrow(table.select(list(names))))
+        frame = _frame(table.select(list(names)))
         columns = [self._known.coded(name, frame[name]) for name in names]
         return Data(columns, weight=self.weight if self.weight in names else None, nested=True)
 
@@ -405,7 +413,7 @@ class Source:
         numbered = self._order.numbered(names)
         moved = [name for name in names if name in plan.columns]
         columns = [pl.Series(ROW, rows), *(restore(swapped[name]).alias(f"_new {i}") for i, name in enumerate(moved))]
-        new = self._session.createDataFrame(pl.DataFrame(columns).to_arrow()).withColumn("_new", functions.lit(True))
+        new = self._session.createDataFrame(_arrow(pl.DataFrame(columns))).withColumn("_new", functions.lit(True))
         joined = numbered.join(functions.broadcast(new), ROW, "left")
         values = [
             functions.when(functions.col("_new"), functions.col(f"`_new {moved.index(name)}`").cast(kind))
@@ -436,20 +444,19 @@ class SourcePlan(Plan):
     def __init__(self, source: Source, plan: Plan) -> None:
         super().__init__(plan.moves, asked=plan.asked, details=plan.details, steering_columns=plan.steering_columns)
         self._source = source
+        self._fingerprint_after: str | None = None
 
     @property
     def before(self) -> str:
         """Fingerprint of the data that the plan is for."""
-        if self._before is None:
-            self._before = self._source.fingerprint
-        return self._before
+        return self._source.fingerprint
 
     @property
     def after(self) -> str:
         """Fingerprint of the data that the plan makes."""
-        if self._after is None:
-            self._after = self._source.fingerprint_after(self)
-        return self._after
+        if self._fingerprint_after is None:
+            self._fingerprint_after = self._source.fingerprint_after(self)
+        return self._fingerprint_after
 
 
 class _FromCounts(Evaluator):
@@ -541,7 +548,7 @@ def _described(table: Any, named: Sequence[str], book: Codebook | None, weight: 
                 f"Column {name!r} of the table has the type {types[name]}, which is not understood. Cast it to one of "
                 f"{', '.join(_TYPES)}, or leave it out (columns=)."
             )
-    empty = cast("pl.DataFrame", pl.from_arrow(table.select(*map(_quoted, names)).limit(0).toArrow()))
+    empty = _frame(table.select(*map(_quoted, names)).limit(0).toArrow())
     # A number that is called like an identifier is one; it would be known by its values on one machine.
     names = [name for name in names if name in given or types[name] not in _WHOLE or not names_identifier(name)]
     first = _first_look(table, names, types)
@@ -673,7 +680,7 @@ class _Counts:
         cls, table: Any, names: tuple[str, ...], known: _Known, find: Callable[[_Counts, Ints, Ints, Ints], Rows]
     ) -> _Counts:
         """Take up a table of blocks and combinations with their counts."""
-        frame = cast("pl.DataFrame", pl.from_arrow(table))
+        frame = _frame(table)
         key, stride, lookups = np.zeros(frame.height, dtype=np.int64), 1, list[Lookup]()
         for name in names:
             values = frame[name].unique(maintain_order=True).to_list()
@@ -738,7 +745,7 @@ class _Files:
             .to_pylist()
         )
         self.blocks: dict[tuple[str, int], tuple[int, int, int, int]] = {}
-        first, file, offset = 0, None, 0
+        first, file, offset = 0, "", 0
         for number, part in enumerate(found):
             if part[_FILE] != file:
                 file, offset = part[_FILE], first
@@ -770,7 +777,7 @@ class _Files:
         """Return some columns and the number of each record."""
         functions = _spark("sql.functions")
         offsets = {file: offset for (file, _), (_, offset, _, _) in self.blocks.items()}
-        rows = pl.DataFrame({_FILE: list(offsets), _START: list(offsets.values())}).to_arrow()
+        rows = _arrow(pl.DataFrame({_FILE: list(offsets), _START: list(offsets.values())}))
         listed = functions.broadcast(self._table.sparkSession.createDataFrame(rows))
         table = self._table.select(*map(_quoted, names), *(each for each in _metadata()[:1]), _metadata()[2])
         return (
@@ -870,10 +877,9 @@ def _task(place: Callable[[Any, dict[Any, Any]], tuple[Ints, Ints]], work: Work)
 
     def task(batches: Iterator[Any]) -> Iterator[Any]:
         state: dict[Any, Any] = {}
-        begun = partial(work, state={}) if "state" in getattr(work, "keywords", {}) else work
         for batch in batches:
             if batch.num_rows:
-                made = begun(batch, *place(batch, state))
+                made = work(batch, *place(batch, state))
                 if made is not None and made.num_rows:
                     yield made
 
@@ -925,14 +931,15 @@ def _block_task(edges: Sequence[Any]) -> Task:
     def task(batches: Iterator[Any]) -> Iterator[Any]:
         import bisect
 
-        import pyarrow as pa
+        pa: Any = import_module("pyarrow")
 
         for batch in batches:
             values = batch.column(ID)
             if not edges or isinstance(edges[0], str):
                 block = np.array([bisect.bisect_right(edges, value) for value in values.to_pylist()], dtype=np.int64)
             else:
-                block = np.searchsorted(np.array(edges), values.to_numpy(), side="right").astype(np.int64)
+                numbers: Ints = values.to_numpy().astype(np.int64)
+                block = np.searchsorted(np.array(edges, dtype=np.int64), numbers, side="right")
             yield pa.RecordBatch.from_arrays([*batch.columns, pa.array(block)], [*batch.schema.names, BLOCK])
 
     return task
@@ -940,7 +947,7 @@ def _block_task(edges: Sequence[Any]) -> Task:
 
 def _plain(batch: Any, row: Ints) -> Any:
     """Return the columns of a batch, and the number of each record."""
-    import pyarrow as pa
+    pa: Any = import_module("pyarrow")
 
     own = (_FILE, _START, _INDEX, BLOCK, ID)
     names = [name for name in batch.schema.names if name not in own]
@@ -970,18 +977,18 @@ def _find_batch(
     state: dict[int, Any],
 ) -> Any:
     """Return the records that are looked for: of each group of a block those of some ranks."""
-    import pyarrow as pa
+    pa: Any = import_module("pyarrow")
 
     key = np.zeros(len(row), dtype=np.int64)
     for name, place, stride in columns:
         key += stride * _codes(batch.column(name), place)
     group = of[np.searchsorted(keys, key)]
-    ranks, found, numbers = np.int64(1 << 32), [], []
+    ranks, found, numbers = np.int64(1 << 32), list[Ints](), list[Ints]()
     for each in np.unique(block).tolist():
         if each not in sought:
             continue
         inside = np.flatnonzero((block == each) & (group >= 0))
-        held = state.setdefault(each, np.zeros(int(of.max()) + 1, dtype=np.int64))
+        held: Ints = state.setdefault(each, np.zeros(int(of.max()) + 1, dtype=np.int64))
         order = inside[np.argsort(group[inside], kind="stable")]
         groups = group[order]
         rank = np.arange(len(groups)) - np.searchsorted(groups, groups, side="left") + held[groups]
@@ -1003,7 +1010,7 @@ def _hash_batch(
     batch: Any, _: Ints, row: Ints, *, columns: Sequence[tuple[str, np.uint64, dict[object, int] | None]]
 ) -> Any:
     """Return the sum, modulo 2^64, of the hashes of all values of a batch."""
-    import pyarrow as pa
+    pa: Any = import_module("pyarrow")
 
     total = np.zeros(1, dtype=np.uint64)
     for name, salt, place in columns:
