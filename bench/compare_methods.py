@@ -30,8 +30,7 @@ from bench.other_methods import (
     with_codes,
 )
 from quadrille.chart import save, theme
-from quadrille.chart.labels import Place
-from quadrille.chart.theme import HUES, INK, SHAPES, Plane
+from quadrille.chart.theme import HUES, INK, SHAPES, Place, Plane
 from quadrille.codebook import Kind, Variable
 from quadrille.data import Column, Data, code_dtype
 from quadrille.measure import MEASURES
@@ -55,6 +54,13 @@ def adult_eight() -> Data:
     columns = [_classes(full, "age", AGES), *(_plain(full[name]) for name in kept)]
     columns.insert(6, _classes(full, "hours-per-week", HOURS))
     return Data(columns)
+
+
+def adult_nine() -> Data:
+    """Return the same with occupation and relationship, and without the hours: sparser still."""
+    full, eight = qd.datasets.adult(), adult_eight()
+    columns = [eight[name] for name in eight.columns if name != "hours-per-week"]
+    return Data([*columns, *(_plain(full[name]) for name in ("occupation", "relationship"))])
 
 
 def _classes(data: Data, name: str, cuts: tuple[int, ...]) -> Column:

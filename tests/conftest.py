@@ -33,10 +33,13 @@ settings.load_profile("test")
 Collected = Generator[None, pytest.CollectReport, pytest.CollectReport]
 LONG = (
     "test_commands.py",
-    "test_search_crash.py",
-    "test_gomatam_karr_sanil_2003.py",
+    "test_designed_study.py",
     "test_faults.py",
+    "test_gomatam_karr_sanil_2003.py",
     "test_process.py",
+    "test_search_crash.py",
+    "test_studio_pages.py",
+    "test_undo_public.py",
 )
 """Files that take ten seconds of a core or more, and have to be run by one worker each."""
 

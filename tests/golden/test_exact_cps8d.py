@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from itertools import combinations
 
@@ -97,9 +98,12 @@ def test_keeping_less_costs_less(seed: int) -> None:
     assert one["hellinger"] < two["hellinger"]
 
 
-def least_squares(file: qd.Data) -> tuple[np.ndarray, np.ndarray]:
-    """Coefficients and standard errors of a regression of the outcome on main effects."""
-    x, y = design(file), file[OUTCOME].values.astype(float)
+Terms = Callable[[qd.Data], np.ndarray]
+
+
+def least_squares(file: qd.Data, terms: Terms | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Coefficients and standard errors of a regression of the outcome, on main effects unless told otherwise."""
+    x, y = (terms or design)(file), file[OUTCOME].values.astype(float)
     coefficients = np.linalg.lstsq(x, y, rcond=None)[0]
     inverse = np.linalg.inv(x.T @ x)
     variance = ((y - x @ coefficients) ** 2).sum() / (len(y) - x.shape[1])
@@ -115,6 +119,42 @@ def logistic(file: qd.Data) -> tuple[np.ndarray, np.ndarray]:
         information = x.T @ (x * (mean * (1 - mean))[:, None])
         coefficients = coefficients + np.linalg.solve(information, x.T @ (y - mean))
     return coefficients, np.sqrt(np.diag(np.linalg.inv(information)))
+
+
+PRICES = (0.03, 0.30, 0.36, 0.42, 0.60, 5)
+PRINTED = {
+    "1-way": ((0.0090, 0.0128), (0.0037, 0.0359), (0.0014, 0.0448), (0.0005, 0.0480), (0, 0.0503), (0, 0.0506)),
+    "2-way": ((0.0119, 0.0111), (0.0060, 0.0286), (0.0045, 0.0371), (0.0024, 0.0466), (0.0004, 0.0557), (5e-5, 0.0581)),
+    "3-way": (
+        (0.0125, 0.0138),
+        (0.0069, 0.0304),
+        (0.0060, 0.0356),
+        (0.0046, 0.0431),
+        (0.0028, 0.0520),
+        (0.0009, 0.060),
+    ),
+}
+"""Exposed and the Hellinger distance that a first search reached at each price, means of three seeds."""
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("keep", PRINTED)
+@pytest.mark.parametrize("place", range(len(PRICES)))
+def test_at_each_price_the_sum_that_is_lowered_is_no_higher_than_printed(keep: str, place: int) -> None:
+    """The squared distance and the price of what is exposed; printed figures are rounded to four digits."""
+    price, (exposed, distance) = PRICES[place], PRINTED[keep][place]
+    recipes = (qd.DesignedSwap(keep=keep, price=price, inference=0.0, seed=seed) for seed in (1, 2, 3))
+    scores = [reached(recipe.plan(cps8d())) for recipe in recipes]
+    found = np.mean([each["hellinger"] ** 2 + price * each["exposed"] for each in scores])
+    assert found <= (distance + 5e-5) ** 2 + price * (exposed + 5e-5)
+
+
+def with_interaction(file: qd.Data) -> np.ndarray:
+    """Main effects, and the products of the columns of sex and education."""
+    sex, education = (
+        [(file[name].values == code).astype(float) for code in range(1, file[name].size)] for name in ("Sex", "Edu")
+    )
+    return np.column_stack([design(file), *(one * other for one in sex for other in education)])
 
 
 def design(file: qd.Data) -> np.ndarray:
@@ -133,6 +173,18 @@ def test_a_linear_regression_on_main_effects_is_exact_and_a_logistic_one_is_not(
         assert np.abs(now - before).max() < 1e-10
     (coefficients, errors), (others, _) = logistic(data), logistic(after)
     assert np.abs((others - coefficients) / errors).max() > 0.1
+
+
+def test_an_interaction_is_exact_where_tables_of_three_variables_are_kept() -> None:
+    data = cps8d()
+    before = least_squares(data, with_interaction)
+    pairs, triples = (
+        least_squares(plan.apply(data), with_interaction)
+        for plan in (plan_of(effort=QUICK), plan_of("3-way", effort=QUICK))
+    )
+    for was, now in zip(before, triples, strict=True):
+        assert np.abs(now - was).max() < 1e-10
+    assert np.abs((pairs[0] - before[0]) / before[1]).max() > 0.1, "more than tables of two variables"
 
 
 def test_a_logistic_regression_is_exact_where_what_it_needs_is_kept() -> None:

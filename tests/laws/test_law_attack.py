@@ -99,8 +99,15 @@ def _shuffled(data: qd.Data, random: np.random.Generator) -> qd.Data:
     [
         ((2, 2, 3), ("expected right links", "expected right links, persons in cells of fewer than 9")),
         ((6, 5, 7), ("A: attributed", "B: attributed", "A: alone with the other keys, right among those still there")),
+        (
+            (7, 6, 4, 4),
+            (
+                "claims of one value, the surest half: right",
+                "claims of one value, the least sure tenth: right",
+            ),
+        ),
     ],
-    ids=["every combination occurs", "few share a combination"],
+    ids=["every combination occurs", "few share a combination", "claims by certainty"],
 )
 def test_columns_shuffled_apart_leave_an_intruder_with_chance(
     sizes: tuple[int, ...], quantities: tuple[str, ...]
@@ -110,13 +117,13 @@ def test_columns_shuffled_apart_leave_an_intruder_with_chance(
     latent = random.integers(0, max(sizes), n)
     columns = {
         name: np.where(random.random(n) < 0.2, random.integers(0, size, n), latent * size // max(sizes))
-        for name, size in zip("ABC", sizes, strict=True)
+        for name, size in zip("ABCD", sizes, strict=False)
     }
     data = file_of(**columns, row=np.arange(n) % 7)
     gaps: dict[str, list[float]] = defaultdict(list)
     for _ in range(tries(150, nightly=2_000)):
         stays = {"row": (np.arange(n), data["row"].values)}  # so that it can be told which row is whose
-        found = findings(qd.attack(data, _shuffled(data, random).with_values(stays), keys=["A", "B", "C"], n=9))
+        found = findings(qd.attack(data, _shuffled(data, random).with_values(stays), keys=[*columns], n=9))
         for quantity in quantities:
             one = found.get(quantity)
             if one is not None and one.value is not None and one.chance is not None:

@@ -16,9 +16,9 @@ import quadrille as qd
 from quadrille.cli import app
 from quadrille.data import Data
 from quadrille.errors import InfeasibleError, InputError, OverlapError, ParameterError
-from quadrille.present.methods import guarantee, meaning, promise
 from quadrille.present.numbers import epsilon, odds
 from quadrille.present.render import as_markdown
+from quadrille.present.words import guarantee, meaning, promise
 from quadrille.study.job import Job
 from quadrille.swap.private import GIVEN_SEED, NUMBER_SEED
 from strategies import file_of

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import quadrille as qd
 from quadrille.cli import app
-from quadrille.present.blocks import Table
+from quadrille.present import Table
 from quadrille.present.numbers import NONE, score
 from quadrille.present.scores import exposure
 from quadrille.report.frontier_chart import draw_frontier, rows_of, scored, values_of_settings

@@ -15,8 +15,8 @@ from quadrille.present.words import listed
 
 NAME, TITLE = "attribute", "Inferring a value from the other keys"
 _ONE_VALUE = 0.9
-_MOST_SURE, _FEWEST_CLAIMS = 50, 100
-_ALL = "sorted by a fit to the release; by chance, all claims"
+_MOST_SURE, _FEWEST_CLAIMS = 50, 20
+_NO_DIFFERENCE = 1e-6
 IN_ALL = "right in all cases, guessing for the gone"
 _ADVICE = (
     "Leave a sensitive variable out of the tables and of the loss of a designed swap, or swap it itself; coarsen keys "
@@ -38,7 +38,7 @@ class Inferred:
     value of a fit to the release is their own, and how likely the fit calls it; `common` counts the persons whose own
     value is the commonest, `common_gone` those of them who are gone. `new` counts the combinations of the release that
     nobody had before. Claim by claim, `claimed_of` are the persons it is made of, `claimed_right` those of them it is
-    right of, and `claim_sure` is how likely the fit calls it.
+    right of, `claim_sure` is how likely the fit calls it, and `claim_share` how common the claimed value is.
     """
 
     records: int
@@ -60,6 +60,7 @@ class Inferred:
     claimed_of: Ints
     claimed_right: Ints
     claim_sure: Floats
+    claim_share: Floats
 
     @property
     def there(self) -> int:
@@ -187,6 +188,7 @@ def inferred(given: AttackInput, target: str, fitted: Floats | None) -> Inferred
         claimed_of=persons[group[made]].astype(np.int64),
         claimed_right=f[made],
         claim_sure=_sure_of(table, target, fitted, made),
+        claim_share=share_of[value[made]],
     )
 
 
@@ -284,15 +286,18 @@ def _surest_guesses(found: Sequence[Inferred]) -> Iterator[Finding]:
 
 def _claims_by_certainty(found: Sequence[Inferred]) -> Iterator[Finding]:
     """Sort all claims by how likely a fit to the release calls them: what is sure, and what is doubtful, of them."""
-    sure = np.concatenate([each.claim_sure for each in found])
-    persons = np.concatenate([each.claimed_of for each in found])
-    right = np.concatenate([each.claimed_right for each in found])
-    if not sure.any() or persons.sum() < _FEWEST_CLAIMS:
-        return  # no fit, or too few to be sorted
-    order, total = np.argsort(-sure, kind="stable"), int(persons.sum())
+    sure, common = (np.concatenate([getattr(each, name) for each in found]) for name in ("claim_sure", "claim_share"))
+    persons, right = (
+        np.concatenate([getattr(each, name) for each in found]) for name in ("claimed_of", "claimed_right")
+    )
+    total = int(persons.sum())
+    if total < _FEWEST_CLAIMS or np.ptp(sure) < _NO_DIFFERENCE:
+        return  # too few to be sorted, no fit, or one that calls all of them as likely
+    order = np.argsort(-sure, kind="stable")
     half, most = (int(np.searchsorted(np.cumsum(persons[order]), part * total)) + 1 for part in (0.5, 0.9))
+    note = f"sorted by a fit to the release; of all claims {share(int(right.sum()) / total)} are right"
     for which, part in (("surest half", order[:half]), ("least sure tenth", order[most:])):
         of = int(persons[part].sum())
-        value = int(right[part].sum()) / of if of else None
-        quantity = f"claims of one value, the {which}: right"
-        yield Finding(NAME, quantity, value, 1.0, int(right.sum()) / total, of, _ALL)
+        made = float(right[part].sum()), float(persons[part] @ common[part])
+        value, chance = (each / of for each in made) if of else (None, None)
+        yield Finding(NAME, f"claims of one value, the {which}: right", value, 1.0, chance, of, note)

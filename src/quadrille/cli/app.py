@@ -11,8 +11,7 @@ import typer
 from quadrille import __version__
 from quadrille.cli.commands.attack import attack
 from quadrille.cli.commands.demo import demo, reproduce
-from quadrille.cli.commands.error import correct, error
-from quadrille.cli.commands.guarantee import guarantee
+from quadrille.cli.commands.error import correct, error, guarantee
 from quadrille.cli.commands.inspect import convert, doctor, inspect
 from quadrille.cli.commands.release import release
 from quadrille.cli.commands.score import measures, score

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from quadrille.codebook import Variable
 from quadrille.data import Data
-from quadrille.present.blocks import Alert, Block, Facts, Pairs, Table, Text, Title, facts, table
+from quadrille.present import Alert, Block, Facts, Pairs, Table, Text, Title, facts, table
 from quadrille.present.numbers import count, counted, share, total
 from quadrille.score.coded import NEARLY
 from quadrille.score.contradictions import Contradicted

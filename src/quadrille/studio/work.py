@@ -368,7 +368,7 @@ def _limits(task: Task) -> dict[str, str]:
 def forecast(task: Task) -> Result:
     """Say what a search would do."""
     import quadrille as qd
-    from quadrille.present.blocks import Facts
+    from quadrille.present import Facts
     from quadrille.present.render import as_html
     from quadrille.present.words import forecast_facts
 

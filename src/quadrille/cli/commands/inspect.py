@@ -14,7 +14,7 @@ from quadrille.cli.inputs import check_new, load, names
 from quadrille.errors import InputError
 from quadrille.io import FORMATS, RELEASED
 from quadrille.params import one_of
-from quadrille.present.blocks import Block, Facts, Table, Text, Title
+from quadrille.present import Block, Facts, Table, Text, Title
 from quadrille.present.numbers import count, duration
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from quadrille.plan import DeferredFacts, Details
 from quadrille.swap.pairing import rules_facts
 from quadrille.swap.targeted.draw import AT_RISK, Drawn
 from quadrille.swap.targeted.problem import Problem
-from quadrille.swap.targeted.risk import NOT_AT_RISK, level_at_risk
+from quadrille.swap.targeted.risk import MANY_LEFT, NOT_AT_RISK, level_at_risk
 
 NO_PARTNER, CAP, NEVER, NO_AREA = (
     "no partner in any profile",
@@ -194,6 +194,13 @@ def _warnings(problem: Problem, drawn: Drawn) -> list[str]:
             + (f", and {100 * asked:.3g} % were asked for" if asked else "")
             + ". "
             "Coarsen the risk variables, raise the level, or use mode='cap'."
+        )
+    left = {reason: len(units) for reason, units in reasons(problem, drawn).items() if reason in (NO_PARTNER, NO_AREA)}
+    if (many := sum(left.values())) > MANY_LEFT * at_risk:
+        why = ", ".join(f"{reason}: {households:,}" for reason, households in left.items())
+        warnings.append(
+            f"{many:,} of {at_risk:,} households at risk stay where they are ({why}). A further profile in 'similar' "
+            "with fewer columns finds partners, such as [] for anybody."
         )
     if recipe.donors == "at-risk-first":
         warnings.append(

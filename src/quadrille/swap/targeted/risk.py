@@ -11,13 +11,15 @@ from numpy.typing import NDArray
 
 from quadrille import kernels
 from quadrille.data import Column, Data, Flags, Ints, Units
-from quadrille.errors import InputError, ParameterError, infeasible
-from quadrille.recipe import one_area
+from quadrille.errors import InputError, OverlapError, ParameterError, infeasible
+from quadrille.recipe import one_area, refuse_fixed
 from quadrille.swap.groups import group_ids, sorted_by
 from quadrille.text import Shown
 
 Counts = NDArray[np.int32]
 NOT_AT_RISK = -1
+MANY_LEFT = 0.02
+"""A larger share of those at risk that could not be swapped is worth a warning."""
 _MOST_CELLS = 2
 """Counts stand in a table of up to this many cells per row; beyond, rows are sorted."""
 
@@ -122,6 +124,22 @@ def refuse_within(data: Data, units: Units, columns: Sequence[str], owner: str) 
                 "households: areas, profiles and what travels along must be the same for all members. Correct the "
                 "file, name another unit, or leave the column out."
             )
+
+
+def refuse_carried(
+    data: Data, carry: Sequence[str], counted: Sequence[str], columns: Sequence[str], unit: str | None, owner: str
+) -> None:
+    """Refuse to move what must stay: identifiers, weights, the number of the unit, and what tells who is at risk."""
+    refuse_fixed(data, carry)
+    for name in counted:
+        if name in columns:
+            raise OverlapError(
+                f"Column {name!r} says who is at risk in {owner} and moves with the household. What moves cannot say "
+                "who is at risk in an area, and all levels of geography travel."
+            )
+    for name in carry:
+        if name == unit or data.codebook[name].role == "unit":
+            raise InputError(f"Column {name!r} numbers the units, which move: it cannot be in 'carry' of {owner}.")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
