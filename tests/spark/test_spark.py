@@ -140,13 +140,13 @@ def test_counts_are_enough_for_methods_that_draw_from_them(spark: Any, tmp_path:
     with pytest.raises(InputError, match=r"RankSwap looks at records, so 1 columns of 6,000 records must be collected"):
         source.plan(FROM_RECORDS[0])
     with pytest.raises(InputError, match="measures look at records"):
-        source.score(source.plan(RECIPES[0]), ["c_ard(kids*income)"])
+        source.score(source.plan(RECIPES[0]), ["r_ased(kids*income)"])
 
 
 def test_measures_of_records_and_by_area_are_those_of_one_machine(spark: Any, tmp_path: Path, data: qd.Data) -> None:
     source, recipe = one_file(spark, tmp_path), qd.RandomSwap(["kids"], rate=0.1, seed=1)
     plan, expected = source.plan(recipe), recipe.plan(data)
-    for measures, by in ((["c_ard(kids*income)"], None), (["hellinger(kids*sex)"], ["area"])):
+    for measures, by in ((["r_ased(kids*income)"], None), (["hellinger(kids*sex)"], ["area"])):
         found, wanted = source.score(plan, measures, by=by), qd.score(data, expected, measures, by=by)
         assert found.as_dict() == wanted.as_dict()
         if by:
