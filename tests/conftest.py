@@ -25,7 +25,7 @@ from quadrille.swap.designed.pairs import DesignedPairs
 sys.path.insert(0, str(Path(__file__).parent))
 
 PATIENT = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
-for profile, count in (("test", 30), ("nightly", 1_000)):
+for profile, count in (("test", 20), ("nightly", 1_000)):
     settings.register_profile(
         profile, max_examples=count, deadline=None, database=None, print_blob=True, suppress_health_check=PATIENT
     )

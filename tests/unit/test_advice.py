@@ -175,7 +175,11 @@ def _said(data: qd.Data, out: Path, recipe: qd.Recipe = EDU, *, shuffle: bool = 
     [
         (np.where(np.arange(400) < 3, 0.0, 1.5), "w", "3 records have the weight 0 in 'w'"),
         (1 + np.random.default_rng(1).random(400), "w", "The weight 'w' is different in nearly every record"),
-        (np.maximum(np.arange(400.0), 320.0) + 1, "w", "20% of the records have a weight 'w' that no other record has"),
+        (
+            np.maximum(np.arange(400.0), 320.0) + 1,
+            "w",
+            "19.75 % of the records have a weight 'w' that no other record has",
+        ),
         (np.arange(400) % 300 + 1.0, "person_id", "The weight 'person_id' is called like an identifier"),
     ],
 )

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections import Counter
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from math import ceil, floor, inf, log, nan
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 from scipy.stats import chisquare, spearmanr
+from typer.testing import CliRunner
 
 import quadrille as qd
 from effort import tries
 from quadrille import kernels
 from quadrille.attack.linkage import rank_intersection
+from quadrille.cli import app
 from quadrille.data import Column, Data
 from quadrille.errors import InfeasibleError, InputError, OverlapError, ParameterError
 from quadrille.present.account import account
@@ -676,6 +680,18 @@ def test_contradictions_are_looked_for_within_the_window() -> None:
     assert shares["RandomSwap"] and shares["RankSwap"]
     assert max(shares["RankSwap"]) < 0.1 * max(shares["RandomSwap"])
     assert not qd.contradictions(data, qd.RankSwap(["age"], window=0.02, within=["minor"]))
+
+
+def test_a_swap_of_numbers_is_scored_by_what_it_changes(tmp_path: Path) -> None:
+    """Tables of categories would all say that nothing is lost."""
+    rng = np.random.default_rng(1)
+    pl.DataFrame({"pay": rng.random(99), "age": rng.random(99), "sex": rng.choice(["f", "m"], 99)}).write_csv(
+        tmp_path / "file.csv"
+    )
+    words = ["swap", str(tmp_path / "file.csv"), "--method", "rank", "--swap", "pay", "--window", "0.2", "--json"]
+    done = CliRunner().invoke(app, words)
+    scores = json.loads(done.stdout)["scores"]
+    assert list(scores) == ["r_ased"] and scores["r_ased"]["value"] > 0
 
 
 def test_recoding_that_keeps_the_order_leaves_the_pairs() -> None:
