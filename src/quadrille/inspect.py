@@ -37,7 +37,7 @@ from quadrille.summary import Table
 from quadrille.text import Shown, percent
 
 if TYPE_CHECKING:
-    from quadrille.score.at_risk import RiskByLevel
+    from quadrille.swap.targeted.risk import RiskByLevel
 
 _PLACE = re.compile(
     r"region|bundesland|province|provin[cz]|canton|kanton|county|district|distrit|bezirk|kreis|municip|commune|comune|"
@@ -798,7 +798,7 @@ def _risk(data: Data, risk: Sequence[str] | None, k: int | None) -> RiskByLevel 
                 "The 'k' parameter of inspect says which counts of the 'risk' columns are rare. Name them."
             )
         return None
-    from quadrille.score.at_risk import risk_by_level
+    from quadrille.swap.targeted.risk import risk_by_level
 
     return risk_by_level(data, risk, 3 if k is None else k)
 

@@ -15,7 +15,7 @@ import quadrille as qd
 from quadrille.present import Table
 from quadrille.present.profile import profile, risk_blocks
 from quadrille.present.render import as_html, as_markdown
-from quadrille.score.at_risk import RiskByLevel, risk_by_level
+from quadrille.swap.targeted.risk import RiskByLevel, risk_by_level
 
 LEVELS = ("north", "place")
 

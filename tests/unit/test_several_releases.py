@@ -19,7 +19,6 @@ from quadrille.attack.input import Finding, Section, attack_input
 from quadrille.attack.releases import (
     SeveralReleases,
     releases,
-    seeds_apart,
     several_releases,
     several_section,
     warning_figures,
@@ -35,6 +34,11 @@ RANDOM = qd.RandomSwap(["Edu", "MS"], rate=0.10, seed=1)
 DESIGNED = qd.Recipe.from_json('{"method":"DesignedSwap","seed":1,"version":1}')
 PERMUTED = qd.PermutationSwap(["AnnSal"], rate=0.10, seed=1)
 COUNTS = (1, 3, 5, 10, 20)
+
+
+def seeds_apart(recipe: qd.Recipe, count: int) -> list[qd.Recipe]:
+    """A design with several seeds."""
+    return [recipe.changed(seed=seed) for seed in range(1, count + 1)]
 
 
 @cache

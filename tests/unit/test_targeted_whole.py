@@ -20,8 +20,8 @@ from quadrille.report.frontier_chart import draw_frontier, rows_of, scored, valu
 from quadrille.report.input import Candidate, look
 from quadrille.report.sections import accounts
 from quadrille.report.tables import tables
-from quadrille.score.at_risk import risk_by_level
 from quadrille.score.evaluator import Scores
+from quadrille.swap.targeted.risk import risk_by_level
 
 JOB = """
 [data]

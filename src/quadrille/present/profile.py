@@ -17,7 +17,7 @@ from quadrille.text import large
 if TYPE_CHECKING:
     from quadrille.inspect import ColumnProfile, Profile
     from quadrille.measure.population import Sample
-    from quadrille.score.at_risk import RiskByLevel
+    from quadrille.swap.targeted.risk import RiskByLevel
 
 MOST_LABELS = 30
 MOST_NAMES = 20

@@ -11,7 +11,7 @@ import typer
 from quadrille.cli import options as opt
 from quadrille.cli import show
 from quadrille.cli.inputs import check_new, load
-from quadrille.cli.options import read_recipe, recipe_of
+from quadrille.cli.options import read_recipe
 from quadrille.errors import InputError, OutputError, ParameterError, bad_parameter
 from quadrille.text import percent, read_text
 
@@ -387,10 +387,8 @@ def _published(f: float | None, note: Path | None, of_class: str | None, class_c
 
 
 def guarantee(
-    ctx: typer.Context,
     file: opt.File,
-    recipe: opt.RecipeFile = None,
-    method: Annotated[str | None, opt.value("WORD", "private: no other method promises anything.")] = None,
+    recipe: Annotated[Path, opt.value("FILE", "A recipe of private swapping, JSON: see swap.", "--recipe")],
     chart: opt.Chart = None,
     about: opt.FileOptions = opt.NOTHING_SAID,
     overwrite: opt.Overwrite = False,
@@ -400,7 +398,7 @@ def guarantee(
     import quadrille as qd
 
     check_new(chart, overwrite=overwrite, source=file)
-    swap = _private(ctx, method, recipe)
+    swap = _private(recipe)
     with show.working("Working out what is promised and what it costs"):
         data = about.load(file)
         found, curve = swap.guarantee(data), qd.theory.epsilon_curve(data, swap)
@@ -419,15 +417,15 @@ def guarantee(
         show.note(f"\nDrew {chart}.")
 
 
-def _private(ctx: typer.Context, method: str | None, file: Path | None) -> PrivateSwap:
+def _private(file: Path) -> PrivateSwap:
     """Return the recipe; refuse one of a method that promises nothing."""
     from quadrille.swap.private import PrivateSwap
 
-    made = recipe_of(ctx, method if method or file else PrivateSwap.word(), file)
+    made = read_recipe(file)
     if not isinstance(made, PrivateSwap):
         raise ParameterError(
             f"{made.method_name} promises nothing: some of its releases are possible for one file and impossible for "
-            "another that differs by one exchange, so it has no epsilon. Give the options or the recipe of a private "
-            "swap; `quadrille attack` measures what an intruder finds in any release."
+            "another that differs by one exchange, so it has no epsilon. Give the recipe of a private swap; "
+            " `quadrille attack` measures what an intruder finds in any release."
         )
     return made
