@@ -30,8 +30,7 @@ from bench.other_methods import (
     with_codes,
 )
 from quadrille.chart import save, theme
-from quadrille.chart.labels import Place
-from quadrille.chart.theme import HUES, INK, SHAPES, Plane
+from quadrille.chart.theme import HUES, INK, SHAPES, Place, Plane
 from quadrille.codebook import Kind, Variable
 from quadrille.data import Column, Data, code_dtype
 from quadrille.measure import MEASURES

@@ -25,7 +25,7 @@ from quadrille.swap.designed.pairs import DesignedPairs
 sys.path.insert(0, str(Path(__file__).parent))
 
 PATIENT = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
-for profile, count in (("test", 30), ("nightly", 1_000)):
+for profile, count in (("test", 20), ("nightly", 1_000)):
     settings.register_profile(
         profile, max_examples=count, deadline=None, database=None, print_blob=True, suppress_health_check=PATIENT
     )
@@ -33,10 +33,13 @@ settings.load_profile("test")
 Collected = Generator[None, pytest.CollectReport, pytest.CollectReport]
 LONG = (
     "test_commands.py",
-    "test_search_crash.py",
-    "test_gomatam_karr_sanil_2003.py",
+    "test_designed_study.py",
     "test_faults.py",
+    "test_gomatam_karr_sanil_2003.py",
     "test_process.py",
+    "test_search_crash.py",
+    "test_studio_pages.py",
+    "test_undo_public.py",
 )
 """Files that take ten seconds of a core or more, and have to be run by one worker each."""
 

@@ -16,6 +16,16 @@ from strategies import column, numbers, seeds
 LEVELS = ("state", "county", "tract")
 
 
+def areas_within(finer: Column, coarser: Column) -> np.ndarray:
+    """The code of the coarser area that each area of the finer level lies in, -1 for those without records.
+
+    All missing codes of the coarser level count as one, the first after its areas.
+    """
+    areas = np.full(finer.size, -1, dtype=np.int64)
+    areas[finer.values] = coarser.one_missing
+    return areas[: finer.valid]
+
+
 def area(name: str, codes: object, size: int, level: int | None, *, nullable: bool = False) -> Column:
     """A column of areas; the last code is the empty field if nullable."""
     variable = qd.Variable(name, "ordinal", tuple(f"{name}{i}" for i in range(size)), role="geography", level=level)

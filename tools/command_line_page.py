@@ -65,7 +65,7 @@ def _first(command: Any) -> str:
 
 def _designs(commands: dict[str, Any]) -> str:
     """List the options that describe a recipe, by method."""
-    *others, last = (f"[`{name}`](#{name})" for name, command in commands.items() if type(command) is DesignCommand)
+    *others, last = (f"[`{name}`](#{name})" for name, command in commands.items() if isinstance(command, DesignCommand))
     text = WORDS["design"]["text"].format(commands=f"{', '.join(others)} and {last}")
     lines = ["## Options of a design", _filled(text)]
     for method in methods():
@@ -87,8 +87,7 @@ def _declared(method: type[Recipe]) -> str:
 def _command(name: str, command: Any) -> str:
     said = _filled(f"**{_first(command)}** {WORDS['command'][name]}")
     if isinstance(command, DesignCommand):
-        of = "" if type(command) is DesignCommand else f" for {command.unnamed} swapping"
-        said += f"\n\nIt takes the [options of a design](#options-of-a-design){of}, and these:"
+        said += "\n\nIt takes the [options of a design](#options-of-a-design), and these:"
     examples = "\n".join(f"    {line}" for line in command.epilog.splitlines())
     return "\n\n".join((f"## {name}", said, _options(command.params), "For example:", examples))
 

@@ -597,9 +597,6 @@ def _stored(value: object, place: str) -> Stored:
 
 Ints = NDArray[np.int64]
 
-NOBODY = -1
-"""Stands for the coarser area of an area without records."""
-
 
 def check_nesting(levels: Sequence[Column]) -> None:
     """Refuse levels, the coarsest first, of which an area lies in two areas of a coarser one.
@@ -610,23 +607,6 @@ def check_nesting(levels: Sequence[Column]) -> None:
     for place, finer in enumerate(levels):
         for coarser in reversed(levels[:place]):
             _check_pair(finer, coarser)
-
-
-def areas_within(finer: Column, coarser: Column) -> Ints:
-    """Return the code of the coarser area that each area of the finer level lies in, `NOBODY` without records.
-
-    All missing codes of the coarser level count as one, the first after its areas.
-
-    >>> import quadrille as qd
-    >>> from quadrille.codebook import areas_within
-    >>> data = qd.datasets.state(records=3_200)
-    >>> lies_in = areas_within(data["tract"], data["county"])
-    >>> data["tract"].labels[60], data["county"].labels[lies_in[60]]
-    ('03-002', '03')
-    """
-    areas = np.full(finer.size, NOBODY, dtype=np.int64)
-    areas[finer.values] = coarser.one_missing
-    return areas[: finer.valid]
 
 
 def records_in(level: Column) -> Ints:

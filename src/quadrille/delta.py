@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from quadrille import kernels
 from quadrille.data import Cells, Codes, Cross, Data, Rows, keys_of, refuse_uncounted, tidy, unequal
 from quadrille.plan import Move, Plan
-from quadrille.text import Shown
+from quadrille.text import Shown, percent
 
 if TYPE_CHECKING:
     import polars as pl
@@ -312,7 +312,7 @@ def _told_by_value(name: str, many: int, changed: float) -> str:
     values = "a value" if many == 1 else f"{many:,} values"
     it = "it" if many == 1 else "them"
     return (
-        f"Most records with {values} of {name!r} received {it} by the swap, which changes {changed:.1%} of all "
+        f"Most records with {values} of {name!r} received {it} by the swap, which changes {percent(changed)} of all "
         f"records: whoever has {it} was probably swapped. Swap fewer records, merge rare values, or let partners be "
         'equal (differ="none").'
     )

@@ -34,10 +34,10 @@ from quadrille.io.stat_read import was_moment
 from quadrille.measure.population import Sample, sample_of
 from quadrille.score.dependencies import Dependency, dependencies
 from quadrille.summary import Table
-from quadrille.text import Shown
+from quadrille.text import Shown, percent
 
 if TYPE_CHECKING:
-    from quadrille.score.at_risk import RiskByLevel
+    from quadrille.swap.targeted.risk import RiskByLevel
 
 _PLACE = re.compile(
     r"region|bundesland|province|provin[cz]|canton|kanton|county|district|distrit|bezirk|kreis|municip|commune|comune|"
@@ -397,8 +397,8 @@ def weight_remarks(data: Data) -> list[str]:
         )
     elif data.n > MOST_ORDINAL and (alone := _alone(data.ticks.values)) > _MANY_ALONE:
         found.append(
-            f"{alone:.0%} of the records have a weight {name!r} that no other record has, so they can be matched with "
-            "other files that hold it. Round it before a release."
+            f"{percent(alone)} of the records have a weight {name!r} that no other record has, so they can be matched "
+            "with other files that hold it. Round it before a release."
         )
     return found
 
@@ -798,7 +798,7 @@ def _risk(data: Data, risk: Sequence[str] | None, k: int | None) -> RiskByLevel 
                 "The 'k' parameter of inspect says which counts of the 'risk' columns are rare. Name them."
             )
         return None
-    from quadrille.score.at_risk import risk_by_level
+    from quadrille.swap.targeted.risk import risk_by_level
 
     return risk_by_level(data, risk, 3 if k is None else k)
 

@@ -28,6 +28,7 @@ from typing import (
     get_type_hints,
 )
 
+from quadrille.data import MOST_ROWS
 from quadrille.errors import ParameterError, bad_parameter, unknown_name
 from quadrille.text import Table
 
@@ -326,22 +327,26 @@ class Share(Number):
 
 @dataclass(frozen=True)
 class Count(Param):
-    """A whole number."""
+    """A whole number, not beyond the most records that a file can have: sums and products of such fit into 64 bits."""
 
     least: int = 1
+    most: int = MOST_ROWS
 
     kind = "count"
     metavar = "NUMBER"
 
     def check(self, owner: str, parameter: str, value: object) -> int:
-        return whole(owner, parameter, value, least=self.least)
+        count = whole(owner, parameter, value, least=self.least)
+        if count > self.most:
+            raise bad_parameter(owner, parameter, f"a whole number from {self.least:,} to {self.most:,}", value)
+        return count
 
     @property
     def number(self) -> type[int | float] | None:
         return int
 
     def shape(self) -> dict[str, object]:
-        return {"type": "integer", "minimum": self.least}
+        return {"type": "integer", "minimum": self.least, "maximum": self.most}
 
 
 @dataclass(frozen=True)
@@ -705,9 +710,6 @@ class UpTo(Count):
             must = self.must or f"a whole number from {self.least:,} to {self.most:,}"
             raise bad_parameter(owner, parameter, must, value)
         return value
-
-    def shape(self) -> dict[str, object]:
-        return super().shape() | {"maximum": self.most}
 
 
 @dataclass(frozen=True)

@@ -94,6 +94,18 @@ def _escaped(sign: str) -> str:
     return sign.encode("unicode_escape").decode()
 
 
+def percent(value: float, digits: int = 4) -> str:
+    """Write a share as per cent, wherever one is written; "0 %" is none and "100 %" is all, never nearly.
+
+    >>> from quadrille.text import percent
+    >>> percent(0.0150076), percent(0.99999)
+    ('1.501 %', '99.999 %')
+    """
+    while (text := f"{100 * value:.{digits}g}") == "100" and value != 1 and digits < 17:
+        digits += 1
+    return f"{text} %"
+
+
 def large(value: int) -> str:
     """Write a count: in full below a million millions, as a power of ten where no float holds it.
 

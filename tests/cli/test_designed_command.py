@@ -197,7 +197,7 @@ def test_a_study_is_continued_in_the_version_it_was_made_with(run: Run, folder: 
 
 
 def test_designed_and_random_candidates_stand_in_one_study(run: Run, folder: Path) -> None:
-    (folder / "mixed.toml").write_text(JOB.format(settings="price = [0.03, 0.3, 5]\neffort = 0.05"))
+    (folder / "mixed.toml").write_text(JOB.format(settings="price = [0.03, 0.3, 5]\neffort = 0.02"))
     dry = shown(run("search mixed.toml --dry-run"))
     assert "DesignedSwap has no closed form" in dry and "7: 7 designs" in dry
     found = json.loads(run("search mixed.toml --json").stdout)

@@ -17,7 +17,7 @@ from quadrille.cli.app import app
 from quadrille.cli.options import RARELY, DesignCommand, method_options, recipe_of
 from quadrille.recipe import known_methods
 
-MOST_COMMANDS = 19
+MOST_COMMANDS = 20
 MOST_LINES = 50
 WIDTH = 80
 

@@ -79,7 +79,7 @@ def definitions(f: np.ndarray, g: np.ndarray) -> dict[str, tuple[float, float]]:
     }
 
 
-@examples(40)
+@examples(24)
 @given(cases(least=2, most=4, weights=EXACT), st.data())
 def test_the_six_follow_their_definitions_in_every_area(case: Case, draw: st.DataObject) -> None:
     area, level = two(draw, case.data)

@@ -35,7 +35,7 @@ def test_when_nothing_changed_every_value_is_that_before(data: qd.Data, draw: st
                 assert finding.value == pytest.approx(finding.before), finding
 
 
-@examples(40)
+@examples(24)
 @given(cases(), st.data())
 def test_links_and_inferences_follow_their_definitions(case: Case, draw: st.DataObject) -> None:
     assume(len(coded(case.data)) > 1)
@@ -74,7 +74,7 @@ def _follows(found: dict[str, Finding], target: str, place: int, old: list[tuple
         assert gone.value == pytest.approx(sum(not values for _, values in alone) / len(alone))
 
 
-@examples(40)
+@examples(24)
 @given(cases(), st.data())
 def test_where_no_cell_is_made_or_emptied_all_that_followed_with_certainty_still_does(
     case: Case, draw: st.DataObject

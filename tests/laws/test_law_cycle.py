@@ -44,7 +44,7 @@ def files(draw: st.DrawFn) -> Data:
     return qd.from_frame(frame).with_roles(geography=["county", "tract"], **unit)
 
 
-@examples(150)
+@examples(75)
 @given(
     files(),
     st.integers(2, 5),

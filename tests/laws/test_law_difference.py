@@ -34,7 +34,7 @@ def agrees(plan: qd.Scores, files: qd.Scores, address: str, f: np.ndarray, g: np
     assert (plan.note(address) == NOTHING_CHANGED) == np.array_equal(f, g)
 
 
-@examples(60)
+@examples(36)
 @given(cases(weights=EXACT), st.data())
 def test_differences_follow_their_definitions(case: Case, draw: st.DataObject) -> None:
     names = draw.draw(st.lists(st.sampled_from(coded(case.data)), min_size=1, max_size=4, unique=True))

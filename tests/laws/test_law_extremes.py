@@ -106,7 +106,7 @@ def two_files(draw: st.DrawFn) -> tuple[Data, Data]:
     return one(), one()
 
 
-@examples(60)
+@examples(36)
 @given(two_files())
 def test_cells_that_appear_and_vanish_are_counted_as_the_definitions_have_it(files: tuple[Data, Data]) -> None:
     before, after = files
@@ -118,7 +118,7 @@ def test_cells_that_appear_and_vanish_are_counted_as_the_definitions_have_it(fil
         assert close(scores[address], truth, 10.0), address
 
 
-@examples(60)
+@examples(36)
 @given(two_files())
 def test_differences_of_cells_that_appear_and_vanish_are_those_of_the_definitions(files: tuple[Data, Data]) -> None:
     before, after = files

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import quadrille as qd
 from effort import examples
-from geography_strategies import area, drawable, nested_files, places, swaps
-from quadrille.codebook import areas_within, records_in
+from geography_strategies import area, areas_within, drawable, nested_files, places, swaps
+from quadrille.codebook import records_in
 from quadrille.data import Column, Data
 from quadrille.errors import InputError
 from quadrille.recipe import carried

@@ -232,7 +232,7 @@ VALUES = st.recursive(
 )
 
 
-@examples(60)
+@examples(36)
 @given(
     st.dictionaries(
         st.sampled_from(NAMES[:5]), st.dictionaries(st.sampled_from(NAMES), VALUES, max_size=4) | VALUES, max_size=4
@@ -259,7 +259,7 @@ def test_numbers_beyond_any_range_are_refused(text: str, tmp_path: Path) -> None
             qd.Policy.read(path)
 
 
-@examples(100)
+@examples(50)
 @given(st.binary(min_size=32, max_size=32))
 def test_a_seed_that_hashing_makes_has_no_pattern(text: bytes) -> None:
     assert pattern_of(hashlib.sha256(text).hexdigest()) == ""

@@ -66,13 +66,13 @@ def private(draw: st.DrawFn, **options: object) -> Private:
 
 
 @given(private())
-@examples(60)
+@examples(36)
 def test_the_laws_of_all_recipes_hold(case: Private) -> None:
     qd.testing.check_recipe(case.recipe, case.data)
 
 
 @given(private())
-@examples(60)
+@examples(36)
 def test_the_held_table_and_the_strata_by_what_moves_are_exact_and_none_of_the_moved_stays(case: Private) -> None:
     data, plan = case.data, case.recipe.plan(case.data)
     after = plan.apply(data)
@@ -98,7 +98,7 @@ def test_the_held_table_and_the_strata_by_what_moves_are_exact_and_none_of_the_m
 
 
 @given(private())
-@examples(60)
+@examples(36)
 def test_a_guarantee_counts_strata_as_plain_python_does(case: Private) -> None:
     found, strata = case.recipe.guarantee(case.data), list(case.strata.values())
     able = [len(rows) for rows in strata if case.varied(rows)]
@@ -123,7 +123,7 @@ def test_a_guarantee_counts_strata_as_plain_python_does(case: Private) -> None:
     hundredths=st.integers(2, 98),
     random=st.randoms(use_true_random=False),
 )
-@examples(40)
+@examples(24)
 def test_moments_of_every_cell_are_those_over_all_permutations(n: int, hundredths: int, random: object) -> None:
     a, b = ([random.randrange(2) for _ in range(n)] for _ in range(2))  # type: ignore[attr-defined]
     assume(len(set(a)) == len(set(b)) == 2)

@@ -87,7 +87,7 @@ def ranks(data: Data, name: str) -> np.ndarray:
     return np.where(values < data[name].valid, values, np.nan).astype(float)
 
 
-@examples(120)
+@examples(60)
 @given(st.data())
 def test_laws_of_rank_swapping(case: st.DataObject) -> None:
     data = case.draw(files())
@@ -132,7 +132,7 @@ def within(
     assert row["farthest"] <= max(row["width"], floor(Fraction(str(recipe.tail)) * m) if m == row["ranked"] else m)
 
 
-@examples(60)
+@examples(36)
 @given(st.data())
 def test_a_recoding_in_the_same_order_leaves_the_pairs(case: st.DataObject) -> None:
     data = case.draw(files())
@@ -149,7 +149,7 @@ def test_a_recoding_in_the_same_order_leaves_the_pairs(case: st.DataObject) -> N
     assert again.pairs.tolist() == plan.pairs.tolist()
 
 
-@examples(40)
+@examples(24)
 @given(
     st.integers(3, 60),
     st.integers(0, 2**32 - 1),

@@ -56,7 +56,7 @@ def some(draw: st.DataObject, data: Data, least: int = 0) -> list[str]:
     return draw.draw(st.lists(st.sampled_from(data.columns), min_size=least, max_size=3, unique=True))
 
 
-@examples(40)
+@examples(24)
 @given(files(), st.data(), few_rows, st.booleans())
 def test_rows_stand_in_the_order_of_their_groups_however_they_are_found(
     data: Data, draw: st.DataObject, chunk: int, keyed: bool
@@ -95,7 +95,7 @@ def test_groups_within_groups_are_those_of_both_columns_and_the_empty_ones_too(
     assert roster.order.tolist() == np.argsort(block, kind="stable").tolist()
 
 
-@examples(40)
+@examples(24)
 @given(cases(), few_rows, st.booleans(), st.booleans())
 def test_a_random_swap_draws_the_same_plan_however_rows_are_found(
     case: Case, chunk: int, keyed: bool, indexed: bool
@@ -104,7 +104,7 @@ def test_a_random_swap_draws_the_same_plan_however_rows_are_found(
         assert case.recipe.plan(case.data.take(np.arange(case.data.n))) == case.plan
 
 
-@examples(40)
+@examples(24)
 @given(permuted(), few_rows, st.booleans(), st.booleans())
 def test_a_permutation_swap_draws_the_same_plan_however_rows_are_found(
     case: Permuted, chunk: int, keyed: bool, indexed: bool
@@ -130,7 +130,7 @@ def content(tally: summary.Tally) -> list[object]:
     return [None if part is None else part.tolist() for part in parts]
 
 
-@examples(60)
+@examples(36)
 @given(files(), st.data(), few_rows, few_rows, st.booleans())
 def test_a_table_is_counted_alike_by_parts_and_from_the_combinations_of_more_variables(
     data: Data, draw: st.DataObject, chunk: int, at_once: int, dense: bool
@@ -149,7 +149,7 @@ def test_a_table_is_counted_alike_by_parts_and_from_the_combinations_of_more_var
             assert content(table.of_distinct(Distinct.of(data, whole))) == expected
 
 
-@examples(40)
+@examples(24)
 @given(cases(least=2, most=4), few_rows, few_rows, st.booleans())
 def test_scores_are_the_same_whatever_is_counted_together(case: Case, chunk: int, at_once: int, dense: bool) -> None:
     with pytest.MonkeyPatch.context() as patch:

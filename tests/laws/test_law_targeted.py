@@ -93,7 +93,7 @@ def made(town: Town, design: dict[str, Any]) -> tuple[Problem, Drawn]:
         raise
 
 
-@examples(40)
+@examples(24)
 @given(towns(), designs())
 def test_the_battery_holds_or_the_refusal_says_why(town: Town, design: dict[str, Any]) -> None:
     try:
@@ -115,7 +115,7 @@ def test_the_battery_holds_or_the_refusal_says_why(town: Town, design: dict[str,
             assert counts(town.data, LEVELS[:level]) == counts(after, LEVELS[:level])
 
 
-@examples(40)
+@examples(24)
 @given(towns(), designs())
 def test_risk_is_the_least_count_of_a_member_in_the_area(town: Town, design: dict[str, Any]) -> None:
     problem, _ = made(town, design)
@@ -128,7 +128,7 @@ def test_risk_is_the_least_count_of_a_member_in_the_area(town: Town, design: dic
     assert problem.units.sizes.tolist() == town.size.tolist()
 
 
-@examples(40)
+@examples(24)
 @given(towns(), designs())
 def test_partners_fit_the_profile_noted_and_come_from_outside(town: Town, design: dict[str, Any]) -> None:
     _, drawn = made(town, design)
@@ -142,7 +142,7 @@ def test_partners_fit_the_profile_noted_and_come_from_outside(town: Town, design
             assert h == len(oracle.levels) - 1
 
 
-@examples(40)
+@examples(24)
 @given(towns(), designs())
 def test_nobody_at_risk_is_left_who_had_a_partner(town: Town, design: dict[str, Any]) -> None:
     design = {**design, "mode": "floor"}
@@ -153,7 +153,7 @@ def test_nobody_at_risk_is_left_who_had_a_partner(town: Town, design: dict[str, 
         assert drawn.failed[t]
 
 
-@examples(40)
+@examples(24)
 @given(towns(), designs())
 def test_quotas_are_filled_where_that_can_be_done(town: Town, design: dict[str, Any]) -> None:
     problem, drawn = made(town, design)
@@ -171,7 +171,7 @@ def test_quotas_are_filled_where_that_can_be_done(town: Town, design: dict[str, 
             assert not oracle.partners(int(t), lowest, ~drawn.used)
 
 
-@examples(60)
+@examples(36)
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=12), st.integers(0, 40), st.data())
 def test_quotas_add_up_and_are_exact_on_average(share: list[int], total: int, data: st.DataObject) -> None:
     whole = sum(share)
@@ -186,7 +186,7 @@ def test_quotas_add_up_and_are_exact_on_average(share: list[int], total: int, da
     assert (np.abs(every[:, begin:end].sum(axis=1) - exact) < 1).all()
 
 
-@examples(40)
+@examples(24)
 @given(towns(), designs())
 def test_near_parent_crosses_as_few_levels_as_it_can(town: Town, design: dict[str, Any]) -> None:
     design = {**design, "near": "parent", "loss": None, "donors": "risk"}
@@ -204,7 +204,7 @@ def test_near_parent_crosses_as_few_levels_as_it_can(town: Town, design: dict[st
             assert not any(oracle.areas[closer, x] == oracle.areas[closer, t] for x in left)
 
 
-@examples(40)
+@examples(24)
 @given(towns(), designs(), st.integers(1, 3))
 def test_near_m_takes_one_of_the_m_nearest_on_either_side(town: Town, design: dict[str, Any], m: int) -> None:
     """Replayed pair by pair: the donors are known from who is used already."""
@@ -226,7 +226,7 @@ def test_near_m_takes_one_of_the_m_nearest_on_either_side(town: Town, design: di
         unused[[t, d]] = False
 
 
-@examples(40)
+@examples(24)
 @given(towns(), designs())
 def test_those_at_risk_come_first_where_that_is_asked_for(town: Town, design: dict[str, Any]) -> None:
     design = {**design, "donors": "at-risk-first"}
@@ -240,7 +240,7 @@ def test_those_at_risk_come_first_where_that_is_asked_for(town: Town, design: di
         unused[[t, d]] = False
 
 
-@examples(40)
+@examples(24)
 @given(towns(), designs())
 def test_the_report_counts_what_happened(town: Town, design: dict[str, Any]) -> None:
     _, drawn = made(town, design)

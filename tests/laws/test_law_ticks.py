@@ -41,7 +41,7 @@ def close(tally: Tally, data: Data) -> bool:
     return all(abs(ticks / Fraction(tally.per_unit) - exact[cell]) <= slack for cell, ticks in cells.items())
 
 
-@examples(60)
+@examples(36)
 @given(weights, repeats)
 def test_records_taken_repeatedly_keep_their_weights(weight: list[float], rows: list[int]) -> None:
     data = four(weight)
@@ -52,7 +52,7 @@ def test_records_taken_repeatedly_keep_their_weights(weight: list[float], rows: 
     assert 0 < whole.total < 2**62 and close(whole, taken)
 
 
-@examples(60)
+@examples(36)
 @given(weights, st.lists(repeats, min_size=2, max_size=4))
 def test_tallies_of_parts_merge_to_the_sums_of_the_weights_or_say_that_they_cannot(
     weight: list[float], parts: list[list[int]]

@@ -112,7 +112,7 @@ def test_the_account_counts_units_and_records(case: tuple[Data, qd.Plan]) -> Non
         assert report.units.unequal == int((units.sizes[pairs[:, 0]] != units.sizes[pairs[:, 1]]).sum())
 
 
-@examples(40)
+@examples(24)
 @given(moved(), st.sampled_from(ADDRESSES))
 def test_every_measure_follows_moves_of_units(case: tuple[Data, qd.Plan], address: str) -> None:
     qd.testing.check_measure(address, *case)

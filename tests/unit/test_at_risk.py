@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from tests.effort import examples
 
 import quadrille as qd
-from quadrille.present.blocks import Table
+from quadrille.present import Table
 from quadrille.present.profile import profile, risk_blocks
 from quadrille.present.render import as_html, as_markdown
-from quadrille.score.at_risk import RiskByLevel, risk_by_level
+from quadrille.swap.targeted.risk import RiskByLevel, risk_by_level
 
 LEVELS = ("north", "place")
 

@@ -34,7 +34,7 @@ from quadrille.attack.linkage import linkage
 from quadrille.attack.undo import kept_places, rows, undo_simulated, undo_table, weight_scores
 from quadrille.errors import InputError, ParameterError, QuadrilleError
 from quadrille.measure.population import all_margins, fit
-from quadrille.present.blocks import Alert, Text
+from quadrille.present import Alert, Text
 from quadrille.present.scores import attack as blocks
 from strategies import column, file_of, numbers, rows_of
 

@@ -21,8 +21,7 @@ from hypothesis import strategies as st
 from chart_specs import Spec, layers
 from effort import examples
 from quadrille import chart
-from quadrille.chart.labels import Spot, free_spot, free_spots
-from quadrille.chart.theme import HUES, MOST_ROWS, Figure, extent, inline
+from quadrille.chart.theme import HUES, MOST_ROWS, Figure, Spot, extent, free_spot, free_spots, inline
 from quadrille.errors import InputError, OutputError, ParameterError, QuadrilleError
 
 PNG = b"\x89PNG\r\n\x1a\n"

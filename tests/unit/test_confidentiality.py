@@ -229,7 +229,7 @@ def test_the_demo_publishes_no_seed(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("quadrille.cli.commands.demo.SEEDS", 1)  # a short one, without pictures
     monkeypatch.setattr("quadrille.cli.commands.demo.PAIRS", (244,))
-    monkeypatch.setattr("quadrille.cli.commands.demo.EFFORT", 0.03)
+    monkeypatch.setattr("quadrille.cli.commands.demo.EFFORT", 0.01)
     monkeypatch.setattr("quadrille.cli.commands.demo._pictures", lambda *_: ([], None))
     result = call("demo", "--out", "demo", "--json")
     recipes = list(tmp_path.rglob("recipe.json"))

@@ -221,12 +221,12 @@ MOVERS: dict[str, qd.Recipe] = {
     "controlled": qd.ControlledSwap(
         ["job", "sex"], targets=0.1, boundary=["stratum"], linked={"job": ["region"]}, seed=1
     ),
-    "designed": qd.DesignedSwap(n=2, seed=1, effort=0.1),
-    "designed, same": qd.DesignedSwap(["job", "stratum"], keep="1-way", n=3, same=["sex"], seed=1, effort=0.1),
-    "designed, one way": qd.DesignedSwap(keep="1-way", n=3, seed=1, effort=0.1),
+    "designed": qd.DesignedSwap(n=2, seed=1, effort=0.02),
+    "designed, same": qd.DesignedSwap(["job", "stratum"], keep="1-way", n=3, same=["sex"], seed=1, effort=0.02),
+    "designed, one way": qd.DesignedSwap(keep="1-way", n=3, seed=1, effort=0.02),
     "designed, different": qd.DesignedSwap(["job"], keep="1-way", n=3, different=["sex"], seed=1),
-    "designed, together": qd.DesignedSwap(together=[["region", "stratum"]], n=3, seed=1, effort=0.1),
-    "designed, coin": qd.DesignedSwap(coin=0.5, n=3, seed=1, effort=0.1),
+    "designed, together": qd.DesignedSwap(together=[["region", "stratum"]], n=3, seed=1, effort=0.02),
+    "designed, coin": qd.DesignedSwap(coin=0.5, n=3, seed=1, effort=0.02),
     "designed, two tables": qd.DesignedSwap(tables=[["region", "sex", "job"], ["stratum", "sex"]], n=22, seed=1),
     "designed, a table kept": qd.DesignedSwap(keep=["region*stratum", "2-way"], n=3, new_cells=True, seed=1),
     "designed, first version": qd.Recipe.from_json('{"method":"DesignedSwap","n":3,"seed":1,"version":1}'),

@@ -109,6 +109,7 @@ def test_reasons_of_those_left_are_counted_and_listed() -> None:
         "left, the own area dominates the key cell": 3,
     }
     said = as_markdown(account(report))
+    assert report.warnings[0].startswith("6 of 8 flagged records stay where they are; the account has the reasons.")
     for part in ("8 records in 3 key cells", "2 records in cycles", "6 left where they were"):
         assert part in said
 
@@ -216,6 +217,8 @@ def test_bad_files_are_refused() -> None:
     refuses("'tract' in 'same' of CycleSwap is the level", OverlapError, risk=["age"], same=["tract"])
     refuses("'tract' in 'same' .* lies in it", OverlapError, risk=["age"], area="county", same=["tract"])
     refuses("'county' in 'carry' of CycleSwap is a level of geography", OverlapError, risk=["age"], carry=["county"])
+    refuses("'hh' numbers the units, which move", risk=["age"], carry=["hh"])
+    refuses("'county' says who is at risk in CycleSwap and moves", OverlapError, risk=["county", "age"])
     refuses(r"'age' differs within \d+ of 40 households", risk=["tenure"], k=99, same=["age"])
     refuses("no levels of geography", flag="f", file=qd.from_frame(pl.DataFrame({"f": [1, 0]})))
     none = qd.from_frame(pl.DataFrame({"f": [0, 0], "area": ["a", "b"]})).with_roles(geography=["area"])

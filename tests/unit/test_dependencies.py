@@ -148,7 +148,7 @@ def test_what_was_found_once_is_kept_and_can_be_asked_for_by_column() -> None:
         dependencies(data, ["grad"])
 
 
-@examples(60)
+@examples(36)
 @given(st.data())
 def test_the_share_is_that_of_the_commonest_values_counted_one_by_one(draw: st.DataObject) -> None:
     n = draw.draw(st.integers(2, 80))
@@ -161,7 +161,7 @@ def test_the_share_is_that_of_the_commonest_values_counted_one_by_one(draw: st.D
     assert lacking == sum(len(each) - max(map(each.count, each)) for each in members)
 
 
-@examples(60)
+@examples(36)
 @given(st.data())
 def test_rows_are_put_in_order_grouped_and_mixed_as_plain_sorting_does(draw: st.DataObject) -> None:
     n = draw.draw(st.integers(1, 60))
@@ -179,7 +179,7 @@ def test_rows_are_put_in_order_grouped_and_mixed_as_plain_sorting_does(draw: st.
     assert (kernels.mixed_within(values, a, 5, mixed) == expected).all()
 
 
-@examples(60)
+@examples(36)
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=60))
 def test_changes_falls_and_rises_are_counted_one_by_one(listed: list[int]) -> None:
     values = np.array(listed, dtype=np.int32)

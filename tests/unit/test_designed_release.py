@@ -66,7 +66,7 @@ def test_the_dossier_tells_treated_and_left_cells_and_warns_of_the_n_rule(
 
 def test_sets_of_columns_are_written_with_stars_in_the_dossier(cps8d: Data, tmp_path: Path) -> None:
     tables = [["Age", "Edu", "MS", "AnnSal"], ["Race", "Edu", "MS"]]
-    recipe = qd.DesignedSwap(tables=tables, loss={"hellinger": 2}, effort=0.05)
+    recipe = qd.DesignedSwap(tables=tables, loss={"hellinger": 2}, effort=0.02)
     made = qd.release(cps8d, recipe, tmp_path / "r", measures=["exposed"])
     text = (made.confidential / "dossier.md").read_text(encoding="utf-8")
     assert "Age*Edu*MS*AnnSal, Race*Edu*MS" in text and "hellinger: 2.0" in text
@@ -79,10 +79,10 @@ def test_other_methods_have_no_diagnosis(cps8d: Data) -> None:
 
 def test_the_factor_f_is_refused_and_the_column_never_is_left_out(cps8d: Data, tmp_path: Path) -> None:
     with pytest.raises(QuadrilleError, match="no factor f"):
-        qd.release(cps8d, qd.DesignedSwap(effort=0.05), tmp_path / "f", publish_f=True)
+        qd.release(cps8d, qd.DesignedSwap(effort=0.02), tmp_path / "f", publish_f=True)
     frame = cps8d.frame().with_columns(out=pl.int_range(pl.len()) % 7 == 0)
     data = qd.from_frame(frame)
-    made = qd.release(data, qd.DesignedSwap(never="out", effort=0.05), tmp_path / "r", measures=["exposed"])
+    made = qd.release(data, qd.DesignedSwap(never="out", effort=0.02), tmp_path / "r", measures=["exposed"])
     assert "out" not in (made.public / "data.csv").read_text(encoding="utf-8").splitlines()[0].split(",")
 
 
@@ -90,7 +90,7 @@ def test_the_factor_f_is_refused_and_the_column_never_is_left_out(cps8d: Data, t
 def reported(cps8d: Data, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, qd.Plan]:
     folder = tmp_path_factory.mktemp("report")
     cloud = qd.grid(qd.RandomSwap, swap=[["Edu"], ["Race"]], pairs=[244, 2442], seed=1)
-    curve = qd.DesignedSwap.curve(shares=[1.0], prices=[0.1, 0.3], effort=0.05, seed=1)
+    curve = qd.DesignedSwap.curve(shares=[1.0], prices=[0.1, 0.3], effort=0.02, seed=1)
     measures = ["exposed", "small_cells", "hellinger", "confidence"]
     study = qd.search(cps8d, [cloud, curve], measures, out=folder / "s", workers=1, progress=False)
     page = write_report(study, cps8d, folder / "r.html", candidate=7).read_text(encoding="utf-8")

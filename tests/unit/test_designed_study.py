@@ -50,8 +50,8 @@ def test_every_random_candidate_lies_above_the_curve(study: Study) -> None:
 
 
 def test_what_a_study_has_scored_is_what_its_recipe_draws(cps8d: Data, tmp_path: Path) -> None:
-    recipes: list[qd.Recipe] = [qd.DesignedSwap(coin=coin, effort=0.05, seed=3) for coin in (0.0, 0.5)]
-    recipes += [DesignedNeighbours(effort=0.05, seed=3)]
+    recipes: list[qd.Recipe] = [qd.DesignedSwap(coin=coin, effort=0.02, seed=3) for coin in (0.0, 0.5)]
+    recipes += [DesignedNeighbours(effort=0.02, seed=3)]
     found = qd.search(cps8d, recipes, AXES, out=tmp_path / "drawn", workers=1, progress=False)
     for place in range(len(recipes)):
         plan = found.recipe(place + 1).plan(cps8d)
@@ -116,7 +116,7 @@ def test_a_forecast_takes_a_curve_and_a_curve_is_made_of_grids(cps8d: Data) -> N
 
 def test_measures_follow_n_and_the_tables(cps8d: Data, tmp_path: Path) -> None:
     tables = [["Age", "Sex", "Race"], ["Age", "Edu", "MS", "AnnSal"]]
-    curve = qd.DesignedSwap.curve(prices=[0.3], inferences=[], seed=1, tables=tables, n=4, effort=0.05)
+    curve = qd.DesignedSwap.curve(prices=[0.3], inferences=[], seed=1, tables=tables, n=4, effort=0.02)
     found = qd.search(cps8d, curve, default_measures(4, tables), out=tmp_path / "s", progress=False)
     assert found.measures[:2] == ("exposed(Age*Sex*Race, n=4)", "exposed(Age*Edu*MS*AnnSal, n=4)")
     assert "hellinger(Age*Edu*MS*AnnSal)" in found.measures
@@ -192,7 +192,7 @@ def test_nearly_all_records_at_risk_in_cps8d_can_be_made_safe_by_name_only(cps8d
 
 
 def test_sizes_before_and_after_agree_with_the_account(cps8d: Data) -> None:
-    plan = qd.DesignedSwap(effort=0.05, seed=3).plan(cps8d)
+    plan = qd.DesignedSwap(effort=0.02, seed=3).plan(cps8d)
     sizes, facts = size_table(cps8d, plan), plan.report(cps8d).details
     after = {row["size"]: row for row in sizes.filter(when="after").iter_rows(named=True)}
     for row in facts["just_large"]:  # type: ignore[attr-defined]

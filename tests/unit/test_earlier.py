@@ -61,7 +61,7 @@ def test_another_plan_is_warned_of_with_the_figures_of_this_file(data: qd.Data, 
 
 
 def test_small_cells_that_two_releases_tell_together_are_counted_in_the_warning(cps8d: qd.Data, tmp_path: Path) -> None:
-    first, second = (qd.DesignedSwap(effort=0.05, seed=f"{seed:064x}") for seed in (1, 2))
+    first, second = (qd.DesignedSwap(effort=0.02, seed=f"{seed:064x}") for seed in (1, 2))
     folder = qd.release(cps8d, first, tmp_path / "first", measures=[]).path
     with pytest.warns(ReleasedBeforeWarning, match=r"were small before, which is [\d.]+ % of all small cells"):
         made = qd.release(cps8d, second, tmp_path / "second", measures=[], after=folder)

@@ -93,7 +93,7 @@ def test_the_loss_of_cells_is_that_of_the_search(kind: int) -> None:
     assert cell_losses(kind, before, after, 100).tolist() == one_by_one
 
 
-@examples(60)
+@examples(36)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([None, ["A"], ["A", "B"]]), st.booleans())
 def test_any_table_with_the_same_kept_margins_is_made_by_the_fewest_records(
     number: int, swap: list[str] | None, weighted: bool

@@ -17,8 +17,9 @@ from quadrille import kernels
 from quadrille.kernels.draw import admissible as admissible_groups
 from quadrille.kernels.draw import below_large
 from quadrille.randomness import Stream
+from quadrille.swap import pairing
 from quadrille.swap.groups import Roster
-from quadrille.swap.pairing import Rule, make_pool
+from quadrille.swap.pairing import Rule
 from strategies import cases, file_of
 
 NONE = np.empty(0, dtype=np.int64)
@@ -153,7 +154,8 @@ def test_chi_square_agrees_with_its_definition_and_with_scipy(m: int, n: int, dr
 
 
 def pool_of(data: qd.Data, recipe: qd.RandomSwap) -> tuple[kernels.Pool, Roster]:
-    return make_pool(data, Rule(recipe.swap, recipe.same, recipe.different, recipe.differ))
+    rule = Rule(recipe.swap, recipe.same, recipe.different, recipe.differ)
+    return pairing.pool_of(pairing.group_records(data, rule), rule)
 
 
 def groups_of(pool: kernels.Pool, roster: Roster) -> dict[int, int]:

@@ -31,6 +31,7 @@ from quadrille.cli.guard import LEAST_ADDRESSES
 from quadrille.errors import InputError, OutputError
 from quadrille.io import raw
 from quadrille.io.atomic import new_file
+from quadrille.io.needs import needs_of
 from quadrille.io.space import Space
 
 PROGRAM = str(Path(sys.executable).with_name("quadrille"))
@@ -150,8 +151,9 @@ def test_a_file_for_which_the_addresses_do_not_suffice_is_refused_with_the_numbe
     write(tmp_path / name)
     limit = raw.ADDRESSES + 10_000
     monkeypatch.setattr(raw.resource, "getrlimit", lambda _: (limit, limit))
-    with pytest.raises(InputError, match=rf"{name}' takes about 1,792 MiB of addresses.*\(ulimit -v\)"):
-        qd.read(tmp_path / name)
+    for read in (qd.read, needs_of):
+        with pytest.raises(InputError, match=rf"{name}' takes about 1,792 MiB of addresses.*\(ulimit -v\)"):
+            read(tmp_path / name)
     limit = raw.ADDRESSES + 10_000_000
     assert qd.read(tmp_path / name).n == N
 

@@ -78,3 +78,11 @@ def test_what_is_no_file_is_refused(folder: Path, name: str, message: str) -> No
     done = CliRunner().invoke(app, ["doctor", name if ":" in name else str(folder / name)])
     assert done.exit_code == 2
     assert message in done.stderr
+
+
+def test_a_file_that_is_intact_is_refused_for_what_it_holds(tmp_path: Path) -> None:
+    pl.DataFrame({"a": [[1, 2], [3]], "b": [1, 2]}).write_parquet(tmp_path / "lists.parquet")
+    for read in (qd.read, needs.needs_of):
+        with pytest.raises(InputError) as caught:
+            read(tmp_path / "lists.parquet")
+        assert "'a'" in str(caught.value) and "not intact" not in str(caught.value)

@@ -31,6 +31,7 @@ LEAST: dict[str, dict[str, Any]] = {
 }
 """The parameters that a recipe cannot do without."""
 TRIED: tuple[object, ...] = (
+    *(2**31 - 1, 2**31, 2**63, 10**20),
     *(0, 1, 2, 3, -1, 0.3, 0.5, 1.5, -0.5, True, False, "A", "", "all", "pairs", "nothing", "random"),
     *(["A"], ["A", "A"], [], [3], [["A", "B"]], [["A"], []], {"A": ["B"]}, {"distance": 1.0}, {"hellinger": 1.0}),
     *({"hellinger": 0}, {"distance": -1}, {}, None, "0" * 64, "g" * 64, "2-way", "A*B", ["2-way", ["A", "B"]], [" "]),
@@ -124,3 +125,16 @@ def test_a_method_is_found_by_its_name_its_short_name_and_its_place() -> None:
     for place, said in (("nowhere:Swap", "cannot be imported"), ("json:loads", "is not a method")):
         with pytest.raises(qd.QuadrilleError, match=said):
             find_method(place)
+
+
+COUNTS = [(method, name) for method in METHODS for name, param in method.params().items() if param.kind == "count"]
+
+
+@pytest.mark.parametrize(("method", "name"), COUNTS, ids=lambda each: each if isinstance(each, str) else each.word())
+@pytest.mark.parametrize("value", [2**31, 2**63, 10**20])
+def test_a_count_beyond_the_most_records_of_a_file_is_refused_before_any_sum_of_it_can_wrap(
+    method: type[Recipe], name: str, value: int
+) -> None:
+    with pytest.raises(ParameterError, match="2,147,483,647") as caught:
+        method(**LEAST[method.method_name] | {name: value})
+    assert caught.value.parameter == name

@@ -240,7 +240,7 @@ def test_undefined_or_without_a_limit_or_near_it_a_person_looks(data: qd.Data, w
     """
     found = lines(data, write(text), recipe)
     assert found["[measures] total_variation"].why == "no limit is set"
-    assert found["[measures] hellinger(Region*Band*Smoker)"].why == "within 10% of the limit"
+    assert found["[measures] hellinger(Region*Band*Smoker)"].why == "within 10 % of the limit"
     assert found["[measures] hellinger"].verdict == "pass"
     undefined = lines(data, write("[measures]\nordinal_shift = {most = 0.3}"), qd.RandomSwap(["Region"], pairs=9))
     line = undefined["[measures] ordinal_shift"]

@@ -225,7 +225,7 @@ def test_bad_input_is_refused() -> None:
         population_risk(DATA, DATA, recipe, ["Aeg"], sampling=1)
 
 
-@examples(40)
+@examples(24)
 @given(
     st.lists(st.integers(2, 3), min_size=2, max_size=4).flatmap(
         lambda sizes: st.tuples(

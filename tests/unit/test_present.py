@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 import quadrille as qd
 from quadrille.data import Data
 from quadrille.plan import Plan
-from quadrille.present import numbers, render
+from quadrille.present import Alert, Block, Items, Text, Title, facts, numbers, render, table
 from quadrille.present.account import account, recipe_table
-from quadrille.present.blocks import Alert, Block, Items, Text, Title, facts, table
 from quadrille.present.profile import column_table, profile_facts
 from quadrille.present.scores import definitions, score_table, scores, verdict
 
@@ -72,7 +71,7 @@ def policy(tmp_path: Path) -> Path:
     "recipe",
     [
         qd.RandomSwap(["Edu"], rate=0.02, same=["Sex"], seed=7),
-        qd.DesignedSwap(share=0.5, effort=0.05, seed=7),
+        qd.DesignedSwap(share=0.5, effort=0.02, seed=7),
         qd.ControlledSwap(["Edu"], targets=0.01, boundary=["Sex"], seed=7),
     ],
     ids=lambda recipe: type(recipe).__name__,

@@ -97,7 +97,7 @@ def test_odds_of_one_exchange() -> None:
 
 
 @given(n=st.integers(2, 10**7), over=st.floats(0, 20))
-@examples(200)
+@examples(100)
 def test_a_chance_for_an_epsilon_reaches_it_and_a_smaller_one_exceeds_it(n: int, over: float) -> None:
     target = least_epsilon(n) + over
     chance = chance_for(n, target)
@@ -114,7 +114,7 @@ def test_a_chance_for_an_epsilon_reaches_it_and_a_smaller_one_exceeds_it(n: int,
 
 
 @given(n=st.integers(2, 10**7), chance=st.floats(1e-9, 1 - 1e-9))
-@examples(200)
+@examples(100)
 def test_ours_is_never_above_the_published_bound_and_never_below_the_least(n: int, chance: float) -> None:
     ours = swap_epsilon(n, chance)
     assert least_epsilon(n) - 1e-12 <= ours <= swap_epsilon(n, chance, published=True) + 1e-12
@@ -182,7 +182,7 @@ def test_the_chance_to_move_is_that_of_the_table(p: float) -> None:
 
 
 @given(n=st.integers(2, 40), hundredths=st.integers(1, 99))
-@examples(60)
+@examples(36)
 def test_the_moments_of_the_number_moved_are_those_by_counting(n: int, hundredths: int) -> None:
     chance = Fraction(hundredths, 100)
     mean, variance = moved_moments(n, chance)

@@ -283,7 +283,7 @@ measures = ["exposed", "hellinger"]
 tables = {tables}
 [[grid]]
 method = "DesignedSwap"
-effort = 0.05
+effort = 0.02
 seed = 1
 """
 
@@ -341,7 +341,7 @@ def test_designed_swaps_of_a_job_have_the_tables_in_their_loss_that_are_not_exac
 
 def test_tables_in_the_loss_change_less_and_any_other_recipe_stays_as_it_is() -> None:
     data, tables = qd.datasets.cps8d(), [("Age", "Edu", "Sex"), ("Edu", "Race", "AvgHrs", "AnnSal")]
-    plain = qd.DesignedSwap(effort=0.05, seed=7)
+    plain = qd.DesignedSwap(effort=0.02, seed=7)
     addresses = [f"hellinger({'*'.join(table)})" for table in tables]
     high, low = (qd.score(data, r.plan(data), addresses) for r in (plain, with_published(plain, data, tables)))
     assert all(low[address] < high[address] / 2 for address in addresses), (high, low)  # type: ignore[operator]

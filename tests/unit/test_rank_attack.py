@@ -75,7 +75,7 @@ def test_two_variables_by_hand() -> None:
     assert found.single == 3 / 5 and found.linked == pytest.approx((1 + 0.5 + 1 + 0.5 + 1) / 5)
 
 
-@examples(80)
+@examples(40)
 @given(st.data(), st.integers(1, 3), st.integers(2, 25), st.floats(0.05, 1))
 def test_the_true_row_is_always_possible_whatever_ties_and_missing_values(
     draw: st.DataObject, variables: int, n: int, window: float

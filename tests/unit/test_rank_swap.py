@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections import Counter
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from math import ceil, floor, inf, log, nan
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 from scipy.stats import chisquare, spearmanr
+from typer.testing import CliRunner
 
 import quadrille as qd
 from effort import tries
 from quadrille import kernels
+from quadrille.attack.linkage import rank_intersection
+from quadrille.cli import app
 from quadrille.data import Column, Data
 from quadrille.errors import InfeasibleError, InputError, OverlapError, ParameterError
 from quadrille.present.account import account
@@ -592,6 +597,53 @@ def test_windows_that_leave_a_person_alone_are_warned_of() -> None:
         assert not qd.RankSwap(names, seed=1, **calm).plan(few).report(few).warnings
 
 
+def intersected(variables: int, radius: float, seed: int, **options: object) -> tuple[float, float]:
+    """Return the shares of a thousand persons with a single possible row, and with a single one that is theirs."""
+    rng = np.random.default_rng(seed)
+    data = Data([numbers(f"v{i}", rng.random(1_000)) for i in range(variables)])
+    after = qd.RankSwap(data.columns, seed=seed, **options).plan(data).apply(data)
+    found = rank_intersection(*([file[name].values for name in data.columns] for file in (data, after)), radius)
+    alone = found.size == 1
+    return float(alone.mean()), float((alone & found.inside).mean())
+
+
+@pytest.mark.parametrize(
+    ("variables", "window", "single", "spread"),
+    [
+        (2, 0.05, 0.0, 0.001),
+        (4, 0.05, 0.92, 0.007),
+        (6, 0.05, 0.999, 0.001),
+        (4, 0.1, 0.279, 0.019),
+        (6, 0.1, 0.956, 0.008),
+    ],
+)
+def test_windows_of_several_variables_leave_a_single_row_as_printed(
+    variables: int, window: float, single: float, spread: float
+) -> None:
+    """The printed means are those of five files; the spread is theirs, or ours where that is larger."""
+    seeds = tries(3, nightly=20)
+    alone, right = np.mean([intersected(variables, window, seed, window=window) for seed in range(seeds)], axis=0)
+    assert alone == right
+    assert abs(alone - single) < 4 * spread * np.sqrt(1 / 5 + 1 / seeds) + 0.0005
+
+
+@pytest.mark.parametrize(
+    ("radius", "kernel", "single", "right"),
+    [
+        (0.05, {"kernel": "buckets", "buckets": 20}, 0.218, 0.145),
+        (0.05, {"kernel": "normal", "window": 0.05}, 0.368, 0.305),
+        (0.1, {"kernel": "normal", "window": 0.05}, 0.274, 0.273),
+    ],
+)
+def test_unbounded_distances_take_away_certainty_and_not_risk(
+    radius: float, kernel: dict[str, object], single: float, right: float
+) -> None:
+    """Four variables; of those left single by buckets two thirds are right."""
+    seeds = tries(3, nightly=20)
+    found = np.mean([intersected(4, radius, seed, **kernel) for seed in range(seeds)], axis=0)
+    assert np.abs(found - (single, right)).max() < 4 * 0.025 * np.sqrt(1 / 5 + 1 / seeds)
+
+
 def test_the_attack_knows_the_window() -> None:
     rng = np.random.default_rng(9)
     data = Data([*(numbers(f"v{i}", rng.random(1_000)) for i in range(4)), column("k", rng.integers(0, 3, 1_000), 3)])
@@ -628,6 +680,18 @@ def test_contradictions_are_looked_for_within_the_window() -> None:
     assert shares["RandomSwap"] and shares["RankSwap"]
     assert max(shares["RankSwap"]) < 0.1 * max(shares["RandomSwap"])
     assert not qd.contradictions(data, qd.RankSwap(["age"], window=0.02, within=["minor"]))
+
+
+def test_a_swap_of_numbers_is_scored_by_what_it_changes(tmp_path: Path) -> None:
+    """Tables of categories would all say that nothing is lost."""
+    rng = np.random.default_rng(1)
+    pl.DataFrame({"pay": rng.random(99), "age": rng.random(99), "sex": rng.choice(["f", "m"], 99)}).write_csv(
+        tmp_path / "file.csv"
+    )
+    words = ["swap", str(tmp_path / "file.csv"), "--method", "rank", "--swap", "pay", "--window", "0.2", "--json"]
+    done = CliRunner().invoke(app, words)
+    scores = json.loads(done.stdout)["scores"]
+    assert list(scores) == ["r_ased"] and scores["r_ased"]["value"] > 0
 
 
 def test_recoding_that_keeps_the_order_leaves_the_pairs() -> None:

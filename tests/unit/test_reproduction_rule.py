@@ -46,7 +46,7 @@ def test_a_number_agrees_within_3_standard_errors_or_within_the_rounding_of_its_
     assert agrees(printed, ours, error) is expected
 
 
-@examples(60)
+@examples(36)
 @given(printed=PRINTED, steps=st.integers(-20, 20), errors=st.integers(0, 7))
 def test_the_rule_is_the_larger_of_both_distances(printed: str, steps: int, errors: int) -> None:
     """Oracle in whole steps of a tenth of the last digit; a difference that is the limit itself is left out."""

@@ -52,11 +52,22 @@ def test_the_count_of_claims_that_hold_is_that_of_the_command() -> None:
 
 
 @pytest.mark.nightly
+def test_the_claims_that_hold_on_both_sources_are_those_of_the_page() -> None:
+    claims = papers.get("dohrmann-2009").reproduce().claims
+    held = [
+        {c.text.partition(": ")[2] for c in claims if c.text.startswith(source) and c.holds} for source in ("s", "a")
+    ]
+    assert f"{len(held[0] & held[1])} of {len(claims) // 2} claims hold on both" in row("dohrmann-2009")
+
+
+@pytest.mark.nightly
 @pytest.mark.parametrize("paper", ["gomatam-karr-2003", "gomatam-karr-sanil-2003", "lemons-2014"])
 def test_the_counts_of_the_default_run_are_those_of_the_page(paper: str) -> None:
     found = papers.get(paper).reproduce()
     if paper != "lemons-2014":
         assert counted(found) in row(paper)
+        agree = sum(check.agrees for check in found.checks)
+        assert paper != "gomatam-karr-2003" or f"{agree} of {len(found.checks)} cells agree" in row(paper)
         return
     for mechanism, words in (("cells", "claims hold"), ("records", "")):
         mine = [claim.holds for claim in found.claims if claim.text.startswith(f"{mechanism}:")]

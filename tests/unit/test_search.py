@@ -15,7 +15,7 @@ import pytest
 
 import quadrille as qd
 from quadrille.errors import InputError, MismatchError, OutputError, ParameterError, QuadrilleError
-from quadrille.study import candidates, run
+from quadrille.study import forecast, run
 from quadrille.study import grid as grids
 from quadrille.study.store import Store
 
@@ -97,11 +97,11 @@ def test_columns_of_a_grid_are_looked_at_by_value_and_not_by_design(
     cps8d: qd.Data, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looked: list[object] = []
-    monkeypatch.setattr(candidates, "require_columns", lambda data, names, where: looked.append(names))
+    monkeypatch.setattr(forecast, "require_columns", lambda data, names, where: looked.append(names))
     large = qd.grid(qd.RandomSwap, swap=[["Edu"], ["MS"]], same=[[], ["Sex"]], pairs=range(1, 1001), seed=range(50))
-    candidates.CandidateCheck(cps8d, MEASURES).check(large)
+    forecast.CandidateCheck(cps8d, MEASURES).check(large)
     assert len(looked) == 3
-    one_by_one = candidates.CandidateCheck(cps8d, MEASURES)
+    one_by_one = forecast.CandidateCheck(cps8d, MEASURES)
     for recipe in islice(large, 500):
         one_by_one.check(recipe)
     assert len(looked) == 3 + 1
@@ -281,7 +281,7 @@ def test_a_study_of_a_sample_begun_before_its_population_risk_joined_goes_on_wit
     data = qd.datasets.cps8d().with_sampling(0.02)
     recipes = [qd.RandomSwap(["Edu"], pairs=20 + seed, seed=seed) for seed in range(4)]
     with monkeypatch.context() as earlier:
-        earlier.setattr("quadrille.study.candidates.sample_of", lambda _: None)
+        earlier.setattr("quadrille.study.forecast.sample_of", lambda _: None)
         begun = qd.search(data, recipes[:2], ["exposed"], out=tmp_path / "study", workers=1, progress=False)
     assert begun.measures == ("exposed",)
     study = qd.search(data, recipes, ["exposed"], out=tmp_path / "study", workers=1, progress=False)

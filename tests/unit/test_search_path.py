@@ -14,7 +14,7 @@ from quadrille import recipe
 from quadrille.measure import base
 from quadrille.recipe import Recipe
 from quadrille.score.evaluator import Evaluator
-from quadrille.study import candidates
+from quadrille.study import forecast
 from quadrille.study.job import Job
 
 HEAD = """
@@ -50,7 +50,7 @@ def count(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
     counting(Evaluator, "__init__", "evaluators")
     counting(Recipe, "__post_init__", "recipes")
-    for module, what in ((candidates, "columns of designs"), (base, "columns of measures"), (recipe, "by the recipe")):
+    for module, what in ((forecast, "columns of designs"), (base, "columns of measures"), (recipe, "by the recipe")):
         counting(module, "require_columns", what)
     return counted
 

@@ -19,7 +19,6 @@ from quadrille.attack.input import Finding, Section, attack_input
 from quadrille.attack.releases import (
     SeveralReleases,
     releases,
-    seeds_apart,
     several_releases,
     several_section,
     warning_figures,
@@ -35,6 +34,11 @@ RANDOM = qd.RandomSwap(["Edu", "MS"], rate=0.10, seed=1)
 DESIGNED = qd.Recipe.from_json('{"method":"DesignedSwap","seed":1,"version":1}')
 PERMUTED = qd.PermutationSwap(["AnnSal"], rate=0.10, seed=1)
 COUNTS = (1, 3, 5, 10, 20)
+
+
+def seeds_apart(recipe: qd.Recipe, count: int) -> list[qd.Recipe]:
+    """A design with several seeds."""
+    return [recipe.changed(seed=seed) for seed in range(1, count + 1)]
 
 
 @cache
@@ -75,7 +79,7 @@ def test_the_mean_of_tables_of_designed_swaps_tells_little() -> None:
 
 def test_crossing_designed_swaps_tells_small_cells_without_error() -> None:
     """Filled in one release, emptied in another: no order of the rows hides that."""
-    recipe = qd.DesignedSwap(effort=0.1, seed=1)
+    recipe = qd.DesignedSwap(effort=0.05, seed=1)
     plans = [each.plan(DATA) for each in seeds_apart(recipe, 2)]
     result = several_releases(DATA, plans, design=recipe, aligned=False).crossed
     assert (result.cells, result.small) == (1_695, 547)
@@ -134,7 +138,7 @@ def skewed() -> qd.Data:
 
 @cache
 def weighed(*seeds: int) -> Section:
-    recipe = qd.DesignedSwap(effort=0.05, seed=1)
+    recipe = qd.DesignedSwap(effort=0.02, seed=1)
     earlier = [recipe.changed(seed=seed, effort=0.1) for seed in seeds]
     return releases(attack_input(skewed(), recipe, None, None, 3, "design", None, None, earlier=earlier))
 
@@ -156,7 +160,7 @@ def test_two_designed_releases_tell_more_than_one_and_three_more_than_two() -> N
 
 def test_what_is_no_second_draw_of_the_design_is_not_weighed() -> None:
     """The same plan again, another design, and another method."""
-    recipe = qd.DesignedSwap(effort=0.05, seed=1)
+    recipe = qd.DesignedSwap(effort=0.02, seed=1)
     data = skewed()
     for other in (recipe, recipe.changed(seed=2, n=4), qd.RandomSwap(["K"], rate=0.1, seed=1)):
         section = releases(attack_input(data, recipe, None, None, 3, "design", None, None, earlier=[other]))
@@ -196,7 +200,7 @@ column = st.lists(st.integers(0, 2), min_size=6, max_size=6)
 table = st.tuples(column, column)
 
 
-@examples(60)
+@examples(36)
 @given(table, st.lists(table, min_size=1, max_size=5))
 def test_every_figure_by_counting(truth: tuple[list[int], list[int]], shown: list[tuple[list[int], list[int]]]) -> None:
     result = several_releases(file_of([*truth]), [file_of([*each]) for each in shown], ["v0", "v1"])

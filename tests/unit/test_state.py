@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import quadrille as qd
-from quadrille.codebook import areas_within, records_in
+from geography_strategies import areas_within
+from quadrille.codebook import records_in
 from quadrille.data import Data
 from quadrille.datasets.invented import COUNTIES, TRACTS
 from quadrille.errors import ParameterError

@@ -97,7 +97,7 @@ SCORE = st.one_of(st.none(), st.integers(-3, 3).map(float))
 
 
 @given(st.lists(st.tuples(SCORE, SCORE), max_size=12), st.data())
-@examples(40)
+@examples(24)
 def test_law_frontiers_agree_for_any_scores_and_directions(
     tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[float | None, float | None]], data: st.DataObject
 ) -> None:

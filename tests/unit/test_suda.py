@@ -69,14 +69,14 @@ def check(records: Records, found: suda.SpecialUniques) -> None:
     assert found.relative_scores == pytest.approx(relative, abs=1e-12)
 
 
-@examples(60)
+@examples(36)
 @given(files(2))
 def test_scores_are_those_of_all_subsets_by_brute_force(records: Records) -> None:
     data = file_of(records)
     check(records, special_uniques(data, data.columns))
 
 
-@examples(60)
+@examples(36)
 @given(st.lists(st.tuples(*[st.sampled_from([0, 1, 7, 255, 300])] * 5), min_size=1, max_size=12))
 def test_keys_of_many_values_are_looked_up_by_hashing_with_the_same_result(records: Records) -> None:
     data = file_of([*records, (3, 4, 5, 6, 8), (9, 10, 11, 12, 13), (3, 10, 5, 12, 8)], levels=301)

@@ -115,6 +115,7 @@ def test_households_with_a_missing_area_stay_and_are_counted() -> None:
     numbers = data["hh"].values[units.first]
     assert not {1, 2, 3} & {data["hh"].labels[n] if data["hh"].variable.coded else n for n in numbers[plan.units]}
     assert facts["treated"]["reasons"]["an area is missing"] == 3 and facts["households"] == 60
+    assert any("households at risk stay where they are (an area is missing: 3" in each for each in facts["warnings"])
     assert len(plan.details.rows["at risk, left: an area is missing"]) == 3
 
 
@@ -164,14 +165,14 @@ def test_everybody_at_risk_is_swapped_and_that_is_said() -> None:
     assert facts["treated"]["left"] == 1
     assert facts["treated"]["reasons"] == {"no partner in any profile": 1}
     (caution,) = facts["warnings"]
-    assert caution.startswith("61 of 61 households are at risk at level region; 98.4 % take part, and")
+    assert caution.startswith("61 of 61 households are at risk at level region; 98.36 % take part, and")
 
 
 def test_without_a_rate_only_many_are_worth_a_warning() -> None:
     plan = recipe(k=10_000, rate=0.0, similar=[[]]).plan(file_of(people(households=61)))
     assert plan.details is not None
     (caution,) = cast("list[str]", plan.details.facts["warnings"])
-    assert "98.4 % take part. Coarsen" in caution
+    assert "98.36 % take part. Coarsen" in caution
     few = qd.TargetedSwap(["age", "birth"], k=2, similar=[["hh_size"]], seed=1).plan(qd.datasets.island())
     assert few.details is not None and few.details.facts["warnings"] == []
     assert few.details.facts["who"] == "whoever has a member whose age, birth fewer than 2 persons of the area have"
@@ -198,7 +199,7 @@ def test_the_number_of_the_household_must_be_there() -> None:
         ({"risk": ["nothing"]}, "nothing"),
         ({"risk": ["income"]}, "Column 'income' is numeric, and 'risk' of TargetedSwap needs categories"),
         ({"risk": []}, "needs one of 'risk'"),
-        ({"risk": ["area"]}, "Column 'area' is in 'risk' or 'scores' of TargetedSwap and moves"),
+        ({"risk": ["area"]}, "Column 'area' says who is at risk in TargetedSwap and moves"),
         ({"similar": [["sex"]]}, r"Column 'sex' differs within \d+ of 60 households"),
         ({"similar": [["area"]]}, "'similar' of TargetedSwap names 'area', the lowest level"),
         ({"similar": [["area"]], "levels": ["region"]}, "'similar' of TargetedSwap names 'area', the lowest level"),
@@ -240,6 +241,17 @@ def test_a_rate_that_varies_within_an_area_is_refused() -> None:
     frame = people()
     with pytest.raises(InputError, match=r"varies within \d+ of 6 areas of 'area'"):
         recipe(rate="share").plan(file_of(frame.with_columns(share=pl.Series(np.arange(len(frame)) / len(frame)))))
+
+
+def test_profiles_that_find_few_partners_are_warned_of() -> None:
+    """Sizes of their own for nine households in ten: those at risk among them stay, and a release says so."""
+    frame = people(households=60, most=1).with_columns(size=pl.when(pl.col("hh") < 54).then("hh").otherwise(1))
+    plan = recipe(similar=[["size"]], k=9, rate=0.0).plan(file_of(frame))
+    assert plan.details is not None
+    facts: Any = plan.details.facts
+    left, at_risk = facts["treated"]["left"], facts["treated"]["at_risk"]
+    said = f"{left} of {at_risk} households at risk stay where they are (no partner in any profile: {left})"
+    assert left > 40 and any(said in each for each in plan.report(file_of(frame)).warnings)
 
 
 def test_nobody_alike_is_an_error_that_says_what_to_relax() -> None:

@@ -13,15 +13,15 @@ from typer.testing import CliRunner
 
 import quadrille as qd
 from quadrille.cli import app
-from quadrille.present.blocks import Table
+from quadrille.present import Table
 from quadrille.present.numbers import NONE, score
 from quadrille.present.scores import exposure
 from quadrille.report.frontier_chart import draw_frontier, rows_of, scored, values_of_settings
 from quadrille.report.input import Candidate, look
 from quadrille.report.sections import accounts
 from quadrille.report.tables import tables
-from quadrille.score.at_risk import risk_by_level
 from quadrille.score.evaluator import Scores
+from quadrille.swap.targeted.risk import risk_by_level
 
 JOB = """
 [data]

@@ -138,7 +138,7 @@ def test_the_default_swap_of_a_file_contradicts_nothing_or_is_refused(name: str,
     """What `quadrille release FILE` does without another word."""
     data = bundled(name) if name in BUNDLED else LOOKALIKES[name]()
     data = data if roles == "with its roles" else qd.from_frame(data.frame())
-    recipe = qd.DesignedSwap(effort=0.05)
+    recipe = qd.DesignedSwap(effort=0.02)
     if name in REFUSED_BY_DEFAULT:
         with pytest.raises(ContradictionError):
             qd.release(data, recipe, tmp_path / "release")

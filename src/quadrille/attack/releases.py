@@ -89,19 +89,6 @@ class SeveralReleases:
         )
 
 
-def seeds_apart(recipe: Recipe, count: int) -> list[Recipe]:
-    """Return a design with several seeds: what would get out if so many candidates did.
-
-    Example
-    -------
-    >>> import quadrille as qd
-    >>> from quadrille.attack.releases import seeds_apart
-    >>> [each.rate for each in seeds_apart(qd.RandomSwap(["Edu"], rate=0.02), 3)]
-    [0.02, 0.02, 0.02]
-    """
-    return [recipe.changed(seed=seed) for seed in range(1, count + 1)]
-
-
 def several_releases(
     data: Data,
     releases: Sequence[Release],

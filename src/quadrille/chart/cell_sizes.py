@@ -11,7 +11,6 @@ import numpy as np
 import polars as pl
 
 from quadrille.chart import theme
-from quadrille.chart.labels import Place, names
 from quadrille.chart.theme import (
     AXIS,
     GREY,
@@ -22,11 +21,13 @@ from quadrille.chart.theme import (
     SHAPES,
     WIDTH,
     Kind,
+    Place,
     Range,
     checked,
     defined,
     inline,
     left_out,
+    names,
     prepared,
     thinned,
     tooltips,

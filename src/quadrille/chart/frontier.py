@@ -9,7 +9,6 @@ import polars as pl
 
 from quadrille.chart import theme
 from quadrille.chart.cell_sizes import COMPANION, with_companion
-from quadrille.chart.labels import free_spots, stairs
 from quadrille.chart.theme import (
     GREY,
     HEIGHT,
@@ -22,9 +21,11 @@ from quadrille.chart.theme import (
     Plane,
     Range,
     defined,
+    free_spots,
     inline,
     left_out,
     prepared,
+    stairs,
     thinned,
     tooltips,
 )

@@ -8,8 +8,7 @@ import altair as alt
 import polars as pl
 
 from quadrille.chart import theme
-from quadrille.chart.labels import names
-from quadrille.chart.theme import GREY, HUES, INK, Kind, Plane, inline, left_out, prepared, thinned, tooltips
+from quadrille.chart.theme import GREY, HUES, INK, Kind, Plane, inline, left_out, names, prepared, thinned, tooltips
 from quadrille.errors import InputError
 from quadrille.present.numbers import counted
 

@@ -11,8 +11,7 @@ import typer
 from quadrille import __version__
 from quadrille.cli.commands.attack import attack
 from quadrille.cli.commands.demo import demo, reproduce
-from quadrille.cli.commands.error import correct, error
-from quadrille.cli.commands.guarantee import guarantee
+from quadrille.cli.commands.error import correct, error, guarantee
 from quadrille.cli.commands.inspect import convert, doctor, inspect
 from quadrille.cli.commands.release import release
 from quadrille.cli.commands.score import measures, score
@@ -22,7 +21,7 @@ from quadrille.cli.commands.studio import studio
 from quadrille.cli.commands.study import frontier, pick, report
 from quadrille.cli.commands.swap import plan, swap
 from quadrille.cli.guard import INTERRUPTED, check_limits, flush_quietly, guarded, ignore_signals, prepare_process
-from quadrille.cli.options import DesignCommand, GuaranteeCommand, Sections, spread
+from quadrille.cli.options import DesignCommand, Sections, spread
 
 P = ParamSpec("P")
 
@@ -103,12 +102,7 @@ _add(
     'quadrille error dataset:cps8d --recipe recipe.json --margin "Age*MS" --chart error.png\n'
     "quadrille error table.csv --swapped column --recipe recipe.json",
 )
-_add(
-    guarantee,
-    "quadrille guarantee dataset:cps8d --swap Edu --within MS,Race,Sex --epsilon 12\n"
-    "quadrille guarantee survey.csv --recipe private.json --chart curve.png",
-    kind=GuaranteeCommand,
-)
+_add(guarantee, "quadrille guarantee survey.csv --recipe private.json --chart curve.png")
 _add(correct, "quadrille correct table.csv --methods-note methods.md --out corrected.csv")
 _add(simulate, "quadrille simulate examples/simulate.toml --out simulated --charts charts")
 _add(reproduce, "quadrille reproduce boudreau-2005 --charts figures")

@@ -111,7 +111,7 @@ def addresses(values: Sequence[str] | None, data: Data, recipe: Recipe | None = 
     from quadrille.release.release import default_measures
 
     if not values:
-        moving = recipe.movement(data).columns if recipe is not None and data.codebook.geography else ()
+        moving = () if recipe is None else recipe.movement(data).columns
         return default_measures(data, moving)
     wanted = beside_the_n_rule([part.strip() for value in values for part in split_outside_quotes(value, ",")])
     return beside_exposed(wanted, data)

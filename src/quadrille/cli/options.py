@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from functools import cache, wraps
 from inspect import Parameter, Signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 from typer.core import TyperCommand
@@ -257,7 +257,6 @@ class DesignCommand(Sections):
     Those of the other methods are read too, but not shown, so that a stray one can be explained.
     """
 
-    unnamed: ClassVar[str] = DEFAULT
     """The method whose options the help shows where none is named."""
     _own: list[Any] | None = None
     _asked: str | None = None
@@ -273,7 +272,7 @@ class DesignCommand(Sections):
 
         self._own = self.params if self._own is None else self._own
         self._asked = _asked_method(args)
-        options = _command_options(_method(self._asked or self.unnamed))
+        options = _command_options(_method(self._asked or DEFAULT))
         if self._asked is not None and {"-h", "--help"} & set(args):
             try:
                 find_method(self._asked)
@@ -298,12 +297,6 @@ class DesignCommand(Sections):
         needed = [f" --{option} {param.metavar}" for option, param in options_of(method).items() if param.required]
         name = self._asked if ":" in self._asked else method.word()
         return f"quadrille {self.name} FILE --method {name}{''.join(needed)}"
-
-
-class GuaranteeCommand(DesignCommand):
-    """A command for the one method that promises something."""
-
-    unnamed: ClassVar[str] = "private"
 
 
 def design_words(ctx: typer.Context) -> dict[str, Any]:

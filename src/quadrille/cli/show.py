@@ -87,7 +87,7 @@ def show_account(account: PlanReport, one_way: PlanReport | None = None) -> None
 
 def show_guarantee(found: Guarantee) -> None:
     """Print what a private swap promises, or why it promises nothing."""
-    from quadrille.present.methods import guarantee
+    from quadrille.present.words import guarantee
 
     render(guarantee(found))
 

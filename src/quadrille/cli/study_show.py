@@ -401,7 +401,7 @@ def show_choice(
     tables: TableChanges | None = None,
 ) -> None:
     """Print a choice: why, what it is, all its scores, how to release it."""
-    from quadrille.present.blocks import Title
+    from quadrille.present import Title
     from quadrille.present.scores import score_table
 
     show.title("Chosen")

@@ -11,12 +11,12 @@ import polars as pl
 from quadrille.codebook import Codebook
 from quadrille.data import Data
 from quadrille.errors import InputError
+from quadrille.io.csv import ParsedText
 from quadrille.io.frames.columns import no_patterns
 from quadrille.io.frames.values import EXACT
 from quadrille.io.layout import Layout, say
 from quadrille.io.parquet import no_panic_shown
 from quadrille.io.raw import open_zip
-from quadrille.io.text_columns import ParsedText
 
 
 def read_file(

@@ -77,11 +77,6 @@ class Layout:
         sheet = found.pop("sheet", None)
         return cls(**found, sheet=int(sheet) if sheet is not None and sheet.isdigit() else sheet)
 
-    def as_words(self) -> str:
-        """Return the words of the option --layout."""
-        said = {name: value for name, value in asdict(self).items() if value is not None}
-        return " ".join(f"{name}={'tab' if value == chr(9) else value}" for name, value in said.items())
-
     def __bool__(self) -> bool:
         return self != Layout()
 

@@ -17,8 +17,9 @@ from quadrille.errors import InputError, OutputError
 from quadrille.io import format_of, streamed
 from quadrille.io.atomic import temporary_folder
 from quadrille.io.csv import parse
+from quadrille.io.csv import refuse_few_addresses as refuse_few_for_text
 from quadrille.io.frames import from_frame
-from quadrille.io.parquet import no_panic_shown
+from quadrille.io.parquet import no_panic_shown, refuse_few_addresses
 from quadrille.io.raw import Buffer, contents
 from quadrille.io.space import MEMORY, free_memory, memory_limit
 from quadrille.text import Shown
@@ -173,13 +174,16 @@ def _of_parquet(path: Path) -> tuple[int, Data]:
     try:
         with no_panic_shown():
             scan = pl.scan_parquet(path.absolute(), glob=False, hive_partitioning=False)
-            return int(scan.select(pl.len()).collect().item()), from_frame(scan.head(_SAMPLE).collect())
+            records, first = int(scan.select(pl.len()).collect().item()), scan.head(_SAMPLE).collect()
     except (Exception, pl.exceptions.PanicException):  # its text may hold data values
         raise InputError(f"The file {str(path)!r} is not intact Parquet. Copy it again or check its name.") from None
+    refuse_few_addresses(path, records, first.width)
+    return records, from_frame(first)
 
 
 def _of_text(raw: Buffer, path: Path) -> tuple[int, Data]:
     """Return about how many records a file of delimited text has, and the first of them, coded."""
+    refuse_few_for_text(path, len(raw))
     whole = len(raw) <= _SAMPLE_BYTES
     part = raw[:] if whole else raw[: raw[:_SAMPLE_BYTES].rfind(b"\n") + 1]
     data = parse(part, path, path.suffix.lower())

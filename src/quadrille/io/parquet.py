@@ -343,8 +343,12 @@ BATCH = 1 << 18
 """Files with more rows than this are read in batches of as many, so that they are never whole in memory."""
 
 
-_IN_BATCHES, _ADDRESSES = 3 << 27, 16
-"""Bytes of addresses that reading in batches takes on several threads, and those of a value, all work included."""
+def refuse_few_addresses(path: Path, rows: int, columns: int) -> None:
+    """Refuse a table for which the process may not have enough addresses: a value takes 16, all work included.
+
+    Reading in batches takes 384 MiB more, on several threads.
+    """
+    refuse_for_addresses(path, (3 << 27 if rows > BATCH else 0) + 16 * rows * columns)
 
 
 @contextmanager
@@ -373,7 +377,7 @@ def read_file(path: Path, _ending: str, *, codebook: Codebook | None, weight: st
     rows = int(_collected(scan.select(pl.len()), path).item())
     empty = _collected(scan.head(0), path)
     refuse_too_many_cells(path, rows, empty.width)
-    refuse_for_addresses(path, (_IN_BATCHES if rows > BATCH else 0) + _ADDRESSES * rows * empty.width)
+    refuse_few_addresses(path, rows, empty.width)
     orders = orders_in(path, empty)
     no_patterns(orders.known, where)
     enums: dict[Any, pl.Enum] = {name: pl.Enum(categories) for name, categories in orders.known.items()}

@@ -16,13 +16,24 @@ from quadrille.kernels.controlled import (
     pick_from_groups,
     rules_leave_nobody,
 )
-from quadrille.kernels.count_space import Urn, compare_tables, swap_cells, swap_records
-from quadrille.kernels.cycles import ALONE, DOMINATED, ONE_AREA, Cycles, Flagged, Lenders, borrow, make_cycles
+from quadrille.kernels.count_space import (
+    ALONE,
+    DOMINATED,
+    ONE_AREA,
+    Cycles,
+    Flagged,
+    Lenders,
+    Urn,
+    borrow,
+    compare_tables,
+    make_cycles,
+    swap_cells,
+    swap_records,
+)
 from quadrille.kernels.designed import fresh
 from quadrille.kernels.designed.cubes import anneal, displace, find, keep_empty, put_all
 from quadrille.kernels.designed.design import draw_rows, improve, price_cells, take_back, treat_all
-from quadrille.kernels.designed.fillers import room_for
-from quadrille.kernels.designed.neighbours import fit_margins, loss_now, pair_images
+from quadrille.kernels.designed.neighbours import fit_margins, loss_now, pair_images, room_for
 from quadrille.kernels.draw import (
     Dice,
     Pool,

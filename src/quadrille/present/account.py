@@ -9,12 +9,19 @@ from typing import TYPE_CHECKING, Any, cast
 
 from quadrille.delta import PlanReport, UnitsMoved
 from quadrille.plan import Plan
-from quadrille.present import numbers
-from quadrille.present.blocks import Alert, Block, Facts, Items, Pairs, Table, Text, Title, facts, table
-from quadrille.present.methods import OF_CYCLES, OF_RANKS, OF_TARGETED, cycle_facts, guarantee, rank_blocks, targeted
+from quadrille.present import Alert, Block, Facts, Items, Pairs, Table, Text, Title, facts, numbers, table
 from quadrille.present.numbers import count, counted, score, share, statistic
 from quadrille.present.scores import published_tables, scores, verdict
-from quadrille.present.words import left_out
+from quadrille.present.words import (
+    OF_CYCLES,
+    OF_RANKS,
+    OF_TARGETED,
+    cycle_facts,
+    guarantee,
+    left_out,
+    rank_blocks,
+    targeted,
+)
 from quadrille.recipe import Recipe
 
 if TYPE_CHECKING:

@@ -7,10 +7,8 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from quadrille.present import numbers
+from quadrille.present import Block, Items, Text, Title, facts, numbers, table
 from quadrille.present.account import account, plan_facts, recipe_table, released
-from quadrille.present.blocks import Block, Items, Text, Title, facts, table
-from quadrille.present.methods import guarantee
 from quadrille.present.numbers import count, counted
 from quadrille.present.profile import data_facts, dependency_blocks, profile, variable_table
 from quadrille.present.render import as_html
@@ -24,7 +22,7 @@ from quadrille.present.scores import (
     study,
     verdict,
 )
-from quadrille.present.words import forecast_facts
+from quadrille.present.words import forecast_facts, guarantee
 
 if TYPE_CHECKING:
     from quadrille.codebook import Codebook, Variable

@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from math import isfinite, isinf, isnan
 from typing import cast
 
+from quadrille.text import percent
+
 NONE = "-"
 UNDEFINED = "undefined"
 AS_IT_IS = "the file as it is"
@@ -46,11 +48,7 @@ def share(value: float | None, digits: int = 4) -> str:
     >>> share(0.0150076), share(0.9423), share(1.0), share(0.0000012), share(0.99999)
     ('1.501 %', '94.23 %', '100 %', '0.00012 %', '99.999 %')
     """
-    if value is None:
-        return UNDEFINED
-    while (text := f"{100 * value:.{digits}g}") == "100" and value != 1 and digits < 17:
-        digits += 1
-    return f"{text} %"
+    return UNDEFINED if value is None else percent(value, digits)
 
 
 def score(value: float | None) -> str:

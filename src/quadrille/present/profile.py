@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from quadrille.codebook import Variable
 from quadrille.data import Data
-from quadrille.present.blocks import Alert, Block, Facts, Pairs, Table, Text, Title, facts, table
+from quadrille.present import Alert, Block, Facts, Pairs, Table, Text, Title, facts, table
 from quadrille.present.numbers import count, counted, share, total
 from quadrille.score.coded import NEARLY
 from quadrille.score.contradictions import Contradicted
@@ -17,7 +17,7 @@ from quadrille.text import large
 if TYPE_CHECKING:
     from quadrille.inspect import ColumnProfile, Profile
     from quadrille.measure.population import Sample
-    from quadrille.score.at_risk import RiskByLevel
+    from quadrille.swap.targeted.risk import RiskByLevel
 
 MOST_LABELS = 30
 MOST_NAMES = 20

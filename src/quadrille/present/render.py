@@ -8,7 +8,7 @@ from html import escape
 from textwrap import fill
 from typing import TYPE_CHECKING
 
-from quadrille.present.blocks import Alert, Block, Facts, Items, Table, Text, Title
+from quadrille.present import Alert, Block, Facts, Items, Table, Text, Title
 from quadrille.present.numbers import NONE
 from quadrille.text import shown
 
@@ -137,7 +137,7 @@ _MINUS = re.compile(r"(?<![\w.])-(?=[\d.])")
 def as_html(blocks: Iterable[Block]) -> str:
     """Return blocks as HTML; every text is escaped.
 
-    >>> from quadrille.present.blocks import Text
+    >>> from quadrille.present import Text
     >>> from quadrille.present.render import as_html
     >>> as_html([Text("Age <b>")])
     '<p>Age &lt;b&gt;</p>'
@@ -201,7 +201,7 @@ _TAG = re.compile(r"<(?=[A-Za-z/!?])|\](?=[(\[:])")
 def as_markdown(blocks: Iterable[Block]) -> str:
     """Return blocks as Markdown, an empty line between them.
 
-    >>> from quadrille.present.blocks import Text, Title
+    >>> from quadrille.present import Text, Title
     >>> from quadrille.present.render import as_markdown
     >>> print(as_markdown([Title("Scores"), Text("None.")]))
     ## Scores

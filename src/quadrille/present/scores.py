@@ -14,8 +14,7 @@ from quadrille.measure.base import Address, Measure, Score
 from quadrille.measure.difference import DIVERSITIES, NOT_MONOTONE
 from quadrille.measure.population import sample_of
 from quadrille.plan import Plan
-from quadrille.present import numbers
-from quadrille.present.blocks import Alert, Block, Facts, Items, Pairs, Table, Text, Title, facts, table
+from quadrille.present import Alert, Block, Facts, Items, Pairs, Table, Text, Title, facts, numbers, table
 from quadrille.present.numbers import AS_IT_IS, NONE, count, score, statistic
 from quadrille.score.by_area import keys_and_area, with_margin
 from quadrille.score.evaluator import Evaluator, Scores

@@ -29,7 +29,7 @@ from quadrille.inspect import (
 from quadrille.io.atomic import NOTE
 from quadrille.io.frames.identifiers import can_be_rounded, holds_dates, suspicion
 from quadrille.plan import Details, Plan
-from quadrille.present import numbers, words
+from quadrille.present import Block, Items, Text, Title, facts, numbers, table, words
 from quadrille.present.account import (
     EXACT,
     NOT_EXACT,
@@ -42,13 +42,12 @@ from quadrille.present.account import (
     recipe_table,
     strata_table,
 )
-from quadrille.present.blocks import Block, Items, Text, Title, facts, table
-from quadrille.present.methods import NOTHING, guarantee, meaning
-from quadrille.present.methods import promise as in_words
 from quadrille.present.numbers import share, statistic
 from quadrille.present.profile import column_table, contradicted, profile_facts
 from quadrille.present.render import as_markdown
 from quadrille.present.scores import definitions, exposure, published_tables, score_table, scores, verdict
+from quadrille.present.words import NOTHING, guarantee, meaning
+from quadrille.present.words import promise as in_words
 from quadrille.randomness import is_secret
 from quadrille.recipe import Recipe, carried
 from quadrille.release.earlier import NUMBERS, ON_CPS8D, Again, Promise

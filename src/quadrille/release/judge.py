@@ -460,7 +460,7 @@ def _harmless(kind: Measure, required: Required, case: Case) -> bool:
 def _why(limit: Limit, outcome: Outcome) -> str:
     if outcome != "review":
         return ""
-    return "no limit is set" if limit.open else f"within {limit.margin:.0%} of the limit"
+    return "no limit is set" if limit.open else f"within {numbers.share(limit.margin)} of the limit"
 
 
 def _warned(outcome: Outcome, warnings: Sequence[str]) -> list[Line]:

@@ -170,16 +170,22 @@ _WITH_AREA = ("exposed", "linked_small", "hellinger", "total_variation")
 def default_measures(data: Data, moving: Iterable[str] = ()) -> tuple[str, ...]:
     """Return the default measures that these data can have: tables need a key variable, associations two to 100.
 
-    Where `moving` has levels of geography and no key variable, nothing changes but by area.
+    Where `moving` has levels of geography and no key variable, nothing changes but by area; where it has numbers only,
+    no table of categories changes.
 
     >>> import quadrille as qd
     >>> from quadrille.release.release import default_measures
     >>> default_measures(qd.datasets.island().with_roles(key=["age", "birth"]), ["parish", "ward"])[0]
     'exposed(ward*age*birth)'
+    >>> default_measures(qd.datasets.adult(), ["hours-per-week"])
+    ('r_ased',)
     """
-    known = keys_and_area(data, moving)
+    moved = set(moving) - {data.weight}
+    known = keys_and_area(data, moved)
     if known != data.keys and len(known) > 1:
         return tuple(with_margin(name, data, known) for name in _WITH_AREA)
+    if moved and not any(data.codebook[name].coded for name in moved):
+        return ("r_ased",)
     keys = len(data.keys)
     weighted = () if data.weight is None or keys < 2 else _WEIGHTED
     paired = _NEEDS_PAIRS if 1 < keys <= _MOST_PAIRED else ()
@@ -320,6 +326,24 @@ def check_policy(
     draft, _ = _draft(data, recipe, (), tables_of("check_policy", tables), asked, known, **public)
     assert draft.verdict is not None
     return draft.verdict
+
+
+def warnings_ahead(
+    data: Data,
+    recipe: Recipe,
+    policy: Policy | None = None,
+    *,
+    tables: Tables = (),
+    format: str = "csv",
+    shuffle: bool = True,
+) -> tuple[str, ...]:
+    """Return what a release would warn of, without writing anything: whoever signs it reads that first."""
+    refuse_contradictions(data, recipe)
+    asked = asked_policies("release", policy)
+    public: _PublicFile = {"format": format, "shuffle": shuffle, "publish_f": False}
+    known = earlier_releases("release", (), asked)
+    draft, _ = _draft(data, recipe, ["exposed"], tables_of("release", tables), asked, known, **public)
+    return tuple(map(str, draft.warnings))
 
 
 class _PublicFile(TypedDict):

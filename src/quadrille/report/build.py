@@ -13,10 +13,9 @@ from quadrille import __version__, chart
 from quadrille.data import Data
 from quadrille.errors import OutputError
 from quadrille.io.atomic import new_file
-from quadrille.present import words
-from quadrille.present.blocks import Block, Items, facts
-from quadrille.present.methods import TITLE
+from quadrille.present import Block, Items, facts, words
 from quadrille.present.render import as_html
+from quadrille.present.words import TITLE
 from quadrille.report import sections, tables
 from quadrille.report.input import ReportInput, Row, look
 from quadrille.score.published import Tables, tables_of

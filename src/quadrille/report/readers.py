@@ -18,7 +18,7 @@ from quadrille.io.atomic import PRIVATE_FOLDER, check_free, new_folder, write_fi
 from quadrille.measure import MEASURES, beside_the_n_rule
 from quadrille.measure.base import Measure, Score
 from quadrille.plan import Move, Plan
-from quadrille.present import numbers, words
+from quadrille.present import Block, Table, Text, Title, facts, numbers, table, words
 from quadrille.present.account import (
     WORDED,
     account_facts,
@@ -31,10 +31,9 @@ from quadrille.present.account import (
     traces,
     variable_table,
 )
-from quadrille.present.blocks import Block, Table, Text, Title, facts, table
-from quadrille.present.methods import cycle_facts, rank_blocks, targeted
 from quadrille.present.numbers import count, counted, finite, fixed, ratio, share
 from quadrille.present.scores import definitions, score_table
+from quadrille.present.words import cycle_facts, rank_blocks, targeted
 from quadrille.recipe import Recipe
 from quadrille.report.build import render_page
 from quadrille.report.input import Row

@@ -15,7 +15,7 @@ from quadrille.delta import Delta
 from quadrille.inspect import inspect
 from quadrille.measure import measure_of
 from quadrille.plan import Plan
-from quadrille.present import words
+from quadrille.present import Block, Items, Table, Text, table, words
 from quadrille.present.account import (
     Diagnosis,
     account_facts,
@@ -25,11 +25,10 @@ from quadrille.present.account import (
     traces,
     variable_table,
 )
-from quadrille.present.blocks import Block, Items, Table, Text, table
-from quadrille.present.methods import guarantee, targeted
 from quadrille.present.numbers import NONE, count, counted, finite, ratio, score, share
 from quadrille.present.profile import column_table, contradiction_alerts, dependency_blocks, filled_table, profile_facts
 from quadrille.present.scores import inferred, of_population, score_table
+from quadrille.present.words import guarantee, targeted
 from quadrille.report.frontier_chart import draw_frontier, shown_beside, values_of_settings
 from quadrille.report.input import INFERRED, TOGETHER, TWO_WAY, Candidate, ReportInput, Row, reasons
 from quadrille.report.tables import FullTable

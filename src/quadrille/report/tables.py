@@ -14,7 +14,7 @@ from quadrille.attack.input import Section
 from quadrille.chart.attack import attack_sheets
 from quadrille.data import Cross, Data, tidy
 from quadrille.delta import margins_kept
-from quadrille.present.blocks import Block, Table, table
+from quadrille.present import Block, Table, table
 from quadrille.present.numbers import count, counted, score, share, signed
 from quadrille.present.scores import exposure, published_tables, section_blocks
 from quadrille.report.input import TWO_WAY, ReportInput, Row

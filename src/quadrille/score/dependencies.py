@@ -22,17 +22,19 @@ from quadrille.score.coded import (
     Floats,
     Groups,
     Ints,
+    WholeKind,
     beyond_chance,
     breaks_function,
     breaks_never,
     breaks_range,
+    breaks_whole,
     looked_at,
     never_together,
     paired,
     ranges,
     single,
+    wholes,
 )
-from quadrille.score.wholes import WholeKind, breaks_whole, wholes
 from quadrille.text import Shown
 
 _PRIME = (1 << 31) - 1

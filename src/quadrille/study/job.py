@@ -18,8 +18,8 @@ from quadrille.randomness import checked_seed, fresh_seed
 from quadrille.recipe import Recipe, find_method
 from quadrille.score.evaluator import Evaluator
 from quadrille.score.published import Names, read_tables, require_table, worst_cells
-from quadrille.study.candidates import Candidates, check_candidates
 from quadrille.study.designed import curve_grids, published_loss
+from quadrille.study.forecast import Candidates, check_candidates
 from quadrille.study.grid import Grid, grid
 from quadrille.swap.designed import Curve, DesignedSwap
 from quadrille.text import Table, frozen, know_sections, read_toml

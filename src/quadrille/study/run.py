@@ -24,7 +24,7 @@ from quadrille.params import whole
 from quadrille.recipe import Recipe
 from quadrille.score.evaluator import Evaluator
 from quadrille.score.published import Tables, require_table, tables_of, worst_cells
-from quadrille.study.candidates import Candidates, Recipes, check_candidates, expanded, without_contradictions
+from quadrille.study.forecast import Candidates, Recipes, check_candidates, expanded, without_contradictions
 from quadrille.study.grid import Grid
 from quadrille.study.store import DONE, Header, Pending, Result, Store, discard, intact, locked
 from quadrille.study.study import Study, unswapped_scores

@@ -17,7 +17,16 @@ from quadrille.randomness import Seed, Stream, Words, draw_until_enough
 from quadrille.recipe import Movement, Prepared, Recipe, random_order, refuse_overlap, require_one
 from quadrille.swap.controlled.frame import flags_of
 from quadrille.swap.groups import codes_of, group_ids
-from quadrille.swap.targeted.risk import Areas, areas_of, levels_of, refuse_within, smallest_counts, units_of
+from quadrille.swap.targeted.risk import (
+    MANY_LEFT,
+    Areas,
+    areas_of,
+    levels_of,
+    refuse_carried,
+    refuse_within,
+    smallest_counts,
+    units_of,
+)
 
 _OWNER = "CycleSwap"
 _REASONS = {
@@ -127,10 +136,11 @@ class CycleSwap(Recipe):
             to = np.concatenate((to, aside[lent], partner[lent]))
             of = np.concatenate((of, partner[lent], aside[lent]))
             if not len(to):
-                raise _nothing_moves(cells, why)
+                raise _nothing_moves(cells, why, borrowing=self.leftover == "borrow")
+            count, staying = int(cells.flagged.sum()), int((~lent).sum()) + without_area
             facts: dict[str, object] = {
                 "what": cells.what,
-                "flagged": int(cells.flagged.sum()),
+                "flagged": count,
                 "cells": len(flagged.start) - 1,
                 "cycles": {size: int(made.lengths[size]) for size in np.flatnonzero(made.lengths).tolist()},
                 "moved_in_cycles": int(made.counts[0]),
@@ -139,8 +149,9 @@ class CycleSwap(Recipe):
                     **({"no area": without_area} if without_area else {}),
                 },
                 "borrowed": int(lent.sum()),
-                "left": int((~lent).sum()) + without_area,
+                "left": staying,
                 "carried_along": ", ".join(cells.columns),
+                "warnings": self._warnings(cells.what, count, staying),
             }
             left = {
                 f"left, {reason}": cells.units.members(np.sort(aside[(why == code) & ~lent]))[0]
@@ -151,6 +162,16 @@ class CycleSwap(Recipe):
             return Plan([move], data=data, details=details, steering_columns=self.steering_columns)
 
         return Prepared(draw)
+
+    def _warnings(self, what: str, flagged: int, left: int) -> list[str]:
+        """Return what whoever judges the swap should know."""
+        if left <= MANY_LEFT * flagged:
+            return []
+        borrow = "" if self.leftover == "borrow" else ', or leftover="borrow",'
+        return [
+            f"{left:,} of {flagged:,} flagged {what}s stay where they are; the account has the reasons. Fewer columns "
+            f"in 'same'{borrow} move more of them."
+        ]
 
     def movement(self, data: Data) -> Movement:
         """Return all levels of geography and what is carried, which move with whole units.
@@ -174,6 +195,7 @@ class CycleSwap(Recipe):
         both = [name for name in self.carry if name in levels]
         if both:
             raise OverlapError(f"Column {both[0]!r} in 'carry' of {_OWNER} is a level of geography, and all travel.")
+        refuse_carried(data, self.carry, self.risk, self._moved(levels), unit, _OWNER)
         refuse_within(data, units, (*self.same, *self.carry), _OWNER)
         if self.flag is not None:
             rows = flags_of(data, self.flag, "flag", _OWNER)
@@ -275,12 +297,13 @@ def _borrowed(cells: _Cells, aside: Ints, stream: Stream) -> Ints:
     return draw_until_enough(attempt, stream.sub("partners"), guess=_WORDS * len(aside))
 
 
-def _nothing_moves(cells: _Cells, why: Ints) -> InfeasibleError:
+def _nothing_moves(cells: _Cells, why: Ints, *, borrowing: bool) -> InfeasibleError:
     reasons = ", ".join(f"{reason}: {int((why == code).sum()):,}" for code, reason in _REASONS.items() if code in why)
     return infeasible(
         f"None of the {int(cells.flagged.sum()):,} flagged {cells.what}s can move ({reasons or 'no area'}).",
         1,
         0,
         exact=True,
-        hint="Name fewer columns in 'same', or let them borrow a partner (leftover=\"borrow\").",
+        hint="Name fewer columns in 'same'"
+        + ("." if borrowing else ', or let them borrow a partner (leftover="borrow").'),
     )

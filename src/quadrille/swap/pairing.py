@@ -439,11 +439,6 @@ def group_records(data: Data, rule: Rule, edits: kernels.Edits | None = None) ->
     return Groups(grouping, grouping.counts, of_class, types, bits)
 
 
-def make_pool(data: Data, rule: Rule, *, pair_uniform: bool = False) -> tuple[kernels.Pool, Roster]:
-    """Return the pool of the records that have any admissible partner, and where their rows are."""
-    return pool_of(group_records(data, rule), rule, pair_uniform=pair_uniform)
-
-
 def pool_of(groups: Groups, rule: Rule, *, pair_uniform: bool = False) -> tuple[kernels.Pool, Roster]:
     """Make the pool of the records that have any admissible partner."""
     pool = _pool(groups, rule, pair_uniform=pair_uniform)

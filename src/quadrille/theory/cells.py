@@ -18,6 +18,7 @@ from quadrille.swap.groups import codes_of, group_ids
 from quadrille.swap.permutation import PermutationSwap, refuse_small_groups, two_groups
 from quadrille.swap.private import PrivateSwap
 from quadrille.swap.random import RandomSwap
+from quadrille.text import percent
 from quadrille.theory.expected import admissible, combinations, pairs_between
 from quadrille.theory.tables import EXACT, is_exact, moments_of
 
@@ -452,7 +453,7 @@ class WeightedCells(Totals):
         small = float(change[self.count < FEWEST].sum() / max(float(change.sum()), 1e-300))
         if small > MOST_SMALL:
             raise NotPredicted(
-                f"{100 * small:.0f} % of the change is in weighted cells of fewer than {FEWEST} records, whose totals "
+                f"{percent(small)} of the change is in weighted cells of fewer than {FEWEST} records, whose totals "
                 "have no distribution in closed form"
             )
 

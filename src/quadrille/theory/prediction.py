@@ -18,7 +18,7 @@ from quadrille.recipe import Recipe
 from quadrille.score.by_area import with_margin
 from quadrille.swap.epsilon import chance_for, least_in_words
 from quadrille.swap.private import PrivateSwap
-from quadrille.text import Shown
+from quadrille.text import Shown, percent
 from quadrille.theory.cells import (
     Cells,
     Levels,
@@ -324,7 +324,7 @@ def predictions(data: Data, recipes: Sequence[Recipe], measures: Sequence[str]) 
             got = Prediction({address: Predicted(None, reason=str(error)) for address in measures})
         reasons = dict.fromkeys(each.reason for each in got.found.values() if each.value is None)
         swap = " + ".join(cast("Sequence[str]", getattr(recipe, "swap", ())))
-        label = swap if got.rate is None else f"{swap}, {100 * got.rate:.3g} % of records"
+        label = swap if got.rate is None else f"{swap}, {percent(got.rate)} of records"
         row = {"design": place, "swap": swap, "rate": got.rate, "label": label}
         rows.append({**row, **{a: each.value for a, each in got.found.items()}, "reason": "; ".join(reasons)})
     return tidy(rows)

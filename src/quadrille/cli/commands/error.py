@@ -1,4 +1,4 @@
-"""`quadrille error` and `quadrille correct`: the error of every cell of a table, and the table without its bias."""
+"""`quadrille error`, `guarantee`, `correct`: errors of cells, what a private swap promises, tables without bias."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from quadrille.cli import show
 from quadrille.cli.inputs import check_new, load
 from quadrille.cli.options import read_recipe
 from quadrille.errors import InputError, OutputError, ParameterError, bad_parameter
-from quadrille.text import read_text
+from quadrille.text import percent, read_text
 
 if TYPE_CHECKING:
     import polars as pl
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from quadrille.swap.private import PrivateSwap
     from quadrille.swap.rank import RankSwap
     from quadrille.theory.tables import CellErrors
+
 
 MOST_ROWS = 60
 _SHOWN = {
@@ -126,7 +127,7 @@ def _refuse_stray(given: Sequence[str]) -> None:
 def _error_of_ranks(file: str, data: Data, recipe: RankSwap, *, as_json: bool) -> None:
     """Show what a rank swap is expected to do to ranks and correlations."""
     import quadrille as qd
-    from quadrille.present.methods import expected_ranks
+    from quadrille.present.words import expected_ranks
 
     with show.working("Sorting the values"):
         rows = qd.theory.expected_ranks(data, recipe).to_dicts()
@@ -196,7 +197,7 @@ def _named(recipe: PermutationSwap | PrivateSwap) -> str:
     if isinstance(recipe, PrivateSwap):
         return f"private, {f'chance {recipe.chance:.4g}' if recipe.chance else f'epsilon {recipe.epsilon:.4g}'}"
     rate, records = recipe.rate, recipe.records
-    much = f"{records:,} records" if rate is None else f"{100 * rate:.4g} %" if isinstance(rate, float) else "by class"
+    much = f"{records:,} records" if rate is None else percent(rate) if isinstance(rate, float) else "by class"
     return f"{recipe.kind}, {much}"
 
 
@@ -275,7 +276,7 @@ def _show_errors(errors: CellErrors, not_given: dict[str, str], base: int, sampl
         "share": "rmse / before",
         "rounding": f"error of random rounding to base {base}",
         "k": "so many records moved put as much error into the cell as rounding does",
-        "sampling": f"standard error of a simple random sample of {100 * (sampling or 0):.4g} % of a population",
+        "sampling": f"standard error of a simple random sample of {percent(sampling or 0)} of a population",
         "no room": f"for {', '.join(no_room)}; a wider terminal or --json shows all",
     }
     show.note("")
@@ -383,3 +384,48 @@ def _published(f: float | None, note: Path | None, of_class: str | None, class_c
     if (of_class is not None or class_column is not None) and "" in said.f:
         raise ParameterError(f"The note {str(note)!r} has one f for the whole file and no classes. Name none.")
     return said
+
+
+def guarantee(
+    file: opt.File,
+    recipe: Annotated[Path, opt.value("FILE", "A recipe of private swapping, JSON: see swap.", "--recipe")],
+    chart: opt.Chart = None,
+    about: opt.FileOptions = opt.NOTHING_SAID,
+    overwrite: opt.Overwrite = False,
+    as_json: opt.Json = False,
+) -> None:
+    """Say what a private swap promises, and what each epsilon costs. Draws nothing."""
+    import quadrille as qd
+
+    check_new(chart, overwrite=overwrite, source=file)
+    swap = _private(recipe)
+    with show.working("Working out what is promised and what it costs"):
+        data = about.load(file)
+        found, curve = swap.guarantee(data), qd.theory.epsilon_curve(data, swap)
+        if chart is not None:
+            from quadrille import chart as charts
+
+            charts.save(charts.epsilon_loss(curve), chart)
+    if as_json:
+        told = {"guarantee": found.as_dict(), "curve": curve.to_dicts()}
+        show.emit({"file": file, **told, "chart": chart and str(chart)})
+        return
+    from quadrille.present import words
+
+    show.render([*words.guarantee(found), *words.curve_blocks(curve.to_dicts())])
+    if chart is not None:
+        show.note(f"\nDrew {chart}.")
+
+
+def _private(file: Path) -> PrivateSwap:
+    """Return the recipe; refuse one of a method that promises nothing."""
+    from quadrille.swap.private import PrivateSwap
+
+    made = read_recipe(file)
+    if not isinstance(made, PrivateSwap):
+        raise ParameterError(
+            f"{made.method_name} promises nothing: some of its releases are possible for one file and impossible for "
+            "another that differs by one exchange, so it has no epsilon. Give the recipe of a private swap; "
+            " `quadrille attack` measures what an intruder finds in any release."
+        )
+    return made

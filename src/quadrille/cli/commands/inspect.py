@@ -13,8 +13,7 @@ from quadrille.cli.guard import tell
 from quadrille.cli.inputs import check_new, load, names
 from quadrille.errors import InputError
 from quadrille.io import FORMATS, RELEASED
-from quadrille.params import one_of
-from quadrille.present.blocks import Block, Facts, Table, Text, Title
+from quadrille.present import Block, Facts, Table, Text, Title
 from quadrille.present.numbers import count, duration
 
 if TYPE_CHECKING:
@@ -123,6 +122,8 @@ def doctor(
     as_json: opt.Json = False,
 ) -> None:
     """Say what a file takes: memory and time of each stage."""
+    from quadrille.params import one_of
+
     one_of("doctor", "format", format, RELEASED)
     show_needs(file, format, as_json=as_json)
 

@@ -19,7 +19,6 @@ from quadrille.cli.options import design_words, designed_for, recipe_of
 from quadrille.cli.show import measured
 from quadrille.errors import InputError, ParameterError
 from quadrille.io import RELEASED
-from quadrille.params import one_of
 from quadrille.present.numbers import AS_IT_IS
 
 if TYPE_CHECKING:
@@ -95,6 +94,7 @@ def release(
     """Swap a file and write what to publish and to keep."""
     import quadrille as qd
     from quadrille.io.needs import refuse_too_large
+    from quadrille.params import one_of
 
     check_readers(readers, var_stratum, cluster)
     one_of("release", "format", format, RELEASED)

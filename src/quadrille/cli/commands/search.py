@@ -16,8 +16,7 @@ from quadrille.errors import InputError, MismatchError, OutputError, ParameterEr
 
 if TYPE_CHECKING:
     from quadrille.data import Data
-    from quadrille.study.candidates import Candidates
-    from quadrille.study.forecast import Forecast, PredictedDesign, Predictions
+    from quadrille.study.forecast import Candidates, Forecast, PredictedDesign, Predictions
     from quadrille.study.job import Job
     from quadrille.study.study import Study
 
@@ -37,7 +36,7 @@ def search(
     """Score every candidate release of a job; resumes."""
     from quadrille.cli import study_show
     from quadrille.cli.study_show import search_document
-    from quadrille.study.candidates import without_contradictions
+    from quadrille.study.forecast import without_contradictions
     from quadrille.study.job import Job
 
     asked = Job.read(job)
@@ -122,7 +121,7 @@ def _absolute(file: str) -> str:
 
 def _foretell(job: Job, data: Data, grids: Candidates, path: Path, workers: int | None, *, as_json: bool) -> None:
     import quadrille as qd
-    from quadrille.study.candidates import with_exposed
+    from quadrille.study.forecast import with_exposed
     from quadrille.study.workers import cores
 
     known = open_study(path) if path.exists() else None

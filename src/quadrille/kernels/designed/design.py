@@ -11,29 +11,27 @@ import numpy as np
 
 from quadrille.kernels.compile import Floats, Ints, Whole, kernel, no_alloc
 from quadrille.kernels.designed import NONE, NOTHING, Fillers, Lattice, Real, State
-from quadrille.kernels.designed.fillers import (
+from quadrille.kernels.designed.neighbours import (
+    BACK,
+    FORTH,
+    NEVER,
     Route,
     add_filler,
+    cell_cost,
     cheapest,
     choose_filler,
     choose_near,
     close_all,
     drop_filler,
     find_route,
-    newest_back,
-    reopen,
-    set_slopes,
-)
-from quadrille.kernels.designed.neighbours import (
-    BACK,
-    FORTH,
-    NEVER,
-    cell_cost,
     level_of,
     loss_now,
     move,
     move_cost,
+    newest_back,
+    reopen,
     return_cost,
+    set_slopes,
 )
 from quadrille.kernels.draw import Dice, below, shuffle
 

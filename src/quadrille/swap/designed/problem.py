@@ -40,8 +40,7 @@ from quadrille.kernels.designed import (
     row,
     rows,
 )
-from quadrille.kernels.designed.fillers import CLOSED
-from quadrille.kernels.designed.neighbours import CHI_SQUARE, HELLINGER, TOTAL_VARIATION
+from quadrille.kernels.designed.neighbours import CHI_SQUARE, CLOSED, HELLINGER, TOTAL_VARIATION
 from quadrille.measure.base import Address
 from quadrille.recipe import carried, refuse_fixed
 from quadrille.swap.controlled.frame import flags_of

@@ -25,8 +25,7 @@ from quadrille.params import (
 from quadrille.plan import Move, Plan
 from quadrille.randomness import Seed, Stream
 from quadrille.recipe import Movement, Prepared, Recipe, refuse_overlap, require_one
-from quadrille.swap.targeted.draw import Draw, loss_tables
-from quadrille.swap.targeted.outcome import outcome
+from quadrille.swap.targeted.draw import Draw, loss_tables, outcome
 from quadrille.swap.targeted.problem import OWNER, moved_columns, problem_of
 from quadrille.swap.targeted.risk import units_of
 

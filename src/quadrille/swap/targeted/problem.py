@@ -15,7 +15,7 @@ from quadrille import kernels
 from quadrille.data import Data, Flags, Floats, Ints, Units
 from quadrille.errors import InputError, OverlapError, ParameterError
 from quadrille.expressions import Rules
-from quadrille.recipe import half_up, refuse_fixed
+from quadrille.recipe import half_up
 from quadrille.swap.controlled.frame import flags_of, numbers_of
 from quadrille.swap.groups import codes_of, group_ids, sorted_by
 from quadrille.swap.pairing import Candidates, RuleCounts, count_pairs
@@ -26,6 +26,7 @@ from quadrille.swap.targeted.risk import (
     areas_of,
     level_at_risk,
     levels_of,
+    refuse_carried,
     refuse_within,
     units_of,
 )
@@ -115,7 +116,7 @@ def problem_of(recipe: TargetedSwap, data: Data) -> Problem:
     levels = levels_of(data, recipe.levels, OWNER)
     columns = moved_columns(recipe, data)
     profiles = _profiles(recipe, data, levels)
-    _refuse_carried(recipe, data, unit, columns)
+    refuse_carried(data, recipe.carry, (*recipe.risk, *recipe.scores), columns, unit, OWNER)
     refuse_within(data, units, [*columns, *(name for profile in profiles for name in profile)], OWNER)
     areas = areas_of(data, levels, units, OWNER)
     never = np.zeros(units.count, dtype=np.bool_)
@@ -187,20 +188,6 @@ def _profiles(recipe: TargetedSwap, data: Data, levels: Sequence[str]) -> tuple[
                     "Partners come from different areas of that level, so no pair could exist. Leave it out."
                 )
     return tuple(map(tuple, recipe.similar))
-
-
-def _refuse_carried(recipe: TargetedSwap, data: Data, unit: str | None, columns: Sequence[str]) -> None:
-    """Refuse to move what must stay: identifiers, weights, the number of the unit, and what tells who is at risk."""
-    refuse_fixed(data, recipe.carry)
-    for name in (*recipe.risk, *recipe.scores):
-        if name in columns:
-            raise OverlapError(
-                f"Column {name!r} is in 'risk' or 'scores' of {OWNER} and moves with the household. What moves cannot "
-                "say who is at risk in an area, and all levels of geography travel."
-            )
-    for name in recipe.carry:
-        if name == unit or data.codebook[name].role == "unit":
-            raise InputError(f"Column {name!r} numbers the units, which move: it cannot be in 'carry' of {OWNER}.")
 
 
 def _first(data: Data, name: str, units: Units) -> tuple[Ints, int]:

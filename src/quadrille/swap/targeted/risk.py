@@ -1,23 +1,25 @@
-"""Who is at risk, area by area and level by level: what methods that move whole units between areas begin with."""
+"""Who is at risk, area by area and level by level, before any draw: what methods that move whole units begin with."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from quadrille import kernels
-from quadrille.data import Column, Data, Flags, Ints, Units
-from quadrille.errors import InputError, ParameterError, infeasible
-from quadrille.recipe import one_area
+from quadrille.data import Column, Data, Flags, Ints, Units, require_columns
+from quadrille.errors import InputError, OverlapError, ParameterError, bad_parameter, infeasible
+from quadrille.recipe import one_area, refuse_fixed
 from quadrille.swap.groups import group_ids, sorted_by
 from quadrille.text import Shown
 
 Counts = NDArray[np.int32]
 NOT_AT_RISK = -1
+MANY_LEFT = 0.02
+"""A larger share of those at risk that could not be swapped is worth a warning."""
 _MOST_CELLS = 2
 """Counts stand in a table of up to this many cells per row; beyond, rows are sorted."""
 
@@ -124,6 +126,22 @@ def refuse_within(data: Data, units: Units, columns: Sequence[str], owner: str) 
             )
 
 
+def refuse_carried(
+    data: Data, carry: Sequence[str], counted: Sequence[str], columns: Sequence[str], unit: str | None, owner: str
+) -> None:
+    """Refuse to move what must stay: identifiers, weights, the number of the unit, and what tells who is at risk."""
+    refuse_fixed(data, carry)
+    for name in counted:
+        if name in columns:
+            raise OverlapError(
+                f"Column {name!r} says who is at risk in {owner} and moves with the household. What moves cannot say "
+                "who is at risk in an area, and all levels of geography travel."
+            )
+    for name in carry:
+        if name == unit or data.codebook[name].role == "unit":
+            raise InputError(f"Column {name!r} numbers the units, which move: it cannot be in 'carry' of {owner}.")
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Combinations(Shown):
     """The combination of risk variables of each row, a missing value being a category of its own, and their number."""
@@ -181,3 +199,115 @@ def level_at_risk(at_risk: Flags) -> NDArray[np.int8]:
 
 def _absent(column: Column) -> Flags:
     return column.values >= column.valid if column.variable.coded else np.isnan(column.values)
+
+
+_OWNER, _METHOD = "inspect", "TargetedSwap"
+
+
+@dataclass(frozen=True, repr=False)
+class AtRiskHere(Shown):
+    """One level. Units and records are at risk here and at no coarser level; `share` is of the units, here or above.
+
+    `moved` are all records of the units: when one member is at risk, the whole unit moves.
+    """
+
+    level: str
+    areas: int
+    smallest: int
+    units: int
+    records: int
+    moved: int
+    share: float
+
+
+@dataclass(frozen=True, repr=False)
+class RiskByLevel(Shown):
+    """Who is at risk, level by level, the coarsest first: a combination of `risk` with a count below k in the area.
+
+    `without_area` are the units of which a level of geography is missing: they count, and cannot be swapped.
+    """
+
+    risk: tuple[str, ...]
+    k: int
+    unit: str | None
+    units: int
+    records: int
+    without_area: int
+    levels: tuple[AtRiskHere, ...]
+
+    @property
+    def at_risk(self) -> int:
+        """The number of units at risk at any level."""
+        return sum(level.units for level in self.levels)
+
+
+def risk_by_level(data: Data, risk: Sequence[str], k: int = 3) -> RiskByLevel:
+    """Count the units and records at risk at each level of geography.
+
+    A record is at risk at a level when its combination of the risk variables has a count below k in its area of that
+    level, and so is its unit; each is counted at the coarsest such level.
+
+    >>> import quadrille as qd
+    >>> from quadrille.swap.targeted.risk import risk_by_level
+    >>> found = risk_by_level(qd.datasets.census(), ["hincome", "ageGroup", "gender"])
+    >>> [(level.level, level.smallest, level.units) for level in found.levels]
+    [('nuts1', 58, 0), ('nuts2', 4, 0), ('nuts3', 1, 8837), ('lau2', 1, 1044)]
+    """
+    _check(data, risk, k)
+    levels = levels_of(data, (), _METHOD)
+    units, unit = units_of(data, None, _METHOD)
+    areas = areas_of(data, levels, units, _METHOD)
+    combinations = Combinations.find(data, risk, _METHOD)
+    of_units = combinations.least(areas, units)
+    rows = np.arange(data.n)
+    each = Units(rows, rows, np.ones(data.n, dtype=np.int64), rows)
+    of_rows = combinations.least(replace(areas, path=areas.path[units.of], known=areas.known[units.of]), each)
+    first, first_of_rows = level_at_risk(of_units < k), level_at_risk(of_rows < k)
+    here = [first == h for h in range(len(levels))]
+    count = np.array([int(flags.sum()) for flags in here])
+    return RiskByLevel(
+        risk=tuple(risk),
+        k=k,
+        unit=unit,
+        units=units.count,
+        records=data.n,
+        without_area=int((~areas.known).sum()),
+        levels=tuple(
+            AtRiskHere(
+                level=name,
+                areas=_occupied(areas, h),
+                smallest=int(of_units[h].min()),
+                units=int(count[h]),
+                records=int((first_of_rows == h).sum()),
+                moved=int(units.sizes[here[h]].sum()),
+                share=int(count[: h + 1].sum()) / units.count,
+            )
+            for h, name in enumerate(levels)
+        ),
+    )
+
+
+def _occupied(areas: Areas, level: int) -> int:
+    """Return the number of areas of a level in which somebody lives."""
+    found: Ints = np.unique(areas.of_level[level][areas.path[areas.known]])
+    return len(found)
+
+
+def _check(data: Data, risk: Sequence[str], k: int) -> None:
+    if isinstance(risk, str) or not risk:
+        raise bad_parameter(_OWNER, "risk", "a list of columns whose combination is counted", risk)
+    if isinstance(k, bool) or not isinstance(k, int) or k < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise bad_parameter(_OWNER, "k", "a whole number of 1 or more", k)
+    require_columns(data, risk, f"'risk' of {_OWNER}")
+    if len(set(risk)) < len(risk):
+        raise InputError(f"A column occurs twice in 'risk' of {_OWNER}. Name each once.")
+    for name in risk:
+        role = data.codebook[name].role
+        if role == "geography":
+            raise OverlapError(
+                f"Column {name!r} is a level of geography, and {_OWNER} counts combinations within each area anyway. "
+                "Leave it out of 'risk'."
+            )
+        if role in ("id", "unit") or name == data.weight:
+            what = "the weight" if name == data.weight else "an identifier"
+            raise InputError(f"Column {name!r} is {what}, so nobody is like another in it. Leave it out of 'risk'.")
