@@ -19,6 +19,7 @@ from bench.reading import inspecting_ratios, reading_ratios
 from bench.search import candidate_ratios, search_results
 from bench.search import memory_result as search_memory
 from bench.simulate import simulate_results
+from bench.studio import studio_results
 from bench.targeted import targeted_results
 from bench.theory import table_error_results
 from bench.timing import Result
@@ -36,6 +37,7 @@ def main() -> int:
     results += [*private_results(), *rank_results(), *cycle_results()]
     results += table_error_results()
     results += simulate_results()
+    results += studio_results()
     table = Table(title="Ratios, each against its baseline in the same run; preparation excluded on both sides")
     for heading in ("what", "measured", "target", "met", "remark"):
         table.add_column(heading, justify="right" if heading == "measured" else "left")

@@ -94,7 +94,7 @@ def test_a_search_that_is_killed_again_and_again_ends_as_one_that_is_not(
     path.write_text(text, encoding="utf-8")
     read, data = JobFile.read(path), qd.datasets.cps8d()
     own = qd.search(data, read.recipes(data), read.measures, out=tmp_path / "study", progress=False)
-    assert own.frame().equals(held.frame())
+    assert own.frame().drop("seconds").equals(held.frame().drop("seconds"))
     assert held.counts()["pending"] == 0
 
 
@@ -336,6 +336,22 @@ def test_a_thousand_jobs_of_a_hundred_users_survive_ten_kills(studio: Running) -
 # --- the description of the interface --------------------------------------------------------------------------------
 
 
+SCHEMATHESIS = """
+[parameters]
+"path.project" = "{project}"
+[checks.positive_data_acceptance]
+expected-statuses = ["2xx", "401", "403", "404", "409", "412", "415", "429"]
+[[operations]]
+include-name = "DELETE /api/v1/projects/{{project}}"
+enabled = false
+[[operations]]
+include-path-regex = "/(source|codebook|job|policy|comparisons|forecast|policy-checks|reports|searches|risks|users)$"
+[operations.checks.positive_data_acceptance]
+expected-statuses = ["2xx", "401", "403", "404", "409", "412", "415", "422", "429"]
+"""
+"""One project for all, which is not removed. What is in a file, a study or a document no schema can say: 422."""
+
+
 def test_schemathesis_finds_nothing(studio: Running, tmp_path: Path) -> None:
     """All its checks on the whole description, as analyst and as admin; it comes into an environment of its own."""
     home = tmp_path / "schemathesis"
@@ -345,7 +361,7 @@ def test_schemathesis_finds_nothing(studio: Running, tmp_path: Path) -> None:
         pytest.skip("Schemathesis cannot be installed here")
     project = studio.opened()
     adam = users.add(studio.store, "test", "adam", ["admin"], None)
-    (tmp_path / "schemathesis.toml").write_text(f'[parameters]\n"path.project" = "{project.id}"\n', encoding="utf-8")
+    (tmp_path / "schemathesis.toml").write_text(SCHEMATHESIS.format(project=project.id), encoding="utf-8")
     for user in (studio.user, adam):
         token = users.add_token(studio.store, user, "fuzz", "run", 1)
         command = [str(home / "bin" / "schemathesis"), "--config-file", str(tmp_path / "schemathesis.toml"), "run"]

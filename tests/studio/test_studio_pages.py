@@ -57,7 +57,10 @@ def survey(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def picture(studio: Visitor, name: str) -> None:
     """Keep a picture for the guide, when pictures are asked for."""
     if os.environ.get("STUDIO_PICTURES"):
-        studio.page.screenshot(path=PICTURES / f"studio-{name}.png")
+        page = studio.page
+        page.wait_for_load_state("networkidle")
+        page.evaluate("scrollTo(0, 0)")
+        page.screenshot(path=PICTURES / f"studio-{name}.png")
 
 
 def finish(page: Page, text: str) -> None:
@@ -104,7 +107,7 @@ def test_from_a_file_to_a_signed_release_with_the_mouse_alone(studio: Visitor, s
     page.get_by_role("button", name="Pin", exact=True).click()
     page.get_by_role("link", name="Compare 2 pinned →").click()
     page.get_by_role("button", name="Compare").click()
-    finish(page, "What stayed exactly the same")
+    finish(page, "Scores, computed afresh")
     page.get_by_role("button", name=re.compile("Propose No")).first.click()
     finish(page, "Proposed: No.")
     page.get_by_role("button", name="Write the report").click()
@@ -282,7 +285,7 @@ def test_the_same_path_with_the_keyboard_alone(studio: Visitor) -> None:
     page.keyboard.press("c")
     page.wait_for_url("**/compare**")
     press(page, page.get_by_role("button", name="Compare"))
-    finish(page, "What stayed exactly the same")
+    finish(page, "Scores, computed afresh")
     picture(studio, "compare")
     press(page, page.get_by_role("button", name=re.compile("Propose No")).first)
     finish(page, "Proposed: No.")

@@ -9,7 +9,9 @@ import sqlite3
 import struct
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ from tests.unit.studio_case import JOB, PASSWORD, Browser, Studio, studio
 import quadrille as qd
 from quadrille.studio import audit, files, jobs, users
 from quadrille.studio.store import KeyUsedError, Store
+from quadrille.study.store import Store as StudyStore
 
 
 @pytest.fixture(scope="module")
@@ -104,6 +107,32 @@ def test_a_study_is_looked_at_without_its_seeds_and_as_the_product_has_it(
     told = json.dumps([one, front, browser.get(f"/projects/{project}").json(), browser.get("/jobs").json()])
     assert not [seed for seed in seeds if str(seed) in told]
     assert state(browser.get(f"/studies/{study}/candidates/999999")) == 404
+
+
+def test_a_hundred_thousand_candidates_have_their_frontier_in_no_time(
+    alone: Studio, study: int, tmp_path: Path
+) -> None:
+    """Pages ask for it again and again: no join of points with steps, which takes minutes."""
+    path, many = tmp_path / "study", 100_000
+    path.write_bytes(alone.home.study(alone.store.study(study)).read_bytes())
+    with closing(sqlite3.connect(path)) as db, db:
+        names = [row[1] for row in db.execute("PRAGMA table_info(results)") if re.fullmatch(r"m\d+", row[1])]
+        values = ", ".join("0.1 + abs(random() % 1000003) / 5e6" for _ in names)
+        numbers = f"WITH RECURSIVE n(i) AS (VALUES (1000) UNION ALL SELECT i + 1 FROM n WHERE i < {many})"
+        db.execute(f"INSERT INTO results (id, status, {', '.join(names)}) {numbers} SELECT i, 0, {values} FROM n")
+    with closing(StudyStore.look(path)) as held:
+        started = time.process_time()
+        found = held.frontier("hellinger", "exposed")
+        spent = time.process_time() - started
+        points = held.points("hellinger", "exposed", ("lower", "lower"))
+    assert len(points) > many - 1000
+    best, last, expected = float("inf"), (-1.0, -1.0), list[int]()
+    for point in sorted(points, key=lambda each: (each.x, each.y, each.id)):
+        if point.y < best or (point.x, point.y) == last:
+            best, last = point.y, (point.x, point.y)
+            expected.append(point.id)
+    assert [each.id for each in found] == expected
+    assert spent < 5
 
 
 def test_the_job_file_of_the_drawer_gives_the_same_designs_on_the_command_line(

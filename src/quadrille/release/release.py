@@ -328,6 +328,24 @@ def check_policy(
     return draft.verdict
 
 
+def warnings_ahead(
+    data: Data,
+    recipe: Recipe,
+    policy: Policy | None = None,
+    *,
+    tables: Tables = (),
+    format: str = "csv",
+    shuffle: bool = True,
+) -> tuple[str, ...]:
+    """Return what a release would warn of, without writing anything: whoever signs it reads that first."""
+    refuse_contradictions(data, recipe)
+    asked = asked_policies("release", policy)
+    public: _PublicFile = {"format": format, "shuffle": shuffle, "publish_f": False}
+    known = earlier_releases("release", (), asked)
+    draft, _ = _draft(data, recipe, ["exposed"], tables_of("release", tables), asked, known, **public)
+    return tuple(map(str, draft.warnings))
+
+
 class _PublicFile(TypedDict):
     """How the public file is written."""
 

@@ -12,12 +12,13 @@ from urllib.parse import unquote
 
 import tomli_w
 from fastapi import APIRouter, Header, Path, Query, Request, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from quadrille.errors import QuadrilleError
 from quadrille.studio import audit, files, jobs, live, retention, signoff, users
 from quadrille.studio.store import Comment, Document, Job, Project, User, toml
 from quadrille.studio.web import (
+    RESPONSES,
     Problem,
     address_of,
     current,
@@ -35,33 +36,7 @@ from quadrille.studio.web import (
 MOST_DOCUMENT = 5_000_000
 
 
-class Fault(BaseModel):
-    """What went wrong: what happened, where, and what to do."""
-
-    error: str
-    where: str
-    do: str
-
-
-_FAULTS = {
-    400: "The request cannot be understood.",
-    401: "No session, or it has ended.",
-    403: "Not from here, or not with this token.",
-    404: "There is no such thing, or not for this user.",
-    405: "Not by this method.",
-    409: "The state does not allow it.",
-    412: "Somebody else was faster.",
-    413: "Too large.",
-    415: "Not this kind of contents.",
-    422: "A field is not as it must be.",
-    429: "Too many failures: wait.",
-    507: "The disk is full.",
-}
-_RESPONSES: dict[int | str, dict[str, Any]] = {
-    status: {"model": Fault, "description": text} for status, text in _FAULTS.items()
-}
-
-router = APIRouter(prefix="/api/v1", tags=["studio"], responses=_RESPONSES)
+router = APIRouter(prefix="/api/v1", tags=["studio"], responses=RESPONSES)
 
 ProjectId = Annotated[str, Path(pattern="^[0-9a-f]{32}$", description="The number of a project.")]
 Number = Annotated[int, Path(ge=1, le=2**53)]
@@ -75,13 +50,27 @@ Key = Annotated[
         description="The same key stands for the same job, however often it is sent.",
     ),
 ]
-IfMatch = Annotated[str | None, Header(alias="If-Match", max_length=40)]
+IfMatch = Annotated[str, Header(alias="If-Match", pattern=r'^(\*|(W/)?"?[0-9]{1,15}"?)?$')]
 
 
 class Strict(BaseModel):
     """A body: nothing but its fields, each of its type."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _whole(cls, given: object) -> object:
+        """Take 3.0 for the whole number that it is in JSON."""
+        return _with_whole_numbers(given)
+
+
+def _with_whole_numbers(given: object) -> object:
+    if isinstance(given, dict):
+        return {key: _with_whole_numbers(each) for key, each in cast("dict[str, object]", given).items()}
+    if isinstance(given, list):
+        return [_with_whole_numbers(each) for each in cast("list[object]", given)]
+    return int(given) if isinstance(given, float) and given.is_integer() else given
 
 
 # --- who is there ----------------------------------------------------------------------------------------------------
@@ -156,6 +145,8 @@ def list_users(request: Request) -> list[dict[str, object]]:
 def add_user(request: Request, body: NewUser) -> dict[str, object]:
     """Add a user."""
     by = require(request, "admin").user
+    if store_of(request).user_named(body.name) is not None:
+        raise Problem(409, "There is a user of this name already.", where="name", do="Choose another name.")
     return _user(users.add(store_of(request), by, body.name, list(body.roles), body.password))
 
 
@@ -233,14 +224,10 @@ def _with_tag(response: Response, version: int) -> None:
     response.headers["ETag"] = f'"{version}"'
 
 
-def _expected(if_match: str | None) -> int | None:
+def _expected(if_match: str) -> int | None:
     """Return the version that a header If-Match holds; none, or a star, is any."""
-    if if_match is None or if_match.strip() == "*":
-        return None
-    text = if_match.strip().removeprefix("W/").strip('"')
-    if not text.isascii() or not text.isdigit() or len(text) > 15:
-        raise Problem(400, "If-Match must hold a version.", where="If-Match", do="Send what ETag has given.")
-    return int(text)
+    text = if_match.removeprefix("W/").strip('"')
+    return int(text) if text.isdigit() else None
 
 
 @router.post("/projects", status_code=201)
@@ -268,7 +255,7 @@ def get_project(request: Request, response: Response, project: ProjectId) -> dic
 
 @router.patch("/projects/{project}")
 def rename_project(
-    request: Request, response: Response, project: ProjectId, body: NewProject, if_match: IfMatch = None
+    request: Request, response: Response, project: ProjectId, body: NewProject, if_match: IfMatch = ""
 ) -> dict[str, object]:
     """Rename a project."""
     found = own_project(request, project)
@@ -368,54 +355,59 @@ _TOML = {
 }
 
 
-@router.get(
-    "/projects/{project}/{kind}",
-    response_class=Response,
-    responses={
-        200: {
-            "content": {"text/plain": {}, "application/json": {}},
-            "description": "TOML, or JSON where it is accepted.",
-        }
-    },
-)
-def get_document(
-    request: Request, project: ProjectId, kind: Kind, version: Annotated[int | None, Query(ge=1, le=2**53)] = None
-) -> Response:
-    """Return the newest codebook, job or policy, or an earlier version."""
-    found = seen_project(request, project)
-    held = store_of(request).document(found.id, kind, version)
-    if held is None or not held.text:
-        not_found(kind)
-    tag = {"ETag": f'"{held.version}"'}
-    if request.headers.get("accept", "").startswith("application/json"):
-        try:
-            return Response(_as_json(held), media_type="application/json", headers=tag)
-        except ValueError:
-            pass
-    return Response(held.text, media_type="text/plain; charset=utf-8", headers=tag)
+def _document(kind: Kind) -> None:
+    """Make the routes of a kind of document: each has an address of its own, so that others are not found there."""
+    path = f"/projects/{{project}}/{kind}"
+
+    @router.get(
+        path,
+        operation_id=f"get_{kind}",
+        response_class=Response,
+        responses={
+            200: {
+                "content": {"text/plain": {}, "application/json": {}},
+                "description": "TOML, or JSON where it is accepted.",
+            }
+        },
+    )
+    def get_document(
+        request: Request, project: ProjectId, version: Annotated[int | None, Query(ge=1, le=2**53)] = None
+    ) -> Response:
+        """Return the newest version, or an earlier one."""
+        held = store_of(request).document(seen_project(request, project).id, kind, version)
+        if held is None or not held.text:
+            not_found(kind)
+        tag = {"ETag": f'"{held.version}"'}
+        if request.headers.get("accept", "").startswith("application/json"):
+            try:
+                return Response(_as_json(held), media_type="application/json", headers=tag)
+            except ValueError:
+                pass
+        return Response(held.text, media_type="text/plain; charset=utf-8", headers=tag)
+
+    @router.put(path, operation_id=f"put_{kind}", openapi_extra=_TOML)
+    async def put_document(
+        request: Request, response: Response, project: ProjectId, if_match: IfMatch = ""
+    ) -> dict[str, int]:
+        """Keep a new version: TOML, or JSON with the same contents."""
+        from anyio import to_thread
+
+        found = await to_thread.run_sync(own_project, request, project)
+        text = _toml(await _small_body(request), request.headers.get("content-type", ""))
+
+        def keep() -> Document:
+            by, expected = current(request).user, _expected(if_match)
+            return store_of(request).put_document(by, found.id, kind, text, expected=expected)
+
+        made = await to_thread.run_sync(keep)
+        _with_tag(response, made.version)
+        return {"version": made.version}
+
+    _ = get_document, put_document
 
 
 def _as_json(held: Document) -> str:
     return json.dumps(toml(held.text), ensure_ascii=False, default=str)
-
-
-@router.put("/projects/{project}/{kind}", openapi_extra=_TOML)
-async def put_document(
-    request: Request, response: Response, project: ProjectId, kind: Kind, if_match: IfMatch = None
-) -> dict[str, int]:
-    """Keep a new version of the codebook, job or policy: TOML, or JSON with the same contents."""
-    from anyio import to_thread
-
-    found = await to_thread.run_sync(own_project, request, project)
-    text = _toml(await _small_body(request), request.headers.get("content-type", ""))
-
-    def keep() -> Document:
-        by, expected = current(request).user, _expected(if_match)
-        return store_of(request).put_document(by, found.id, kind, text, expected=expected)
-
-    made = await to_thread.run_sync(keep)
-    _with_tag(response, made.version)
-    return {"version": made.version}
 
 
 async def _small_body(request: Request) -> bytes:
@@ -442,6 +434,11 @@ def _toml(body: bytes, kind: str) -> str:
     if not text.strip():
         raise Problem(422, "This document is empty.", where="body", do="Send its contents.")
     return text
+
+
+_document("codebook")
+_document("job")
+_document("policy")
 
 
 # --- jobs ------------------------------------------------------------------------------------------------------------
@@ -592,15 +589,24 @@ def get_result(request: Request, job: Number) -> dict[str, Any]:
     return found
 
 
-@router.post("/jobs/{job}/{wish}")
-def wish_job(request: Request, job: Number, wish: Literal["pause", "resume", "cancel"]) -> dict[str, object]:
-    """Pause, resume or cancel a job."""
-    found, store = live.job_of(request, job), store_of(request)
-    own_project(request, found.project)
-    try:
-        return _job(store.wish(current(request).user, found.id, wish))
-    except ValueError:
-        raise Problem(409, f"A {found.kind} job that is {found.state} cannot {wish}.", do="Look at it again.") from None
+def _wish(wish: Literal["pause", "resume", "cancel"]) -> None:
+    @router.post(f"/jobs/{{job}}/{wish}", operation_id=f"{wish}_job", summary=f"{wish.capitalize()} a job.")
+    def wish_job(request: Request, job: Number) -> dict[str, object]:
+        found, store = live.job_of(request, job), store_of(request)
+        own_project(request, found.project)
+        try:
+            return _job(store.wish(current(request).user, found.id, wish))
+        except ValueError:
+            raise Problem(
+                409, f"A {found.kind} job that is {found.state} cannot {wish}.", do="Look at it again."
+            ) from None
+
+    _ = wish_job
+
+
+_wish("pause")
+_wish("resume")
+_wish("cancel")
 
 
 # --- sign-off --------------------------------------------------------------------------------------------------------
@@ -623,7 +629,9 @@ class Reason(Strict):
 def propose(request: Request, project: ProjectId, body: Proposal) -> dict[str, object]:
     """Propose the candidate that a policy job has checked."""
     found, store = own_project(request, project), store_of(request)
-    checked = live.job_of(request, body.job)
+    checked = next((each for each in store.jobs(found.id, "policy", most=10_000) if each.id == body.job), None)
+    if checked is None:
+        raise Problem(409, "There is no such policy check.", where="job", do="Ask for one first.")
     return _project(signoff.propose(store, current(request).user, found, checked, note=body.reason))
 
 
@@ -640,7 +648,7 @@ def withdraw(request: Request, project: ProjectId) -> dict[str, object]:
 
 
 @router.post("/projects/{project}/approve")
-def approve(request: Request, project: ProjectId, body: Reason, if_match: IfMatch = None) -> dict[str, object]:
+def approve(request: Request, project: ProjectId, body: Reason, if_match: IfMatch = "") -> dict[str, object]:
     """Approve the release, with a reason; If-Match holds the version of the project that was read."""
     found, by = seen_project(request, project), current(request).user
     local = not settings_of(request).team
@@ -648,18 +656,18 @@ def approve(request: Request, project: ProjectId, body: Reason, if_match: IfMatc
 
 
 @router.post("/projects/{project}/reject")
-def reject(request: Request, project: ProjectId, body: Reason, if_match: IfMatch = None) -> dict[str, object]:
+def reject(request: Request, project: ProjectId, body: Reason, if_match: IfMatch = "") -> dict[str, object]:
     """Reject the release, with a reason; If-Match holds the version of the project that was read."""
     found, by = seen_project(request, project), current(request).user
     local = not settings_of(request).team
     return _project(signoff.reject(store_of(request), by, found, body.text, local=local, expected=_expected(if_match)))
 
 
-@router.post("/projects/{project}/comments", status_code=201)
+@router.post("/projects/{project}/comments", status_code=204)
 def add_comment(request: Request, project: ProjectId, body: Reason) -> Response:
     """Add a comment."""
     store_of(request).add_comment(current(request).user, seen_project(request, project).id, body.text)
-    return Response(status_code=201)
+    return Response(status_code=204)
 
 
 @router.get(

@@ -106,8 +106,17 @@ def problem_of(error: Exception) -> Problem:
             return Problem(500, "This went wrong inside the studio.", do="Try again; if it stays so, report it.")
 
 
+def _methods(request: Request) -> set[str]:
+    """Return the methods of an address of the interface, of all the routes that have it."""
+    paths = cast("dict[str, dict[str, object]]", request.app.openapi()["paths"])
+    fitting = [held for path, held in paths.items() if re.fullmatch(re.sub("{[^}]*}", "[^/]+", path), request.url.path)]
+    return {method.upper() for held in fitting for method in held}
+
+
 async def _refused(request: Request, error: Exception) -> Response:
     problem = problem_of(error)
+    if problem.status == 405 and (known := _methods(request)):
+        problem.headers = {"Allow": ", ".join(sorted(known))}
     browser = "text/html" in request.headers.get("accept", "") and not request.url.path.startswith("/api/")
     template = cast("list[str]", request.app.state.templates.list_templates())
     if browser and problem.status == 401 and request.method == "GET" and "login.html.j2" in template:

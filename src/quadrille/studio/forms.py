@@ -51,7 +51,7 @@ class Field:
         """The default in words; "" where there is none."""
         if self.required or self.default in (None, [], ""):
             return ""
-        return {True: "yes", False: "no"}.get(cast("bool", self.default), written(self.default))
+        return written(self.default)
 
     @property
     def touched(self) -> bool:

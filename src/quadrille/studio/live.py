@@ -34,7 +34,7 @@ from quadrille.studio import web
 from quadrille.studio.store import Job, Store, StudyRow, User
 from quadrille.study.store import Store as StudyStore
 
-router = APIRouter(prefix="/api/v1", tags=["live"])
+router = APIRouter(prefix="/api/v1", tags=["live"], responses=web.RESPONSES)
 
 MOST_STREAMS = 4
 LOOK_SECONDS = 0.25

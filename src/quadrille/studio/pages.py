@@ -12,6 +12,7 @@ from fastapi.responses import HTMLResponse
 from markupsafe import Markup
 
 from quadrille.present.numbers import count, score, share
+from quadrille.studio.store import STATES
 from quadrille.studio.web import STEPS, render, session_of, settings_of, store_of
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ def page(
     session, settings = session_of(request), settings_of(request)
     user = None if session is None else session.user
     steps = [] if project is None or user is None else rail(store_of(request), project, step, user)
-    told = [*_kept(request), *notices]
+    told = [*_kept(request, project), *notices]
     shared: Mapping[str, Any] = {
         "title": title,
         "project": project,
@@ -157,10 +158,12 @@ _SAID = {
 }
 
 
-def _kept(request: Request) -> list[Notice]:
-    """Return what the form that led here has to say: a word of a fixed list, never a text of the address."""
-    said = _SAID.get(request.query_params.get("said", ""))
-    return [] if said is None else [said]
+def _kept(request: Request, project: Project | None) -> list[Notice]:
+    """Return what the form that led here has to say, a word of a fixed list; nothing that is over by now."""
+    word = request.query_params.get("said", "")
+    said = _SAID.get(word)
+    over = word in STATES and project is not None and project.state != word
+    return [] if said is None or over else [said]
 
 
 def working(job: Job | None) -> bool:

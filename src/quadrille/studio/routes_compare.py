@@ -58,7 +58,7 @@ def shown(request: Request, project: str, fault: str = "") -> Response:
 
 
 def _written(value: object) -> str:
-    return "–" if value is None else forms.written(value)
+    return "–" if value is None else forms.written(value) or "none"
 
 
 def _tops(result: Mapping[str, Any]) -> dict[str, float]:

@@ -18,6 +18,7 @@ from fastapi import Request, Response
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
+from pydantic import BaseModel
 
 from quadrille.studio import users
 from quadrille.studio.store import Home, Project, Session, Store, User, hashed
@@ -79,6 +80,34 @@ class Settings:
     def idle(self) -> float:
         """How long a session may rest."""
         return users.TEAM_IDLE if self.team else users.LOCAL_IDLE
+
+
+class Fault(BaseModel):
+    """What went wrong: what happened, where, and what to do."""
+
+    error: str
+    where: str
+    do: str
+
+
+_FAULTS = {
+    400: "The request cannot be understood.",
+    401: "No session, or it has ended.",
+    403: "Not from here, or not with this token.",
+    404: "There is no such thing, or not for this user.",
+    405: "Not by this method.",
+    409: "The state does not allow it.",
+    412: "Somebody else was faster.",
+    413: "Too large.",
+    415: "Not this kind of contents.",
+    422: "A field is not as it must be.",
+    429: "Too many failures: wait.",
+    507: "The disk is full.",
+}
+RESPONSES: dict[int | str, dict[str, Any]] = {
+    status: {"model": Fault, "description": text} for status, text in _FAULTS.items()
+}
+"""What every operation of the interface may answer when something is wrong."""
 
 
 class Problem(Exception):

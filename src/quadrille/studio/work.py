@@ -537,11 +537,11 @@ def _kept(data: Data, plan: Plan) -> list[str]:
 def policy(task: Task) -> Result:
     """Choose a candidate, or take the one that was named, and say what the policy says to its release."""
     import quadrille as qd
-    from quadrille.delta import warnings_of
     from quadrille.present.account import account
     from quadrille.present.render import as_html
     from quadrille.present.scores import verdict as blocks
     from quadrille.release.policy import machine_policy
+    from quadrille.release.release import warnings_ahead
 
     data, study = task.data(), task.study()
     wanted = cast("dict[str, Any] | None", task.spec["pick"])
@@ -555,15 +555,13 @@ def policy(task: Task) -> Result:
         )
     else:
         choice = study.choice(task.spec["candidate"])
-    plan = choice.recipe.plan(data)
-    report = plan.report(data)
+    report = choice.recipe.plan(data).report(data)
+    public = {name: task.spec[name] for name in ("format", "shuffle")}
     agency = task.policy()
     result: Result = {"study": task.spec["study"], "candidate": choice.candidate, "verdict": "none", "lines": []}
     shown = list(account(report))
     if agency is not None or machine_policy() is not None:
-        judged = qd.check_policy(
-            data, choice.recipe, agency, format=task.spec["format"], shuffle=task.spec["shuffle"], tables=study.tables
-        )
+        judged = qd.check_policy(data, choice.recipe, agency, tables=study.tables, **public)
         result |= {"verdict": judged.outcome, "lines": [asdict(line) for line in judged.lines]}
         shown = [*blocks(judged), *shown]
     described = {
@@ -574,7 +572,7 @@ def policy(task: Task) -> Result:
     return {
         **result,
         "choice": {**described, "risk": scores.get(choice.axes[0]), "loss": scores.get(choice.axes[1])},
-        "warnings": warnings_of(data, plan),
+        "warnings": list(warnings_ahead(data, choice.recipe, agency, tables=study.tables, **public)),
         "policy_sha256": None if agency is None else agency.sha256,
         "recipe_hash": recipe_hash(task.store, task.project, choice.recipe),
         "scores": scores,

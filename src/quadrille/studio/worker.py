@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     pass
 
 LEASE, HEARTBEAT, ATTEMPTS = 15.0, 0.5, 5
-GRACE = 1.2
+GRACE = 0.9
 """Seconds that a job has to stop by itself."""
 MOST_READING = 600.0
 """Seconds that a look at a file may take."""

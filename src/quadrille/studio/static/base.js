@@ -69,6 +69,10 @@ function reach() {
 reach();
 addEventListener("resize", reach);
 
+// On a phone the steps are one line: the current one is in sight.
+const here = document.querySelector(".steps [aria-current]"), steps = here?.closest(".steps");
+if (steps && steps.scrollWidth > steps.clientWidth) steps.scrollLeft = here.offsetLeft - (steps.clientWidth - here.offsetWidth) / 2;
+
 // A page that was loaded again for a result goes on where it was.
 try {
   const [path, id] = (sessionStorage.getItem("focus") ?? "").split(" ");
