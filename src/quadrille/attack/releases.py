@@ -366,11 +366,12 @@ def _weighed(given: AttackInput, earlier: Sequence[Release]) -> Iterator[Finding
     Recipes among the earlier releases are other designs; plans and files are of this one. What a cell became in one
     release and in another are two draws of the same design: chances multiply.
     """
-    rehearsed, recipe = given.rehearsal, given.designed
+    of_the_design = [each for each in earlier if not isinstance(each, Recipe)]
+    rehearsed, recipe = given.rehearsal if of_the_design else None, given.designed
     if rehearsed is None or recipe is None:
         return
     table = rehearsed.table
-    way, every = feasible_way(table, FEW_ROUNDS), _tables(given, earlier, table)
+    way, every = feasible_way(table, FEW_ROUNDS), _tables(given, of_the_design, table)
     if way is None or len(every) < 2:
         return
     kept, before = kept_places(given, recipe, table.names), table.spread(table.f)
@@ -379,12 +380,12 @@ def _weighed(given: AttackInput, earlier: Sequence[Release]) -> Iterator[Finding
         yield from _undone(found, before, every[0], recipe.n, many)
 
 
-def _tables(given: AttackInput, earlier: Sequence[Release], table: KeyTable) -> list[Floats]:
-    """Return the different tables of the releases of this design, its own first; a plan repeated tells nothing new."""
+def _tables(given: AttackInput, earlier: Sequence[Plan | Data], table: KeyTable) -> list[Floats]:
+    """Return the different tables of releases of one design, the attacked one first; a repeated plan tells nothing."""
     every = [table.spread(table.g)]
     for release in earlier:
         file = release.apply(given.data) if isinstance(release, Plan) else release
-        if isinstance(file, Data) and all(name in file.codebook for name in table.names):
+        if all(name in file.codebook for name in table.names):
             other = _tabulated(_file(given.data, file, table.names), table)
             every += [other] * (not any(np.array_equal(other, known) for known in every))
     return every

@@ -74,13 +74,16 @@ class Coded:
         self.numbers_of_codes = {name: made[name][2] for name in self.codes}
         """The number that each code stands for, NaN where missing; None for texts."""
         self.names = list(self.codes)
+        self._as_read = {name for name in self.codes if not data[name].variable.coded}
         self._decimals: dict[str, int | None] = {}
 
     def exchanged(self, names: Iterable[str], rows: Rows, source: Rows) -> Coded:
         """Return the file after some rows have received columns from others."""
         made = copy(self)
         made.codes = dict(self.codes)
-        for name in names:
+        moved = list(names)
+        made._as_read = self._as_read.difference(moved)
+        for name in moved:
             made.codes[name] = self.codes[name].copy()
             made.codes[name][rows] = self.codes[name][source]
         return made
@@ -150,6 +153,9 @@ class Coded:
 
     def numbers(self, name: str, rows: Rows | None = None) -> Floats | None:
         """Return a column of numbers, empty where missing; two categories are 0 and 1, other texts are no numbers."""
+        if name in self._as_read:
+            values = self.data[name].values
+            return values if rows is None else values[rows]
         numbers, codes = self.numbers_of_codes[name], self.codes[name]
         return None if numbers is None else numbers[codes if rows is None else codes[rows]]
 
