@@ -77,9 +77,11 @@ def _laws_of_groups(codes: dict[str, np.ndarray], mixed: np.ndarray) -> Iterator
 def _lacking(group: np.ndarray, value: np.ndarray, mixed: np.ndarray) -> np.ndarray:
     """Records that lack the commonest value of their group, if hardly any does, and many did by chance."""
     size = np.bincount(group)
-    lack, shared = _minority(group, value, size), int(size[size > 1].sum())
-    believed = lack.sum() <= BELIEVED * shared and shared >= 100
-    if believed and lack.sum() <= _minority(group, value[mixed], size).sum() / 3:
+    shared = int(size[size > 1].sum())
+    if shared < 100:
+        return np.zeros(len(group), dtype=bool)
+    lack = _minority(group, value, size)
+    if lack.sum() <= BELIEVED * shared and lack.sum() <= _minority(group, value[mixed], size).sum() / 3:
         groups, values = len(size), value.max() + 1
         if _few(groups, values, len(value)):
             return lack[value * groups + group] > 0
