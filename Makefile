@@ -1,5 +1,6 @@
 # make demo: the main job on bundled data.  make studio: the same in a browser.  make test: everything that must hold, in
 # minutes.  make bench: measured ratios.
+# make spark: the tests on a cluster of this machine.  make nation: a census of 330 million records, start to end.
 # make nightly: the same and what takes hours: 1,000 examples per law, 20,000 draws per test of fairness, the papers in
 # full, the browser, an installation without a network, the fuzzer.
 PYTHON ?= python3
@@ -9,7 +10,7 @@ READY := $(VENV)/.ready
 # Without bytecode on disk every process compiles what it imports, and the tests start many.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo studio test nightly bench lint types imports unit browser docs pages comparison pins hashes bill wheelhouse airgap fuzz clean
+.PHONY: demo studio test nightly bench nation spark lint types imports unit browser docs pages comparison pins hashes bill wheelhouse airgap fuzz clean
 
 demo: $(READY)
 	@$(BIN)/quadrille demo --out demo
@@ -23,11 +24,33 @@ test: $(READY) browser
 	@$(MAKE) --no-print-directory --jobs 2 lint imports types unit
 
 nightly: $(READY) browser
-	@$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder --hypothesis-profile=nightly -m ''
+	@$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder --hypothesis-profile=nightly -m 'not spark'
+	@$(MAKE) --no-print-directory spark TESTS=spark
 	@$(MAKE) --no-print-directory fuzz
 
 bench: $(READY)
 	@$(BIN)/python -m bench
+
+# 330 million records: 0.8 GB are made and released four times, in the folder that NATION_DIR names; about ten minutes.
+nation: $(READY)
+	@$(BIN)/python -m bench.nation 330000000
+
+# Plans, scores and releases on Spark, in an environment of its own (0.5 GB) with the Java of Debian: a few minutes.
+SPARK := .venv-spark
+TESTS ?= spark and not nightly
+spark: $(SPARK)/.ready
+	@$(SPARK)/bin/pytest -m '$(TESTS)' tests/spark tests/unit/test_plan_file.py
+
+$(SPARK)/.ready: $(READY) pyproject.toml constraints.txt
+	@command -v java >/dev/null || { \
+	  sudo=$$(test $$(id -u) = 0 || command -v sudo); \
+	  command -v apt-get >/dev/null && $$sudo apt-get update -qq >/dev/null && \
+	  $$sudo apt-get install -y -qq default-jre-headless >/dev/null; \
+	} || { echo "Spark needs Java: apt-get install default-jre-headless"; exit 1; }
+	@test -x $(SPARK)/bin/python || $(PYTHON) -m venv $(SPARK)
+	@$(BIN)/uv pip install --quiet --python $(SPARK)/bin/python --constraint constraints.txt --build-constraint constraints.txt \
+	  --editable '.[spark]' hypothesis pytest sybil
+	@touch $(SPARK)/.ready
 
 lint: $(READY)
 	@$(BIN)/ruff check .
@@ -109,4 +132,4 @@ fuzz: $(READY)
 	@$(BIN)/python -m fuzz $(FUZZ)
 
 clean:
-	rm -rf $(VENV) demo site .fuzz .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(SPARK) demo site .fuzz .pytest_cache .ruff_cache .hypothesis .import_linter_cache

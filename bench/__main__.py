@@ -14,6 +14,7 @@ from bench.controlled import controlled_results
 from bench.core import candidate_results, growth_results, memory_result
 from bench.designed import exact_results
 from bench.moves import cycle_results, rank_results
+from bench.nation import nation_results
 from bench.private import private_results
 from bench.reading import inspecting_ratios, reading_ratios
 from bench.search import candidate_ratios, search_results
@@ -33,6 +34,7 @@ def main() -> int:
     results += [*candidate_ratios(), *search_results(), search_memory()]
     results += _apart(controlled_results)
     results += exact_results()
+    results += nation_results()
     results += _apart(targeted_results)
     results += [*private_results(), *rank_results(), *cycle_results()]
     results += table_error_results()

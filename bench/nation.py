@@ -15,8 +15,11 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+
+from bench.timing import Result
 
 ROWS = 10_000_000
 NATION = 330_000_000
@@ -106,10 +109,34 @@ def _memory(field: str) -> int:
     return int(next(line for line in lines if line.startswith(field)).split()[1]) * 1024
 
 
-def measured(path: Path, out: Path, recipe: str, *, apart: bool = True) -> dict[str, object]:
+def measured(path: Path, out: Path, recipe: str, *, apart: bool = True) -> dict[str, Any]:
     """Run the stages in a process of its own."""
     call = [sys.executable, "-m", "bench.nation", "--stages", str(path), str(out), recipe, "yes" if apart else ""]
     return json.loads(subprocess.run(call, capture_output=True, text=True, check=True).stdout)
+
+
+CPU, PEAK = 12.0, 0.9
+
+
+def nation_results() -> list[Result]:
+    """Read, swap, measure and release ten million records of eight columns, in a process of its own."""
+    with tempfile.TemporaryDirectory(dir=os.environ.get("NATION_DIR")) as name:
+        path = Path(name) / "nation.parquet"
+        write_nation(path, ROWS)
+        found = measured(path, Path(name) / "out", "RandomSwap 1 %", apart=False)
+    stages = found["stages"]
+    cpu = sum(each["cpu"] for each in stages.values())
+    held, most = max((each["peak"] * 2**30 / ROWS, label) for label, each in stages.items())
+    limit = 2 * found["bytes"] + 2
+    remark = ", ".join(f"{label} {each['cpu']:.1f} CPU s" for label, each in stages.items())
+    what = "10^7 records of 8 columns read, swapped, measured, released"
+    return [
+        Result(f"{what}, CPU seconds", cpu, f"<= {CPU:.0f}", cpu <= CPU, remark),
+        Result(
+            f"{what}, peak GiB", found["peak"], f"<= {PEAK}", found["peak"] <= PEAK, f"{found['start']:.2f} at start"
+        ),
+        Result("its memory above the start, bytes a record", held, f"<= {limit:.0f}", held <= limit, f"in {most}"),
+    ]
 
 
 def main(arguments: list[str]) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -422,6 +422,26 @@ class Data(Shown):
     def __len__(self) -> int:
         return self.n
 
+    @property
+    def records(self) -> int:
+        """The number of records: that of the rows, but where each row stands for several.
+
+        >>> import quadrille as qd
+        >>> qd.datasets.cps8d().records
+        48842
+        """
+        return self.n
+
+    def records_in(self, rows: NDArray[np.bool_]) -> int:
+        """Return how many records some rows stand for.
+
+        >>> import quadrille as qd
+        >>> data = qd.datasets.cps8d()
+        >>> data.records_in(data["Sex"].values == 1)
+        16192
+        """
+        return int(rows.sum())
+
     def __repr__(self) -> str:
         weight = f", weight={self.weight!r}" if self.weight else ""
         return f"Data({self.n:,} records, {len(self._columns)} columns{weight})"
@@ -581,7 +601,7 @@ class Data(Shown):
                 rows, values = changed[name]
                 fresh = column.values.copy()
                 fresh[rows] = values
-                body += _hash(name, rows, fresh[rows]) - _hash(name, rows, column.values[rows])
+                body += hash_of(name, rows, fresh[rows]) - hash_of(name, rows, column.values[rows])
                 columns.append(replace(column, values=fresh))
             else:
                 columns.append(column)
@@ -632,20 +652,49 @@ class Data(Shown):
         """
         body = self._body_hash
         for name, (rows, values) in changed.items():
-            body += _hash(name, rows, values) - _hash(name, rows, self[name].values[rows])
+            body += hash_of(name, rows, values) - hash_of(name, rows, self[name].values[rows])
         return f"{self._head_hash}{body & _MASK:016x}"
 
     @cached_property
     def _head_hash(self) -> str:
+        return self.head_hash(self.records)
+
+    def head_hash(self, n: int) -> str:
+        """Return the part of the fingerprint of n records with these columns that does not depend on their values."""
         kinds = [(column.dtype, column.nullable) for column in self._columns]
-        head = f"({self.codebook.identity}, {self.weight!r}, {self.n!r}, {kinds!r})"
+        head = f"({self.codebook.identity}, {self.weight!r}, {n!r}, {kinds!r})"
         return hashlib.blake2b(head.encode(), digest_size=8).hexdigest()
 
     @property
     def _body_hash(self) -> int:
         if self._body is None:
-            self._body = sum(_hash(name, None, self[name].values) for name in self.columns) & _MASK
+            self._body = sum(hash_of(name, None, self[name].values) for name in self.columns) & _MASK
         return self._body
+
+
+Find = Callable[[Ints, Ints, Ints], Rows]
+"""Finds the records at some places, given the group of each row (-1 for none) and the first place of each group."""
+
+
+class Combinations(Data):
+    """Records that are elsewhere: a row for each combination that occurs of some columns, and how many records have it.
+
+    A draw that looks at counts and gives places can be made from it; `find` then says which records these are.
+    """
+
+    def __init__(self, columns: Iterable[Column], times: Ints, find: Find, *, sampling: float | None = None) -> None:
+        super().__init__(columns, nested=True, sampling=sampling)
+        self.times, self.find = times, find
+        self._records = int(times.sum())
+
+    @property
+    def records(self) -> int:
+        """The number of records of all rows."""
+        return self._records
+
+    def records_in(self, rows: NDArray[np.bool_]) -> int:
+        """Return how many records some rows stand for."""
+        return int(self.times[rows].sum())
 
 
 def _listed(names: Sequence[str]) -> list[str]:
@@ -763,11 +812,16 @@ def require_columns(data: Data, names: Sequence[str], where: str) -> None:
             raise unknown_name("column", name, data.columns, where=where)
 
 
-def _hash(name: str, rows: Rows | None, values: Codes) -> int:
+def salt_of(name: str) -> np.uint64:
+    """Return what tells the hashes of a column from those of others."""
+    return np.uint64(int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "little"))
+
+
+def hash_of(name: str, rows: Rows | None, values: Codes) -> int:
     """Sum, modulo 2^64, of a mixed hash of (column, row, value) over the rows given; None for all from the first on."""
     from quadrille import kernels
 
-    salt = np.uint64(int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "little"))
+    salt = salt_of(name)
     bits = values.view(np.uint64) if values.dtype == np.float64 else values
     if rows is None:
         return int(kernels.hash_rows(read_only(bits), 0, salt))

@@ -460,7 +460,7 @@ class Rules:
     @cached_property
     def before(self) -> tuple[int, ...]:
         """How many records break each rule before anything is swapped."""
-        return tuple(int(_all(conditions, self.data).sum()) for conditions in self.conditions)
+        return tuple(self.data.records_in(_all(conditions, self.data)) for conditions in self.conditions)
 
     def about(self, columns: Iterable[str]) -> Rules:
         """Return the rules that name any of these columns: the others cannot exclude a pair that exchanges them."""

@@ -17,7 +17,8 @@ from test_law_permutation import Permuted, permuted
 from effort import examples
 from quadrille import data as data_module
 from quadrille import delta, summary
-from quadrille.data import Data
+from quadrille.codebook import Variable
+from quadrille.data import Column, Data
 from quadrille.randomness import Stream
 from quadrille.score import evaluator as evaluator_module
 from quadrille.score.evaluator import Evaluator
@@ -65,7 +66,7 @@ def test_rows_stand_in_the_order_of_their_groups_however_they_are_found(
     ranked = [np.unique(data[name].values, return_inverse=True)[1] for name in names]
     order = np.lexsort(ranked[::-1]) if names else np.arange(data.n)
     with limits(chunk, keyed=keyed):
-        grouping = Grouping([codes_of(data, name) for name in names], data.n)
+        grouping = Grouping([codes_of(data, name) for name in names], data)
         joint = [tuple(codes[row] for codes in ranked) for row in order]
         ends = [i for i, (one, other) in enumerate(pairwise(joint), 1) if one != other]
         assert np.cumsum(grouping.counts)[:-1].tolist() == ends
@@ -88,7 +89,7 @@ def test_groups_within_groups_are_those_of_both_columns_and_the_empty_ones_too(
 ) -> None:
     outer, inner = some(draw, data), some(draw, data)
     with limits(chunk, keyed=keyed):
-        first, second = (Grouping([codes_of(data, name) for name in names], data.n) for names in (outer, inner))
+        first, second = (Grouping([codes_of(data, name) for name in names], data) for names in (outer, inner))
         roster = second.within(first)
     block = first.of * len(second) + second.of
     assert roster.counts.tolist() == np.bincount(block, minlength=len(first) * len(second)).tolist()
@@ -117,7 +118,8 @@ def test_a_permutation_swap_draws_the_same_plan_however_rows_are_found(
 
 def test_a_large_file_is_put_in_order_once_many_draws_have_been_made(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(groups, "INDEXED", 0)
-    roster = Grouping([(np.array([1, 0, 1], dtype=np.uint8), 2)], 3).roster()
+    codes = np.array([1, 0, 1], dtype=np.uint8)
+    roster = Grouping([(codes, 2)], Data([Column(Variable("x", categories=("a", "b")), codes)])).roster()
     for _ in range(groups.STREAMED_DRAWS):
         assert roster.rows(np.array([2, 0])).tolist() == [2, 1]
         assert "order" not in roster.__dict__

@@ -105,7 +105,7 @@ def test_any_table_with_the_same_kept_margins_is_made_by_the_fewest_records(
     shuffled = {name: random.permutation(codes[name]) if name in (swap or "ABCD") else codes[name] for name in codes}
     recipe = qd.DesignedSwap(swap or (), keep="1-way", n=2, new_cells=True, seed=number)
     problem = cube_problem(recipe, data)
-    moves = Realisation(recipe, data, problem).moves(filled(problem, shuffled), Stream.of(number, "test"))
+    moves = Realisation(recipe, problem).moves(filled(problem, shuffled), Stream.of(number, "test"))
     after = qd.Plan(moves, data=data).apply(data)
     wanted = file_of(data["w"].values if weighted else None, **shuffled)
     assert Counter(records(after, "ABCD")) == Counter(records(wanted, "ABCD"))

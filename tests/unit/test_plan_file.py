@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import stat
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -70,8 +71,13 @@ def test_duckdb_applies_a_plan_as_the_page_says(expected: pl.DataFrame) -> None:
     assert pl.read_parquet("swapped.parquet").equals(expected)
 
 
-def test_spark_applies_a_plan_as_the_page_says(expected: pl.DataFrame) -> None:
-    spark: Any = pytest.importorskip("pyspark.sql").SparkSession.builder.master("local[1]").getOrCreate()
+@pytest.mark.spark
+def test_spark_applies_a_plan_as_the_page_says(expected: pl.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
+    builder: Any = pytest.importorskip("pyspark.sql").SparkSession.builder.master("local[1]")
+    for name, value in (("spark.driver.bindAddress", "127.0.0.1"), ("spark.driver.host", "127.0.0.1")):
+        builder = builder.config(name, value)
+    spark = builder.config("spark.ui.enabled", "false").getOrCreate()
     exec(code_of("Spark"), {"spark": spark})
     found = pl.read_parquet("swapped/*.parquet")
     assert found.sort("person").equals(expected.sort("person"))

@@ -126,8 +126,8 @@ class Batches:
 
 
 @dataclass
-class _Facts:
-    """What a first pass over a column finds out."""
+class Facts:
+    """What a first pass over a column finds out: empty fields, different values where they decide anything, ..."""
 
     empty: int = 0
     few: bool = True
@@ -142,7 +142,7 @@ def build_streamed(batches: Batches, *, codebook: Codebook | None, weight: str |
     plain = [
         s.name
         for s in batches.empty.get_columns()
-        if s.dtype == pl.String and not _needs_the_whole(s, given.get(s.name))
+        if s.dtype == pl.String and not needs_the_whole(s, given.get(s.name))
     ]
     texts = dict(batches.texts(plain))
     columns: list[Column] = []
@@ -193,16 +193,16 @@ def _pieces_by_arrow(file: Any, names: list[str]) -> Iterator[Piece]:
 
 def _column(batches: Batches, series: pl.Series, given: Mapping[str, Variable], where: str) -> Column:
     dtype, mine = type_name(series, where), given.get(series.name)
-    facts = None if _needs_the_whole(series, mine) else _first_pass(batches, series, mine)
+    facts = None if needs_the_whole(series, mine) else _first_pass(batches, series, mine)
     if facts is None or facts.large:
         whole = batches.whole(series.name)
         (source,) = encode_text([Source(whole, dtype, mine, where, whole.null_count())])
         return code(source)
-    variable = _complete(series, mine, facts, dtype, where, batches.rows)
-    return _second_pass(batches, variable, facts, dtype, where)
+    variable = complete(series, mine, facts, dtype, where, batches.rows)
+    return coded_by(batches, variable, facts, dtype, where)
 
 
-def _needs_the_whole(series: pl.Series, given: Variable | None) -> bool:
+def needs_the_whole(series: pl.Series, given: Variable | None) -> bool:
     """Whether a column can be judged only in one piece: numbers kept as text, decimals, likely identifiers."""
     if is_text(series):
         return wants(given) not in ("any", "text") or isinstance(series.dtype, pl.Categorical)
@@ -213,9 +213,9 @@ def _needs_the_whole(series: pl.Series, given: Variable | None) -> bool:
     return bool(given.missing_ranges) or any(isinstance(value, str) for value in given.missing)
 
 
-def _first_pass(batches: Batches, series: pl.Series, given: Variable | None) -> _Facts:
+def _first_pass(batches: Batches, series: pl.Series, given: Variable | None) -> Facts:
     """Count empty fields and collect distinct values, as far as they decide anything."""
-    facts, run = _Facts(), Run(series.name)
+    facts, run = Facts(), Run(series.name)
     text, whole = is_text(series), series.dtype.is_integer()
     coded = (given is None and not series.dtype.is_float()) or (given is not None and given.coded)
     wanted = coded and not (given is not None and given.categories) and series.dtype != pl.Enum
@@ -235,8 +235,8 @@ def _first_pass(batches: Batches, series: pl.Series, given: Variable | None) -> 
     return facts
 
 
-def _complete(series: pl.Series, given: Variable | None, facts: _Facts, dtype: str, where: str, rows: int) -> Variable:
-    """Return the variable with all its categories."""
+def complete(series: pl.Series, given: Variable | None, facts: Facts, dtype: str, where: str, rows: int) -> Variable:
+    """Return the variable with all its categories; `series` has its name and type."""
     if is_text(series):
         found = None if facts.distinct is None else facts.distinct.cast(pl.String).sort()
         return complete_text(Source(series, dtype, given, where, facts.empty), found, rows)
@@ -249,12 +249,13 @@ def _complete(series: pl.Series, given: Variable | None, facts: _Facts, dtype: s
     return code(Source(distinct.alias(series.name), dtype, given, where, 0)).variable
 
 
-def _second_pass(batches: Batches, variable: Variable, facts: _Facts, dtype: str, where: str) -> Column:
+def coded_by(batches: Batches, variable: Variable, facts: Facts, dtype: str, where: str) -> Column:
+    """Return the column of a variable that is known, batch by batch."""
     last = len(variable.values)
     kind: Any = code_dtype(last + (facts.empty > 0)) if variable.coded else np.float64
     values: NDArray[Any] = batches.space.empty(batches.rows, kind)
     start, coded = 0, None
-    # Text that is coded here stays text, also where no value of it is known: `_needs_the_whole` has seen to the rest.
+    # Text that is coded here stays text, also where no value of it is known: `needs_the_whole` has seen to the rest.
     text = is_text(batches.empty[variable.name])
     enum = pl.Enum(cast("list[str]", list(variable.values))) if text else None
     for batch in batches.read(variable.name):

@@ -32,7 +32,7 @@ from quadrille.kernels.count_space import (
 )
 from quadrille.kernels.designed import fresh
 from quadrille.kernels.designed.cubes import anneal, displace, find, keep_empty, put_all
-from quadrille.kernels.designed.design import draw_rows, improve, price_cells, take_back, treat_all
+from quadrille.kernels.designed.design import draw_places, improve, price_cells, take_back, treat_all
 from quadrille.kernels.designed.neighbours import fit_margins, loss_now, pair_images, room_for
 from quadrille.kernels.draw import (
     Dice,

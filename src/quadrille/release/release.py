@@ -531,7 +531,7 @@ def _described(variable: Variable, data: Data) -> Variable:
     return replace(variable, role="weight") if variable.name == data.weight else variable
 
 
-def _without_roles(public: Data) -> Data:
+def without_roles(public: Data) -> Data:
     """Take roles and levels away: keys, areas and outcomes would tell what was moved. The note names the weight."""
     columns = [
         Column(replace(column.variable, role=None, level=None), column.values, column.dtype, column.nullable)
@@ -549,7 +549,7 @@ def _public_files(record: Record, format: str, note: str, note_name: str) -> tup
 
     A large file is written piece by piece, in its order; of a small one `public` has the records in their order.
     """
-    name, public, order = f"data.{format}", _without_roles(record.public), record.order
+    name, public, order = f"data.{format}", without_roles(record.public), record.order
     contents: Contents
     if isinstance(order, BucketOrder) or (order is None and public.n > ONE_BUCKET and streamed(name)):
         contents, lines = partial(_write_pieces, name=name, public=public, order=order), not_held(public, name)
@@ -585,7 +585,7 @@ def _confidential_files(record: Record) -> Files:
     hashes = {"sha256": dict(record.hashes), "fingerprint": {"before": plan.before, "after": plan.after}}
     return {
         "recipe.json": (record.recipe.to_json() + "\n").encode(),
-        "plan.parquet": _plan_bytes(plan),
+        "plan.parquet": plan_bytes(plan),
         **_order_files(record.order),
         **_unit_files(record),
         "account.json": _json({**record.account.as_dict(), "moves": moves}),
@@ -624,7 +624,7 @@ def _unit_files(record: Record) -> Files:
     return {"units.parquet": _frame_bytes(pl.concat(parts))}
 
 
-def _plan_bytes(plan: Plan) -> memoryview:
+def plan_bytes(plan: Plan) -> memoryview:
     """Return the plan as a table: in this move, this row receives its values from that source."""
     none = np.empty(0, dtype=np.int64)
     columns = {

@@ -295,7 +295,10 @@ class Evaluator:
         """Score a plan."""
         plan.check(self._given)
         wanted = self._parts_for(plan.columns, plan.steering_columns)
-        delta = Delta(self._data, plan, self.fused)
+        return self._scored(Delta(self._data, plan, self.fused), wanted)
+
+    def _scored(self, delta: Delta, wanted: Sequence[Parts]) -> Scores:
+        """Score what a plan changes, given the parts of the measures."""
         changes: dict[int, object] = {}  # by identity: the summaries are those of the evaluator
         results: dict[str, tuple[Measure, Score]] = {}
         for call, parts in zip(self._calls, wanted, strict=True):

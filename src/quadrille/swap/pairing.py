@@ -431,7 +431,7 @@ def group_records(data: Data, rule: Rule, edits: kernels.Edits | None = None) ->
     columns = {name: codes_of(data, name) for name in (*rule.same, *rule.swap, *rule.different)}
     patterns = None if edits is None else Patterns.find(edits)
     refined = [] if patterns is None else [(patterns.of, patterns.count)]
-    grouping = Grouping([*columns.values(), *refined], data.n)
+    grouping = Grouping([*columns.values(), *refined], data)
     first = grouping.first
     of_class, _ = group_ids([(columns[name][0][first], columns[name][1]) for name in rule.same], len(first))
     types = np.stack([columns[name][0][first] for name in (*rule.swap, *rule.different)], axis=1).astype(np.int32)

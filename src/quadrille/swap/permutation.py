@@ -131,7 +131,7 @@ def class_rates(data: Data, name: str, of: Ints, count: int, owner: str) -> Floa
     values = numbers_of(data[name])
     if values is None:
         raise InputError(f"{place} must hold numbers. It holds text.")
-    bad = int((~((values >= 0) & (values <= 1))).sum())
+    bad = data.records_in(~((values >= 0) & (values <= 1)))
     if bad:
         raise InputError(f"{place} is missing or outside [0, 1] in {bad:,} rows. It must be a share of records.")
     rate, varies = constant_within(values, of, count)
@@ -189,10 +189,10 @@ def two_groups(data: Data, name: str, owner: str) -> Grouping:
     """Return the two groups that a column makes."""
     column = data.coded(name, purpose=f"'groups' of {owner}")
     place = f"Column {name!r}, given as 'groups' of {owner},"
-    missing = int((column.values >= column.valid).sum())
+    missing = data.records_in(column.values >= column.valid)
     if missing:
         raise InputError(f"{place} is missing in {missing:,} rows. Every record needs a group.")
-    groups = Grouping([(column.values, column.size)], data.n)
+    groups = Grouping([(column.values, column.size)], data)
     if len(groups) != 2:
         raise InputError(f'{place} has {len(groups):,} categories that occur. kind="across" needs exactly two.')
     return groups
@@ -344,13 +344,14 @@ class PermutationSwap(Recipe):
         >>> classes.n.tolist(), classes.rate.tolist(), classes.k.tolist()
         ([32650, 16192], [0.05, 0.05], [1632, 810])
         """
-        found = Grouping([codes_of(data, name) for name in self.within], data.n)
+        found = Grouping([codes_of(data, name) for name in self.within], data)
         n = found.counts
         if self.records is not None:
-            if self.records > data.n:
-                reason = f"{self.records:,} records cannot move in a file of {data.n:,}."
-                raise infeasible(reason, self.records, data.n, exact=True, hint="Ask for fewer.")
-            return Classes(data, self.within, found, n, np.array([self.records / data.n]), np.array([self.records]))
+            if self.records > data.records:
+                reason = f"{self.records:,} records cannot move in a file of {data.records:,}."
+                raise infeasible(reason, self.records, data.records, exact=True, hint="Ask for fewer.")
+            rate = np.array([self.records / data.records])
+            return Classes(data, self.within, found, n, rate, np.array([self.records]))
         column = self.rate if isinstance(self.rate, str) else None
         rate = np.full(len(n), self.rate) if column is None else class_rates(data, column, found.of, len(n), _OWNER)
         k = self.records_at(rate, n)

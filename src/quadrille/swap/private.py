@@ -319,7 +319,7 @@ class PrivateSwap(Recipe):
         >>> strata.n.tolist(), strata.chance.round(4).tolist()
         ([32650, 16192], [0.1671, 0.0905])
         """
-        found = Grouping([codes_of(data, name) for name in self.within], data.n)
+        found = Grouping([codes_of(data, name) for name in self.within], data)
         n = found.counts
         able = self._able(data, found)
         if not able.any():

@@ -118,7 +118,7 @@ class RandomSwap(Recipe):
     def prepare(self, data: Data) -> Prepared:
         """Sort the records by what decides whether two of them may be paired."""
         refuse_one_area(data, (*self.swap, *carried(data, self.swap, self.same)))
-        count, groups = self.count(data.n), self.groups(data)
+        count, groups = self.count(data.records), self.groups(data)
         rules = Rules.of(data, self.rules, "RandomSwap")
         along = [carried(data, group, self.same) for group in groups]
         columns = [group + more for group, more in zip(groups, along, strict=True)]

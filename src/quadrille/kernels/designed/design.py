@@ -33,7 +33,7 @@ from quadrille.kernels.designed.neighbours import (
     return_cost,
     set_slopes,
 )
-from quadrille.kernels.draw import Dice, below, shuffle
+from quadrille.kernels.draw import Dice, below, shuffle, slot_of
 
 NOT_CHOSEN, CAMOUFLAGED, EMPTIED, NO_NEIGHBOUR, NO_PARTNER, TOO_DEAR, BUDGET = range(7)
 """What came of a small cell."""
@@ -466,12 +466,23 @@ def take_back(mover: Ints, base: Ints, to: Ints, lattice: Lattice) -> None:
 
 
 @kernel
-def draw_rows(bases: Ints, order: Ints, start: Ints, left: Ints, rows: Ints, dice: Dice) -> None:
-    """Draw a record of each of these base cells, every record once; b has left[b] records from start[b] of `order`."""
+def draw_places(bases: Ints, start: Ints, left: Ints, places: Ints, dice: Dice) -> None:
+    """Draw a place of each of these base cells, every place once; b has left[b] places from start[b] on.
+
+    This is a shuffle of which only the places that are not where they were at first are remembered, found by hashing.
+    """
+    size = 64
+    while size < 2 * len(bases):
+        size *= 2
+    at, value = np.full(size, -1, dtype=np.int64), np.empty(size, dtype=np.int64)
     for i in range(len(bases)):
         b = bases[i]
         place = start[b] + below(left[b], dice)
         left[b] -= 1
         last = start[b] + left[b]
-        rows[i] = order[place]
-        order[place], order[last] = order[last], order[place]
+        end = slot_of(last, at)
+        moved = value[end] if at[end] == last else np.int64(last)
+        slot = slot_of(place, at)
+        places[i] = value[slot] if at[slot] == place else place
+        at[slot] = place
+        value[slot] = moved

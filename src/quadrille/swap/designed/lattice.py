@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations, groupby
 from math import comb, prod
 from typing import TYPE_CHECKING, NamedTuple
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quadrille import kernels
-from quadrille.data import Data, Floats, Ints
+from quadrille.data import Combinations, Data, Floats, Ints
 from quadrille.errors import ParameterError, infeasible
 from quadrille.expressions import Rules, Where
 from quadrille.kernels.designed import Rows, rows
@@ -22,7 +23,7 @@ from quadrille.randomness import Chooser, Stream, Words, draw_until_enough
 from quadrille.recipe import random_order
 from quadrille.swap.controlled.frame import flags_of
 from quadrille.swap.designed.problem import View, movers_of, protected_tables, views_of
-from quadrille.swap.groups import codes_of, group_ids, sorted_by
+from quadrille.swap.groups import codes_of, combinations_of, group_ids, sorted_by
 from quadrille.swap.kept import kept_tables, named_variables
 
 if TYPE_CHECKING:
@@ -56,6 +57,8 @@ class CubeProblem:
     through, and so are their keys: those of table t begin at `first[t]` and at `first_key[t]`.
     """
 
+    data: Data
+    """The records, or the combinations of all columns that matter where no more of them is looked at."""
     cubes: Cubes
     axes: tuple[Axis, ...]
     views: tuple[View, ...]
@@ -63,9 +66,9 @@ class CubeProblem:
     first: tuple[int, ...]
     first_key: tuple[int, ...]
     base: Ints
-    """[record]: its cell in the first table."""
+    """[row of the data]: its cell in the first table."""
     free: NDArray[np.bool_]
-    """[record]: whether it may move."""
+    """[row of the data]: whether it may move."""
     home: Ints
     """[table, cell of the first table]: the cell in which it lies."""
     small: Ints
@@ -94,7 +97,14 @@ class Layout(NamedTuple):
 def cube_problem(recipe: DesignedSwap, data: Data) -> CubeProblem:
     """Tabulate a file for a recipe."""
     recipe.check_columns(data)
-    return _Tabulation(recipe, data, layout_of(recipe, data)).problem()
+    layout = layout_of(recipe, data)
+    if data.ticks is None and not recipe.fit and not isinstance(data, Combinations):
+        rules = (each.variable for conditions in layout.rules.conditions for each in conditions)
+        never = () if recipe.never is None else (recipe.never,)
+        named = {*(name for axis in layout.axes for name in axis.seen), *rules, *never, *recipe.same}
+        data = combinations_of(data, [name for name in data.columns if name in named])
+        layout = layout._replace(rules=layout.rules.on(data))
+    return _Tabulation(recipe, data, layout).problem()
 
 
 def layout_of(recipe: DesignedSwap, data: Data) -> Layout:
@@ -177,7 +187,8 @@ class _Tabulation:
         key = np.zeros(self._data.n, dtype=np.int64)
         for level, stride in zip(self._level, strides, strict=True):
             key += level * stride
-        keys, leader, base, held = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
+        keys, leader, base = np.unique(key, return_index=True, return_inverse=True)
+        held = self._records(base, len(keys))
         levels = np.stack([level[leader] for level in self._level], axis=1).astype(np.int32)
 
         level_from = np.cumsum(self._sizes) - self._sizes
@@ -210,6 +221,7 @@ class _Tabulation:
                 cells["alone"][first[t] : first[t + 1]] = _alone(key_of[t][one], parts, before[t])
         starts = np.flatnonzero(np.isin(np.stack(home), small).any(axis=0))
         return CubeProblem(
+            self._data,
             cubes,
             self._axes,
             self._views,
@@ -223,6 +235,12 @@ class _Tabulation:
             starts.astype(np.int32),
             self._broken_before,
         )
+
+    def _records(self, cell: Ints, cells: int, which: NDArray[np.bool_] | None = None) -> Ints:
+        """Count the records of each cell, or those of some rows."""
+        rows = slice(None) if which is None else which
+        times = self._data.times[rows] if isinstance(self._data, Combinations) else None
+        return np.bincount(cell[rows], weights=times, minlength=cells).astype(np.int64)
 
     def _write_adds(self, adds: Ints, level_from: Ints, view: View) -> int:
         """Write what each level of each axis adds to the key of a table; return the number of keys."""
@@ -245,7 +263,7 @@ class _Tabulation:
         cells["key"][:used], cells["before"][:used], cells["count"][:used] = keys, before, before
         cells["most"][:used] = UNLIMITED
         whole = cells[: first[1]]
-        whole["least"] = np.bincount(base[self._never], minlength=len(whole))
+        whole["least"] = self._records(base, len(whole), self._never)
         against = self._against_rules(levels)
         whole["most"][against] = whole["before"][against]
         for view, begin, end in zip(self._views, first[:-1], first[1:], strict=True):
@@ -310,7 +328,7 @@ class _Tabulation:
                 protected=[view.protected for view in self._views],
                 loss=[view.loss for view in self._views],
                 importance=[view.importance for view in self._views],
-                total=self._data.n,
+                total=self._data.records,
             ),
             sizes=self._sizes,
             strides=strides,
@@ -438,19 +456,30 @@ _CANDIDATES = 256
 class Realisation:
     """Who stands in which cell, and how records are drawn from it."""
 
-    def __init__(self, recipe: DesignedSwap, data: Data, problem: CubeProblem) -> None:
-        self._data, self._problem = data, problem
-        rows = np.flatnonzero(problem.free)
-        order, self._start = sorted_by(problem.base[rows], len(problem.cubes.levels))
-        self._order = rows[order]
+    def __init__(self, recipe: DesignedSwap, problem: CubeProblem) -> None:
+        self._problem, data = problem, problem.data
+        cells = len(problem.cubes.levels)
         self._weighted = data.ticks is not None
-        if data.ticks is not None:  # records of like weight hardly change weighted tables
-            weight = data.ticks.values
-            away = np.abs(weight - np.median(weight))
-            self._order = self._order[np.lexsort((away[self._order], problem.base[self._order]))]
+        self._order = np.empty(0, dtype=np.int64)
+        if isinstance(data, Combinations):
+            counts = np.bincount(problem.base, weights=data.times * problem.free, minlength=cells).astype(np.int64)
+            self._start = np.concatenate(([0], np.cumsum(counts)))
+            self._rows = partial(data.find, np.where(problem.free, problem.base, -1), self._start)
+        else:
+            rows = np.flatnonzero(problem.free)
+            order, self._start = sorted_by(problem.base[rows], cells)
+            self._order = rows[order]
+            if data.ticks is not None:  # records of like weight hardly change weighted tables
+                weight = data.ticks.values
+                away = np.abs(weight - np.median(weight))
+                self._order = self._order[np.lexsort((away[self._order], problem.base[self._order]))]
+            self._rows = self._order.__getitem__
         self._moving = [a for a, axis in enumerate(problem.axes) if axis.moves]
         self._still = [a for a, axis in enumerate(problem.axes) if not axis.moves]
-        self._class, _ = group_ids([codes_of(data, name) for name in recipe.same], data.n)
+        leader = np.zeros(cells, dtype=np.int64)
+        leader[problem.base] = np.arange(len(problem.base))
+        same = [codes_of(data, name) for name in recipe.same]
+        self._class, _ = group_ids([(codes[leader], count) for codes, count in same], cells)
         self._fit = _Fit(data, problem, recipe.fit) if recipe.fit else None
 
     def moves(self, cubes: Cubes, stream: Stream) -> list[Move]:
@@ -466,7 +495,7 @@ class Realisation:
         wanted = after[place]
         rows = self._drawn(leaving, before, wanted, stream)
         return [
-            Move(self._problem.axes[a].columns, self._permuted(rows, before[:, a], wanted[:, a]))
+            Move(self._problem.axes[a].columns, self._permuted(rows, leaving, before[:, a], wanted[:, a]))
             for a in self._moving
             if (before[:, a] != wanted[:, a]).any()
         ]
@@ -508,17 +537,17 @@ class Realisation:
             available = np.minimum(available, 3 * np.bincount(cells, minlength=len(available)))
 
         def attempt(words: Words) -> Ints | None:
-            dice, rows = kernels.dice(words), np.empty(len(cells), dtype=np.int64)
-            kernels.draw_rows(cells, self._order.copy(), self._start, available.copy(), rows, dice)
-            return None if dice.cursor[1] else rows
+            dice, places = kernels.dice(words), np.empty(len(cells), dtype=np.int64)
+            kernels.draw_places(cells, self._start, available.copy(), places, dice)
+            return None if dice.cursor[1] else places
 
-        return draw_until_enough(attempt, stream.sub("records"), 2 * len(cells) + 64)
+        return self._rows(draw_until_enough(attempt, stream.sub("records"), 2 * len(cells) + 64))
 
-    def _permuted(self, rows: Ints, has: Ints, needs: Ints) -> tuple[Ints, Ints]:
-        """Return who receives a value and from whom, among the records that need another one."""
+    def _permuted(self, rows: Ints, cells: Ints, has: Ints, needs: Ints) -> tuple[Ints, Ints]:
+        """Return who receives a value and from whom, among the records of these cells that need another one."""
         changed = has != needs
         rows, has, needs = rows[changed], has[changed], needs[changed]
-        group = self._class[rows]
+        group = self._class[cells[changed]]
         receivers, givers = np.lexsort((needs, group)), np.lexsort((has, group))
         return rows[receivers], rows[givers]
 

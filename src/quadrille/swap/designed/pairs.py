@@ -326,12 +326,12 @@ class DesignedDraw:
         bases = np.concatenate((one, other))
 
         def attempt(words: Words) -> Ints | None:
-            dice, rows = kernels.dice(words), np.empty(len(bases), dtype=np.int64)
-            kernels.draw_rows(bases, self._order.copy(), self._start, np.diff(self._start), rows, dice)
-            return None if dice.cursor[1] else rows
+            dice, places = kernels.dice(words), np.empty(len(bases), dtype=np.int64)
+            kernels.draw_places(bases, self._start, np.diff(self._start), places, dice)
+            return None if dice.cursor[1] else places
 
-        rows = draw_until_enough(attempt, stream.sub("records"), 2 * len(bases) + 64)
-        pairs: Pairs = rows.reshape(2, -1).T
+        places = draw_until_enough(attempt, stream.sub("records"), 2 * len(bases) + 64)
+        pairs: Pairs = self._order[places].reshape(2, -1).T
         return [
             Move.exchange(columns, np.ascontiguousarray(pairs[mover == m]))
             for m, columns in enumerate(self._problem.task.columns)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quadrille import kernels
-from quadrille.data import Data, Floats, Ints
+from quadrille.data import Combinations, Data, Floats, Ints
 from quadrille.errors import QuadrilleError
 from quadrille.kernels.designed.cubes import AHEAD, AROUND_WORDS, Ahead, Cube, Cubes, Search
 from quadrille.kernels.designed.neighbours import HELLINGER, NEVER, TOTAL_VARIATION
@@ -58,11 +58,11 @@ class CubeDraw:
     def __init__(self, recipe: DesignedSwap, data: Data, problem: CubeProblem) -> None:
         self._recipe, self._data, self._problem = recipe, data, problem
         self._natural = natural_price(problem, recipe.n)
-        self._records = Realisation(recipe, data, problem)
+        self._records = Realisation(recipe, problem)
         # Where small cells are few they do not get in each other's way, and heat would only move large cells about.
         crowd = _CROWDED * len(problem.starts) / problem.first[1]
         self._crowded, self._hottest = crowd >= 1, max(_HOTTEST * min(crowd, 1.0), 1e-4)
-        self._most_moved = 2 * (data.n if recipe.max_pairs is None else recipe.max_pairs)
+        self._most_moved = 2 * (data.records if recipe.max_pairs is None else recipe.max_pairs)
         self._partners = Partners(problem, self._protected) if recipe.coin and recipe.by_partners else None
 
     def draw(self, stream: Stream) -> Plan:
@@ -333,7 +333,9 @@ def cube_facts(
         "records_moved": int(cubes.progress[1]) // 2,
         "values_moved": sum(len(move.expanded[0]) for move in moves),
         **_small_kept(problem, n),
-        **_check(data, problem, moves),
+        **(
+            {} if isinstance(data, Combinations) else _check(data, problem, moves)
+        ),  # what is elsewhere is not looked at
         **carried_fact(carried),
         **_rule_facts(problem),
     }
