@@ -262,7 +262,7 @@ def test_the_same_path_with_the_keyboard_alone(studio: Visitor) -> None:
     tab_to(page, page.get_by_label("Method 2"))
     page.keyboard.type("PermutationSwap")
     page.keyboard.press("Tab")
-    expect(page.locator("[name='g1.within']").first).to_be_visible()
+    expect(page.locator("[name='g1.within']").first).to_be_visible(timeout=30_000)
     tab_to(page, page.locator("[name='g1.rate']"))
     page.keyboard.press("Control+A")
     page.keyboard.type("0.03, 0.3")

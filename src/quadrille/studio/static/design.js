@@ -66,8 +66,17 @@ async function keep() {
 }
 
 const later = () => { clearTimeout(timer); timer = setTimeout(() => keep().catch(() => {}), 500); };
+// Whoever types the name of a method is let finish, and finds the same field again.
+function method(field) {
+  clearTimeout(timer);
+  timer = setTimeout(() => {
+    try { sessionStorage.setItem("focus", `${location.pathname} ${field.id}`); } catch { /* focus begins anew */ }
+    form.querySelector('button[value="method"]').click();
+  }, 700);
+}
+
 form.addEventListener("change", (event) => {
-  if (event.target.matches("[data-method]")) { form.querySelector('button[value="method"]').click(); return; }
+  if (event.target.matches("[data-method]")) { method(event.target); return; }
   only(); later();
 });
 form.addEventListener("submit", (event) => {
