@@ -227,7 +227,7 @@ def _workers(parent: int) -> list[int]:
     return [int(line.split()[0]) for line in listed.stdout.splitlines() if "quadrille.studio.worker" in line]
 
 
-@pytest.mark.parametrize("ending", [".sav", ".dta", ".parquet", ".xlsx"])
+@pytest.mark.parametrize("ending", [".sav", ".dta", ".parquet"])
 def test_files_with_labels_go_the_whole_way(studio: Running, browser: Browser, tmp_path: Path, ending: str) -> None:
     data = qd.datasets.cps8d()
     path = tmp_path / f"survey{ending}"
