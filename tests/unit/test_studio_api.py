@@ -126,7 +126,7 @@ def test_a_hundred_thousand_candidates_have_their_frontier_in_no_time(
         started = time.process_time()
         found = held.frontier("hellinger", "exposed")
         spent = time.process_time() - started
-        points = held.points("hellinger", "exposed", ("lower", "lower"))
+        points = list(held.points("hellinger", "exposed", ("lower", "lower")))
     assert len(points) > many - 1000
     best, last, expected = float("inf"), (-1.0, -1.0), list[int]()
     for point in sorted(points, key=lambda each: (each.x, each.y, each.id)):
@@ -134,7 +134,7 @@ def test_a_hundred_thousand_candidates_have_their_frontier_in_no_time(
             best, last = point.y, (point.x, point.y)
             expected.append(point.id)
     assert [each.id for each in found] == expected
-    assert spent < 5
+    assert spent < 1
 
 
 def test_the_job_file_of_the_drawer_gives_the_same_designs_on_the_command_line(
