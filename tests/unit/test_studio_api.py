@@ -137,6 +137,26 @@ def test_a_hundred_thousand_candidates_have_their_frontier_in_no_time(
     assert spent < 1
 
 
+def test_a_study_of_the_command_line_is_opened_and_gone_on_with_where_it_is(
+    alone: Studio, study: int, tmp_path: Path
+) -> None:
+    path = tmp_path / "study"
+    path.write_bytes(alone.home.study(alone.store.study(study)).read_bytes())
+    qd.Study(path).remember("dataset:cps8d", None, None)
+    page = files.open_named(alone.store, str(path))
+    project, browser = page.split("/")[2], alone.browser()
+    assert {job.state for job in alone.work()} == {"done"}
+    (row,) = alone.store.studies(project)
+    shown = browser.client.get(page)
+    assert shown.status_code == 200 and "Done." in shown.text and f"{len(qd.Study(path))} of" in shown.text
+    sent = {"study": str(row.id), "csrf": browser.csrf}
+    assert browser.client.post(f"{page}/again", data=sent, follow_redirects=False).status_code == 303
+    assert [job.state for job in alone.work()] == ["done"]
+    again, other = (browser.post(f"/projects/{project}/searches", {"study": row.id}) for _ in range(2))
+    assert alone.store.studies(project) == [row] and again.json()["job"] != other.json()["job"]
+    alone.work()
+
+
 def test_the_job_file_of_the_drawer_gives_the_same_designs_on_the_command_line(
     alone: Studio, project: str, study: int, tmp_path: Path
 ) -> None:
