@@ -283,3 +283,20 @@ def test_augmenting_passes_through_odd_cycles() -> None:
 def test_a_step_can_be_called_from_python_too() -> None:
     """It is compiled without a way in, and without one numba would jump to where no code is."""
     assert [kernels.below(n, roll(2**31 + 1)) for n in (2, 10)] == [1, 5]
+
+
+@given(st.lists(st.integers(0, 59), min_size=1, unique=True), st.sampled_from([(1, 3), (3, 5), (15, 4)]), st.data())
+def test_groups_are_found_where_a_search_in_their_list_finds_them(
+    listed: list[int], axis: tuple[int, int], data: st.DataObject
+) -> None:
+    """A table of 3 x 5 x 4 cells; groups that have no cell are found, too, as empty ones."""
+    stride, size = axis
+    cells = np.array(sorted(listed), dtype=np.int64)
+    group = cells - cells // stride % size * stride
+    order = np.argsort(group, kind="stable")
+    every = np.flatnonzero(np.arange(60) // stride % size == 0)
+    asked = np.array(sorted(data.draw(st.sets(st.sampled_from(every.tolist())))), dtype=np.int64)
+    start, end = np.empty_like(asked), np.empty_like(asked)
+    kernels.find_groups(asked, cells, order.astype(np.uint32), stride, size, start, end)
+    assert start.tolist() == np.searchsorted(group[order], asked).tolist()
+    assert end.tolist() == np.searchsorted(group[order], asked, side="right").tolist()

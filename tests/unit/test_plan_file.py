@@ -72,13 +72,18 @@ def test_duckdb_applies_a_plan_as_the_page_says(expected: pl.DataFrame) -> None:
 
 
 @pytest.mark.spark
-def test_spark_applies_a_plan_as_the_page_says(expected: pl.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_spark_applies_a_plan_as_the_page_says(
+    expected: pl.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     builder: Any = pytest.importorskip("pyspark.sql").SparkSession.builder.master("local[1]")
     for name, value in (("spark.driver.bindAddress", "127.0.0.1"), ("spark.driver.host", "127.0.0.1")):
         builder = builder.config(name, value)
     spark = builder.config("spark.ui.enabled", "false").getOrCreate()
-    exec(code_of("Spark"), {"spark": spark})
+    # Java stays in the folder that it was started in.
+    code = code_of("Spark").replace('parquet("', f'parquet("{tmp_path}/')
+    assert code.count(str(tmp_path)) == 3
+    exec(code, {"spark": spark})
     found = pl.read_parquet("swapped/*.parquet")
     assert found.sort("person").equals(expected.sort("person"))
 

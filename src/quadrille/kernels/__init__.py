@@ -4,6 +4,7 @@
 # pyright: reportUnusedImport=false
 # What is imported here is what the package offers; the list is not written twice.
 
+from quadrille.kernels.by_group import find_groups
 from quadrille.kernels.controlled import (
     DonorIndex,
     Edits,

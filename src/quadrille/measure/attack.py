@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from quadrille import kernels
 from quadrille.data import Cells, Floats, Ints, united
@@ -112,9 +113,10 @@ def _start(before: Tally, target: str) -> Floats:
     """Return the sums if the original file were released."""
 
     def work_out() -> Floats:
-        cells = before.occupied()
+        cells = _occupied(before)
         count, _ = before.at(cells)
-        return _sums(before, target, cells, count, count)
+        order = None if before.keys is None else _by_group(before, target).astype(np.int64)
+        return _sums(before, target, cells, count, count, order)
 
     return before.known(f"start {target}", work_out)
 
@@ -132,19 +134,27 @@ def _difference(before: Tally, change: Change, target: str) -> Floats:
 
 
 def _members(before: Tally, change: Change, target: str) -> Cells:
-    """Return the occupied cells of the groups that the change touches, from the cells sorted by group once."""
-
-    def by_group() -> tuple[Cells, Cells]:
-        cells = before.occupied()
-        group = _group(before, target, cells)
-        order = np.argsort(group, kind="stable")
-        return group[order], cells[order]
-
-    group, cells = before.known(f"by group {target}", by_group)
+    """Return the occupied cells of the groups that the change touches."""
+    cells, order = _occupied(before), _by_group(before, target)
     touched = np.unique(_group(before, target, change.cells))
-    start, end = np.searchsorted(group, touched), np.searchsorted(group, touched, side="right")
+    start, end = np.empty_like(touched), np.empty_like(touched)
+    kernels.find_groups(touched, cells, order, *_axis(before, target), start, end)
     size = end - start
-    return cells[np.repeat(end - np.cumsum(size), size) + np.arange(int(size.sum()))]
+    return cells[order[np.repeat(end - np.cumsum(size), size) + np.arange(int(size.sum()))]]
+
+
+def _occupied(before: Tally) -> Cells:
+    """Return the occupied cells; of a table that lists its cells they are asked for again with every plan."""
+    return before.occupied() if before.keys is None else before.known("occupied", before.occupied)
+
+
+def _by_group(before: Tally, target: str) -> NDArray[np.uint32]:
+    """Return the order that puts the occupied cells of a group together; one for each target, so in small numbers."""
+
+    def sort() -> NDArray[np.uint32]:
+        return np.argsort(_group(before, target, _occupied(before)), kind="stable").astype(np.uint32)
+
+    return before.known(f"by group {target}", sort)
 
 
 def _axis(before: Tally, target: str) -> tuple[int, int]:
@@ -158,12 +168,13 @@ def _group(before: Tally, target: str, cells: Cells) -> Cells:
     return cells - cells // stride % size * stride
 
 
-def _sums(before: Tally, target: str, cells: Cells, f: Ints, g: Ints) -> Floats:
+def _sums(before: Tally, target: str, cells: Cells, f: Ints, g: Ints, order: Ints | None = None) -> Floats:
     """Return the sums over groups all of whose cells are given, with the counts before and in the release."""
     stride, size = _axis(before, target)
     group = _group(before, target, cells)
     sums, share = np.zeros(kernels.BY_VALUE + size), np.full(len(cells), -1.0)
-    kernels.inference_sums(np.argsort(group, kind="stable"), group, cells // stride % size, f, g, sums, share)
+    by_group = np.argsort(group, kind="stable") if order is None else order
+    kernels.inference_sums(by_group, group, cells // stride % size, f, g, sums, share)
     sums[kernels.UNIQUE_SHARE] = share[share >= 0].sum()
     return sums
 

@@ -39,7 +39,7 @@ def beyond_chance(failures: int) -> int:
     return max(CLEARLY, 10 * failures)
 
 
-LOOKED_AT = 1 << 22
+LOOKED_AT = 1 << 21
 """Of larger files so many records are looked at, one from each stretch, where no column has many values."""
 _MANY_CODES = 1 << 12
 _PART = "the part that is looked at"

@@ -250,6 +250,7 @@ def contradictions(data: Data, recipe: Recipe) -> Contradictions:
             moved = tuple(name for name in each.columns if name in group)
             stays = tuple(name for name in each.columns if name not in group)
             found[each] = Contradiction(each, moved, stays, share, before, units)
+    del trial  # it holds all codes, and so does what follows
     told = {name for each in found.values() for name in each.moved}
     known = [{*each.columns} for each in dependencies(data, movement.columns) if each.kind != "never together"]
     more = _against_groups(part, recipe, movement, told, known)
@@ -279,7 +280,8 @@ def _against_groups(
                 if any(map(every.issuperset, known)) or any(map(every.issubset, movement.closed)):
                     continue
                 if trial is None:
-                    trial = _Trial(data, recipe, movement, set(names), coded.order[: max(int(USUAL_RATE * data.n), 1)])
+                    rows = coded.order[: max(int(USUAL_RATE * data.n), 1)]
+                    trial = _Trial(data, recipe, movement, set(names), rows, coded)
                 seen = _seen(coded, dependency, group, *trial.changed(group))
                 if seen.swapped_count >= _FEWEST and USUAL_RATE * seen.swapped > (1 - USUAL_RATE) * seen.others:
                     along = tuple(name for name in dependency.columns if name in group)
@@ -328,10 +330,18 @@ class _Trial:
     """Random exchanges, as a recipe allows them, of a part of the records."""
 
     def __init__(
-        self, data: Data, recipe: Recipe, movement: Movement, columns: set[str], rows: Rows | None = None
+        self,
+        data: Data,
+        recipe: Recipe,
+        movement: Movement,
+        columns: set[str],
+        rows: Rows | None = None,
+        coded: Coded | None = None,
     ) -> None:
         self._data, self._movement = data, movement
-        self._coded = Coded(data, [name for name in data.columns if name in {*columns, *movement.same}])
+        if coded is None or not columns.issuperset(movement.same):  # a second one is as large as the first
+            coded = Coded(data, [name for name in data.columns if name in {*columns, *movement.same}])
+        self._coded = coded
         self._rows = self._coded.order[:_TRIED] if rows is None else rows
         texts = [
             text

@@ -73,16 +73,16 @@ def points(store: Store, study: StudyRow, after: int, risk: str | None, loss: st
     axes, look = axes_of(study, risk, loss), opened(store, study)
     if axes is None or look is None:
         return b"", after
+    packed, number = bytearray(), after
     with look as held:
         try:
             last = held.last()  # first: what is stored between the two looks is among the rows
             rows = held.points(axes[0]["address"], axes[1]["address"], directions(axes), after, MOST_POINTS)
+            for number, y, x in rows:  # the axes come as risk and loss, and go out as x and y
+                packed += _POINT.pack(number, x, y)
         except (sqlite3.Error, QuadrilleError):
             return b"", after
-    packed = b"".join(_POINT.pack(number, y, x) for number, x, y in rows)
-    if len(rows) == MOST_POINTS:
-        return packed, rows[-1].id
-    return packed, max(after, last, *(row.id for row in rows[-1:]))
+    return bytes(packed), number if len(packed) == MOST_POINTS * _POINT.size else max(last, number)
 
 
 def directions(axes: tuple[dict[str, str], dict[str, str]]) -> tuple[str, str]:

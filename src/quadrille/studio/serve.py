@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import shutil
+import signal
 import socket
 import ssl
 import subprocess
@@ -25,6 +26,8 @@ from quadrille.studio.store import Home, Store
 from quadrille.studio.web import Settings
 
 DAY = 86_400.0
+LOOK, LONGEST_LOOK = 0.2, 5.0
+"""Seconds between two looks at the workers."""
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
@@ -178,9 +181,15 @@ class Workers:
         self._running[place] = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
 
     def _watch(self) -> None:
-        while not self._stopping.wait(0.2):
-            for place, process in list(self._running.items()):
-                if process.poll() is not None and not self._stopping.is_set():
+        pause = LOOK
+        while not self._stopping.wait(pause):
+            if not self._home.path.exists():  # whoever removed the folder wants no studio on it
+                os.kill(os.getpid(), signal.SIGTERM)
+                return
+            ended = [place for place, process in self._running.items() if process.poll() is not None]
+            pause = min(2 * pause, LONGEST_LOOK) if ended else LOOK  # one that cannot start is not tried without end
+            for place in ended:
+                if not self._stopping.is_set():
                     self._start(place)
 
 

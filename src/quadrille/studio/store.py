@@ -532,16 +532,20 @@ class Store:
     # --- jobs ---------------------------------------------------------------------------------------------------
 
     def add_job(self, by: User, project: str, kind: str, spec: Mapping[str, object], key: str = "") -> Job:
-        """Queue a job; the same key of the same user stands for the same job. A search gets the number of its study."""
+        """Queue a job; the same key of the same user stands for the same job.
+
+        A search gets the number of a study of its own, unless it goes on with one that is there.
+        """
         key, asked = key or f"own-{secrets.token_hex(16)}", dict(spec)
+        new_study = kind == "search" and "study" not in asked
         with self.writing() as db:
             held = self._one(Job, "SELECT * FROM jobs WHERE user = ? AND key = ?", (by.id, key))
             if held is not None:
-                before = {name: value for name, value in held.spec.items() if kind != "search" or name != "study"}
+                before = {name: value for name, value in held.spec.items() if not new_study or name != "study"}
                 if (held.project, held.kind, before) != (project, kind, asked):
                     raise KeyUsedError(key)
                 return held
-            if kind == "search":
+            if new_study:
                 asked["study"] = self.add_study(project).id
             row = db.execute(
                 "INSERT INTO jobs (project, user, kind, spec, key, state, wish, worker, lease, attempts, done, total, "

@@ -17,14 +17,10 @@ import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from quadrille.errors import QuadrilleError
 from quadrille.studio import work
 from quadrille.studio.store import Home, Job, Store
-
-if TYPE_CHECKING:
-    pass
 
 LEASE, HEARTBEAT, ATTEMPTS = 15.0, 0.5, 5
 GRACE = 0.9

@@ -11,6 +11,7 @@ import json
 import os
 import re
 import sqlite3
+from bisect import bisect_left
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext, suppress
 from errno import EPERM
@@ -308,21 +309,21 @@ class Store:
         The same ones as `Study.frontier` finds; here the data base looks for them, also while the study grows.
         `better` are the directions of the two measures, for those who know them and import no measure.
         """
-        # Two passes over what is sorted: a join of the points with the steps takes the square of their number.
-        query = (
-            f"{self._points(x, y, better)}, seen AS (SELECT id, own_x, own_y, x, y, "
-            "MIN(y) OVER (PARTITION BY x) AS low, "
-            "MIN(y) OVER (ORDER BY x GROUPS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS best FROM points) "
-            "SELECT id, own_x, own_y FROM seen WHERE y = low AND (best IS NULL OR y < best) ORDER BY x, id"
-        )
-        with intact(self.path):
-            return [Point(*row) for row in self._db.execute(query).fetchall()]
+        query = f"{self._points(x, y, better)} SELECT id, own_x, own_y, x, y FROM points"
+        stairs = _Stairs()
+        with intact(self.path), closing(self._db.execute(query)) as rows:
+            for number, own_x, own_y, left, low in rows:
+                stairs.meet(Point(number, own_x, own_y), left, low)
+        return stairs.points()
 
-    def points(self, x: str, y: str, better: tuple[str, str], after: int = 0, most: int = -1) -> list[Point]:
-        """Return the candidates after a number that have two scores, turned so that less is better, by number."""
+    def points(self, x: str, y: str, better: tuple[str, str], after: int = 0, most: int = -1) -> Generator[Point]:
+        """Yield the candidates after a number that have two scores, turned so that less is better, by number.
+
+        They are not held: 100,000 of them as objects take more memory than all else of a web process.
+        """
         query = f"{self._points(x, y, better)} SELECT id, x, y FROM points WHERE id > ? ORDER BY id LIMIT ?"
-        with intact(self.path):
-            return [Point(*row) for row in self._db.execute(query, (after, most)).fetchall()]
+        with intact(self.path), closing(self._db.execute(query, (after, most))) as rows:
+            yield from map(Point._make, rows)
 
     def same_design(self, candidate: int) -> list[int]:
         """Return the candidates that differ from one by their seed only, itself among them."""
@@ -471,6 +472,34 @@ class Store:
 
 _TURNED = {"lower": "{}", "higher": "-{}", "nearer 0": "ABS({})"}
 """How a score is written so that less is better, by the direction of its measure."""
+
+
+class _Stairs:
+    """The points that no other dominates, as they come: steps go down to the right, and equal points share one."""
+
+    def __init__(self) -> None:
+        self._x: list[float] = []
+        self._y: list[float] = []
+        self._steps: list[list[Point]] = []
+
+    def meet(self, point: Point, x: float, y: float) -> None:
+        """Take in a point; what it dominates goes, and it goes itself where it is dominated."""
+        first = bisect_left(self._x, x)
+        if first < len(self._x) and self._x[first] == x and self._y[first] == y:
+            self._steps[first].append(point)
+            return
+        if first > 0 and self._y[first - 1] <= y:
+            return
+        if first < len(self._x) and self._x[first] == x and self._y[first] < y:
+            return
+        last = first
+        while last < len(self._y) and self._y[last] >= y:
+            last += 1
+        self._x[first:last], self._y[first:last], self._steps[first:last] = [x], [y], [[point]]
+
+    def points(self) -> list[Point]:
+        """Return them from left to right, equal ones by number."""
+        return [point for step in self._steps for point in sorted(step)]
 
 
 def _directions(x: str, y: str) -> tuple[str, str]:
