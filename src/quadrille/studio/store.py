@@ -20,7 +20,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from quadrille.errors import InputError, OutputError
+from quadrille.errors import InputError, OutputError, Place
 from quadrille.studio import audit
 
 FORMAT = 1
@@ -588,6 +588,16 @@ class Store:
             return json.loads(self.home.result(job).read_text(encoding="utf-8"))
         except OSError:  # shredded
             return None
+
+    def place(self, job: Job) -> Place | None:
+        """Return where in a file the fault is for which a job failed; None where that is not known."""
+        if job.state != "failed":
+            return None
+        try:
+            told = json.loads(self.home.result(job).read_text(encoding="utf-8"))
+        except OSError:  # it failed for another reason, or is shredded
+            return None
+        return Place(**told)
 
     def wish(self, by: User, job: int, wish: str) -> Job:
         """Ask for a job to `pause`, `resume` or `cancel`; ValueError where its state does not allow that."""
