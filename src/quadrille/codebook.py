@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from quadrille.errors import InputError, bad_parameter, unknown_name
+from quadrille.errors import InputError, ParameterError, Place, bad_parameter, unknown_name
 from quadrille.text import UNSEEN, Shown, read_text
 
 if TYPE_CHECKING:
@@ -99,22 +99,21 @@ class Variable(Shown):
     kind_open: bool = field(default=False, repr=False)
 
     def __post_init__(self) -> None:
-        where = f"codebook column {self.name!r}"
         if self.kind not in KINDS:
-            raise bad_parameter(where, "kind", f"one of {', '.join(KINDS)}", self.kind)
+            raise self._bad("kind", f"one of {', '.join(KINDS)}", self.kind)
         if self.role is not None and self.role not in ROLES:
-            raise bad_parameter(where, "role", f"one of {', '.join(ROLES)}", self.role)
-        self._check_level(where)
-        self._check_recodes(where)
+            raise self._bad("role", f"one of {', '.join(ROLES)}", self.role)
+        self._check_level()
+        self._check_recodes()
         kinds = set(map(type, self.values))
         # Among numbers a missing code may be a text, such as Stata's .a; among texts it cannot be a number.
         alike = {isinstance(value, str) for value in self.categories or (self.missing if self.coded else ())}
         if len(alike) > 1 or (alike == {True} and len(kinds) > 1):
-            raise InputError(f"In {where} categories mix text and numbers. Write all of them alike.")
+            raise column_fault(self.name, "categories mix text and numbers. Write all of them alike.")
         distinct = set(map(_identity, self.values)) if bool in kinds else set(self.values)
         if len(distinct) != len(self.values):
-            raise InputError(f"In {where} a category or missing code is listed twice. List each once.")
-        self._check_words(where)
+            raise column_fault(self.name, "a category or missing code is listed twice. List each once.")
+        self._check_words()
 
     @property
     def recodes(self) -> bool:
@@ -126,46 +125,47 @@ class Variable(Shown):
         """
         return bool(self.bands or self.merge) or self.top is not None or self.bottom is not None
 
-    def _check_recodes(self, where: str) -> None:
+    def _check_recodes(self) -> None:
         if isinstance(cast("object", self.merge), Mapping):
             pairs = cast("Mapping[str, Sequence[Value]]", self.merge).items()
             object.__setattr__(self, "merge", tuple((name, tuple(values)) for name, values in pairs))
         if any(not isinstance(cast("object", end), int | float) or not isfinite(end) for end in self.bands):
-            raise InputError(f"In {where} 'bands' must be numbers, the lower end of each band.")
+            raise column_fault(self.name, "'bands' must be numbers, the lower end of each band.")
         if any(low >= high for low, high in pairwise(self.bands)):
-            raise InputError(f"In {where} 'bands' do not ascend. List the lower end of each band, the lowest first.")
+            raise column_fault(self.name, "'bands' do not ascend. List the lower end of each band, the lowest first.")
         if self.bands and self.categories and len(self.categories) != len(self.bands):
-            raise InputError(
-                f"In {where} there are {len(self.categories)} categories for {len(self.bands)} bands. "
-                "Name each band, or none."
+            raise column_fault(
+                self.name,
+                f"there are {len(self.categories)} categories for {len(self.bands)} bands. Name each band, or none.",
             )
         if self.bands and (self.merge or self.top is not None or self.bottom is not None):
-            raise InputError(f"In {where} there are bands and another recoding. The bands alone will do.")
+            raise column_fault(self.name, "there are bands and another recoding. The bands alone will do.")
         if self.top is not None and self.bottom is not None and self.bottom >= self.top:
-            raise InputError(f"In {where} the bottom code is not below the top code. Correct one of them.")
+            raise column_fault(self.name, "the bottom code is not below the top code. Correct one of them.")
         listed = [value for _, values in self.merge for value in values]
         if not all(values for _, values in self.merge) or len(set(listed)) != len(listed):
-            raise InputError(f"In {where} a merge is empty, or a value is merged twice. Name each value once.")
+            raise column_fault(self.name, "a merge is empty, or a value is merged twice. Name each value once.")
         if self.original and (not self.recodes or self.original == self.name):
-            raise InputError(f"In {where} 'original' names the column that keeps what is recoded. Name another one.")
+            raise column_fault(self.name, "'original' names the column that keeps what is recoded. Name another one.")
 
-    def _check_words(self, where: str) -> None:
+    def _check_words(self) -> None:
         named = (
             ("category", "categories", self.labels, self.categories),
             ("missing code", "missing codes", self.missing_labels, self.missing),
         )
         for one, many, labels, values in named:
             if labels and len(labels) != len(values):
-                raise InputError(
-                    f"In {where} there are {len(labels)} labels for {len(values)} {many}. "
-                    f"Give one label per {one}, in the same order, an empty one for none."
+                raise column_fault(
+                    self.name,
+                    f"there are {len(labels)} labels for {len(values)} {many}. "
+                    f"Give one label per {one}, in the same order, an empty one for none.",
                 )
         if any(not low <= high for low, high in self.missing_ranges):
-            raise InputError(f"In {where} a range of missing codes ends before it starts. Write [lowest, highest].")
+            raise column_fault(self.name, "a range of missing codes ends before it starts. Write [lowest, highest].")
         if self.stored is not None and self.stored.program not in PROGRAMS:
-            raise bad_parameter(where, "program", f"one of {', '.join(PROGRAMS)}", self.stored.program)
+            raise self._bad("program", f"one of {', '.join(PROGRAMS)}", self.stored.program)
 
-    def _check_level(self, where: str) -> None:
+    def _check_level(self) -> None:
         if self.level is None:
             return
         if (
@@ -173,13 +173,18 @@ class Variable(Shown):
             or not isinstance(cast("object", self.level), int)
             or self.level < 1
         ):
-            raise bad_parameter(where, "level", "a whole number of 1 or more, 1 for the coarsest", self.level)
+            raise self._bad("level", "a whole number of 1 or more, 1 for the coarsest", self.level)
         if self.role != "geography":
-            raise InputError(
-                f'In {where} there is a level, which needs role = "geography". Add the role, or drop the level.'
+            raise column_fault(
+                self.name, 'there is a level, which needs role = "geography". Add the role, or drop the level.'
             )
         if not self.coded:
-            raise InputError(f"In {where} a level of geography is numeric. Areas are categories: declare it nominal.")
+            raise column_fault(self.name, "a level of geography is numeric. Areas are categories: declare it nominal.")
+
+    def _bad(self, setting: str, must: str, got: object) -> ParameterError:
+        error = bad_parameter(f"codebook column {self.name!r}", setting, must, got)
+        error.place = Place("", "columns", 0, self.name, f"'{setting}' must be {must}. Got {got!r}.")
+        return error
 
     @property
     def coded(self) -> bool:
@@ -498,22 +503,36 @@ def _lists(value: object) -> object:
     return [_lists(each) for each in cast("tuple[object, ...]", value)] if isinstance(value, tuple) else value
 
 
+def column_fault(name: str, text: str, where: str = "") -> InputError:
+    """Build the error for what is wrong with a column of a codebook; `where` is the file, if there is one."""
+    error = InputError(f"{where}, [columns.{name}]: {text}" if where else f"In codebook column {name!r} {text}")
+    error.place = Place(where, "columns", 0, name, text)
+    return error
+
+
 def _variable(name: str, table: object, where: str) -> Variable:
-    place = f"{where}, [columns.{name}]"
-    if not isinstance(table, Mapping):
-        raise InputError(f"{place}: must be a table with kind, categories, role and so on.")
-    settings = cast("Mapping[str, object]", table)
-    known = [each.name for each in fields(Variable) if each.name not in ("name", "ordered", "kind_open")]
-    listed: dict[str, Any] = {}
-    for key, value in settings.items():
-        if key not in known:
-            raise unknown_name("setting", key, known, where=place)
-        listed[key] = _setting(key, value, place)
-        if key in (*_LISTS, *_PAIRS) and _unusable(listed[key]):
-            raise InputError(f"{place}: '{key}' holds nan, or a number beyond 10^300, which is no value. Leave it out.")
+    try:
+        listed = _settings(table)
+    except InputError as error:
+        raise column_fault(name, str(error), where) from None
     # Areas and listed categories are categories, whatever they look like.
     decided = "kind" in listed or "categories" in listed or listed.get("role") == "geography"
     return Variable(name, **listed, kind_open=not decided)
+
+
+def _settings(table: object) -> dict[str, Any]:
+    """Return the settings of a column as `Variable` takes them."""
+    if not isinstance(table, Mapping):
+        raise InputError("must be a table with kind, categories, role and so on.")
+    known = [each.name for each in fields(Variable) if each.name not in ("name", "ordered", "kind_open")]
+    listed: dict[str, Any] = {}
+    for key, value in cast("Mapping[str, object]", table).items():
+        if key not in known:
+            raise unknown_name("setting", key, known)
+        listed[key] = _setting(key, value)
+        if key in (*_LISTS, *_PAIRS) and _unusable(listed[key]):
+            raise InputError(f"'{key}' holds nan, or a number beyond 10^300, which is no value. Leave it out.")
+    return listed
 
 
 def _unusable(value: object) -> bool:
@@ -523,51 +542,51 @@ def _unusable(value: object) -> bool:
     return isnan(value) if isinstance(value, float) else isinstance(value, int) and abs(value) > _LARGEST
 
 
-def _setting(key: str, value: object, place: str) -> object:
+def _setting(key: str, value: object) -> object:
     """Check one setting of a column and return it as `Variable` takes it."""
     if key == "stored":
-        return _stored(value, place)
+        return _stored(value)
     if key in _PAIRS:
-        return _pairs(key, value, place)
+        return _pairs(key, value)
     if key in ("top", "bottom", "bands"):
-        return _numbers(key, value, place)
+        return _numbers(key, value)
     if key == "merge":
-        return _merges(value, place)
+        return _merges(value)
     if key in _LISTS:
         texts = key.endswith("labels")
         if not isinstance(value, list) or not all(
             isinstance(v, str if texts else Value) for v in cast("list[object]", value)
         ):
-            raise InputError(f"{place}: '{key}' must be a list of texts{'' if texts else ' or numbers'}.")
+            raise InputError(f"'{key}' must be a list of texts{'' if texts else ' or numbers'}.")
         return tuple(cast("list[Value]", value))
     if key == "level":
         if not isinstance(value, int) or isinstance(value, bool):
-            raise InputError(f"{place}: 'level' must be a whole number.")
+            raise InputError("'level' must be a whole number.")
     elif not isinstance(value, str):
-        raise InputError(f"{place}: '{key}' must be a text.")
+        raise InputError(f"'{key}' must be a text.")
     return value
 
 
-def _numbers(key: str, value: object, place: str) -> object:
+def _numbers(key: str, value: object) -> object:
     """Read a number, or a list of them."""
     several = isinstance(value, list)
     listed: list[object] = cast("list[object]", value) if several else [value]
     numbers = [each for each in listed if isinstance(each, int | float) and not isinstance(each, bool)]
     if len(numbers) < len(listed) or any(map(_unusable, numbers)) or not numbers or several != (key == "bands"):
-        raise InputError(f"{place}: '{key}' must be {'a list of numbers' if key == 'bands' else 'a number'}.")
+        raise InputError(f"'{key}' must be {'a list of numbers' if key == 'bands' else 'a number'}.")
     return tuple(numbers) if key == "bands" else numbers[0]
 
 
-def _merges(value: object, place: str) -> tuple[tuple[str, tuple[Value, ...]], ...]:
+def _merges(value: object) -> tuple[tuple[str, tuple[Value, ...]], ...]:
     """Read the categories to make, each with the values that become it."""
     table = cast("Mapping[str, object]", value) if isinstance(value, Mapping) else {"": None}
     lists = {name: cast("list[object]", each) if isinstance(each, list) else [None] for name, each in table.items()}
     if not all(name and isinstance(v, Value) for name, values in lists.items() for v in values):
-        raise InputError(f'{place}: \'merge\' must be a table such as {{"Other" = ["a", "b"]}}.')
+        raise InputError('\'merge\' must be a table such as {"Other" = ["a", "b"]}.')
     return tuple((name, tuple(cast("list[Value]", values))) for name, values in lists.items())
 
 
-def _pairs(key: str, value: object, place: str) -> tuple[tuple[object, object], ...]:
+def _pairs(key: str, value: object) -> tuple[tuple[object, object], ...]:
     """Read pairs of numbers, or of a value and its label."""
     what = "[lowest, highest]" if key == "missing_ranges" else "[value, label]"
     pairs = cast("list[object]", value) if isinstance(value, list) else [None]
@@ -577,21 +596,21 @@ def _pairs(key: str, value: object, place: str) -> tuple[tuple[object, object], 
         numbers = key == "missing_ranges" and all(isinstance(e, int | float) and not isinstance(e, bool) for e in ends)
         named = key == "labelled" and len(ends) == 2 and isinstance(ends[0], Value) and isinstance(ends[1], str)
         if len(ends) != 2 or not (numbers or named):
-            raise InputError(f"{place}: '{key}' must be a list of pairs {what}.")
+            raise InputError(f"'{key}' must be a list of pairs {what}.")
         found.append((ends[0], ends[1]))
     return tuple(found)
 
 
-def _stored(value: object, place: str) -> Stored:
+def _stored(value: object) -> Stored:
     kinds = {each.name: int if each.type == "int" else str for each in fields(Stored)}
     table: Mapping[str, object] = cast("Mapping[str, object]", value) if isinstance(value, Mapping) else {}
     if not table.get("program"):
-        raise InputError(f"{place}: 'stored' must be a table with program, format and so on.")
+        raise InputError("'stored' must be a table with program, format and so on.")
     for key, each in table.items():
         if key not in kinds:
-            raise unknown_name("setting", key, kinds, where=f"{place}, stored")
+            raise unknown_name("setting", key, kinds, where="stored")
         if not isinstance(each, kinds[key]) or isinstance(each, bool):
-            raise InputError(f"{place}: '{key}' of stored must be a {'text' if kinds[key] is str else 'whole number'}.")
+            raise InputError(f"'{key}' of stored must be a {'text' if kinds[key] is str else 'whole number'}.")
     return Stored(**cast("dict[str, Any]", table))
 
 

@@ -657,13 +657,7 @@ class Data(Shown):
 
     @cached_property
     def _head_hash(self) -> str:
-        return self.head_hash(self.records)
-
-    def head_hash(self, n: int) -> str:
-        """Return the part of the fingerprint of n records with these columns that does not depend on their values."""
-        kinds = [(column.dtype, column.nullable) for column in self._columns]
-        head = f"({self.codebook.identity}, {self.weight!r}, {n!r}, {kinds!r})"
-        return hashlib.blake2b(head.encode(), digest_size=8).hexdigest()
+        return head_of(self, self.records)
 
     @property
     def _body_hash(self) -> int:
@@ -810,6 +804,13 @@ def require_columns(data: Data, names: Sequence[str], where: str) -> None:
     for name in names:
         if name not in data.codebook:
             raise unknown_name("column", name, data.columns, where=where)
+
+
+def head_of(data: Data, n: int) -> str:
+    """Return the part of the fingerprint of n records with such columns that does not depend on their values."""
+    kinds = [(data[name].dtype, data[name].nullable) for name in data.columns]
+    head = f"({data.codebook.identity}, {data.weight!r}, {n!r}, {kinds!r})"
+    return hashlib.blake2b(head.encode(), digest_size=8).hexdigest()
 
 
 def salt_of(name: str) -> np.uint64:

@@ -4,6 +4,18 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import NamedTuple, TypeVar
+
+
+class Place(NamedTuple):
+    """Where in a file a fault is, and what is said of it there: "job.toml, [grid 2] rate: ..." is in section "grid"."""
+
+    file: str
+    section: str
+    nth: int
+    """Which of several sections of that name, from 1 on; 0 where there is one."""
+    key: str
+    text: str
 
 
 class QuadrilleError(Exception):
@@ -21,6 +33,12 @@ class QuadrilleError(Exception):
 
     hint: str = ""
     """The advice that the message ends with, where it can be told from the reason."""
+
+    place: Place | None = None
+    """Where in a file it is, where that is known."""
+    argument: str = ""
+    """The argument that allows what is refused, where there is one; the message ends with it."""
+    before_argument: str = ""
 
     @property
     def reason(self) -> str:
@@ -102,6 +120,16 @@ def bad_parameter(owner: str, name: str, must: str, got: object) -> ParameterErr
     """Build the one form of message for a bad parameter."""
     error = ParameterError(f"The '{name}' parameter of {owner} must be {must}. Got {got!r}.")
     error.parameter, error.must, error.value = name, must, got
+    return error
+
+
+_E = TypeVar("_E", bound=QuadrilleError)
+
+
+def unless(kind: type[_E], text: str, argument: str) -> _E:
+    """Build the error for what an argument allows: the text ends with "with", as in "overwrite it with"."""
+    error = kind(f"{text} {argument}=True.")
+    error.before_argument, error.argument = text, argument
     return error
 
 

@@ -26,9 +26,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from quadrille.codebook import Codebook, Variable
-from quadrille.data import Column, Combinations, Data, Ints, Rows, hash_of, salt_of
+from quadrille.data import Column, Combinations, Data, Ints, Rows, hash_of, head_of, salt_of
 from quadrille.delta import Delta
-from quadrille.errors import InputError, OutputError, ParameterError, unknown_name
+from quadrille.errors import InputError, OutputError, ParameterError, unknown_name, unless
 from quadrille.io.atomic import INSECURE_NOTE, NOTE, as_json, check_free, new_folder, private_folder, write_file
 from quadrille.io.frames import restore
 from quadrille.io.frames.columns import given_by, settled
@@ -259,7 +259,7 @@ class Source:
         parts = [(f"c{i}", salt_of(name), self._known.code_of(name)) for i, name in enumerate(self.columns)]
         found = self._order.mapped(self.columns, partial(_hash_batch, columns=parts), "total bigint").toArrow()
         total = sum(found.column("total").to_pylist()) & _MASK
-        return f"{self._stand_in().head_hash(self.n)}{total:016x}"
+        return f"{head_of(self._stand_in(), self.n)}{total:016x}"
 
     def fingerprint_after(self, plan: Plan) -> str:
         """Return the fingerprint of the records after a plan."""
@@ -386,10 +386,11 @@ class Source:
     def _refuse_release(self, recipe: Recipe, guessable: bool) -> None:
         """Refuse what a release on a cluster cannot do."""
         if guessable:
-            raise ParameterError(
+            text = (
                 "The seed is a number that can be guessed, and with it the release can be undone. Leave the seed out, "
-                "so that it is drawn from the operating system; for tests alone, allow it with insecure=True."
+                "so that it is drawn from the operating system; for tests alone, allow it with"
             )
+            raise unless(ParameterError, text, "insecure")
         if asked_policies("release", None):
             raise InputError(
                 "A policy is checked on one machine only. Export the columns that the swap needs, release there, or "

@@ -12,7 +12,7 @@ from math import isfinite, log10
 from pathlib import Path
 from typing import NoReturn, cast
 
-from quadrille.errors import InputError, unknown_name
+from quadrille.errors import InputError, Place, unknown_name
 
 MOST_BYTES = 100_000_000
 """No codebook, job, policy, recipe or note is larger; what is larger is another file, named by mistake."""
@@ -158,15 +158,32 @@ def know_sections(document: Mapping[str, object], known: Sequence[str], place: s
 
 @dataclass(frozen=True)
 class Table:
-    """The settings of one table and where it stands, as in "job.toml, [grid 2]"; lists are tuples."""
+    """The settings of one table and where it stands, as in "job.toml, [grid 2]"; lists are tuples.
 
-    place: str
+    `nth` tells sections of one name apart, from 1 on; `inside` is the setting that holds this table.
+    """
+
+    file: str
+    section: str
     values: Mapping[str, object]
+    nth: int = 0
+    inside: str = ""
 
-    def refuse(self, text: str, key: str = "", index: int | None = None) -> NoReturn:
-        """Say what is wrong, and where; `index` counts from 0, its place in the message from 1."""
+    @property
+    def place(self) -> str:
+        """The place in words."""
+        number = f" {self.nth}" if self.nth else ""
+        return f"{self.file}, [{self.section}{number}]" + (f" {self.inside}" if self.inside else "")
+
+    def refuse(self, text: str, key: str = "", index: int | None = None, *, lacks: str = "") -> NoReturn:
+        """Say what is wrong, and where; `index` counts from 0, its place in the message from 1.
+
+        `lacks` is the setting that is not there.
+        """
         at = f" {key}" if key else ""
-        raise InputError(f"{self.place}{at}{'' if index is None else f'[{index + 1}]'}: {text}")
+        error = InputError(f"{self.place}{at}{'' if index is None else f'[{index + 1}]'}: {text}")
+        error.place = Place(self.file, self.section, self.nth, self.inside or key or lacks, text)
+        raise error
 
     def demand(self, must: str, got: object, key: str, index: int | None = None) -> NoReturn:
         """Say what a setting must be and what it is."""
@@ -181,7 +198,7 @@ class Table:
     def require(self, key: str, example: str) -> None:
         """Refuse the lack of a setting."""
         if key not in self.values:
-            self.refuse(f"'{key}' is missing, as in {key} = {example}.")
+            self.refuse(f"'{key}' is missing, as in {key} = {example}.", lacks=key)
 
     def text(self, key: str) -> str | None:
         """Return a text that is not empty, or None when it is absent."""

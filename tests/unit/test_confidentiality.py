@@ -168,6 +168,8 @@ COMMANDS = (
     "score survey.csv --codebook book.toml --recipe ruled.json --without rules --draws 2 --measures hellinger",
     "swap survey.csv --codebook book.toml --method permutation --swap Age --rate 0.1 --save-recipe moved.json",
     "error survey.csv --codebook book.toml --recipe moved.json --margin Age*Edu --realised realised.svg --draws 2",
+    "swap survey.csv --codebook book.toml --method private --swap Edu --chance 0.1 --save-recipe private.json",
+    "guarantee survey.csv --codebook book.toml --recipe private.json",
     "report all.study survey.csv --codebook book.toml --out report.html --readers",
     "release survey.csv --codebook book.toml --swap Edu --pairs 11 --policy policy.toml --check",
     "release survey.csv --codebook book.toml --study all.study --policy policy.toml --check",
@@ -182,7 +184,7 @@ def seeds(home: Path) -> set[str]:
     """Return every seed that the commands have left in their files."""
     study = qd.Study(home / "all.study")
     found = {str(study.recipe(int(number)).seed) for number in study.ids}
-    kept = [home / f"{name}.json" for name in ("swapped", "picked", "ruled", "moved")]
+    kept = [home / f"{name}.json" for name in ("swapped", "picked", "ruled", "moved", "private")]
     kept.append(home / "chosen" / "confidential" / "recipe.json")
     return found | {str(json.loads(path.read_text(encoding="utf-8"))["seed"]) for path in kept if path.exists()}
 
@@ -200,12 +202,11 @@ def test_no_command_shows_a_seed_or_lets_others_read_one_and_only_release_writes
         told = call(*words.split(), *(["--json"] if as_json else [])).output
         assert not [seed for seed in seeds(tmp_path) if seed in told], words
     known = seeds(tmp_path)
-    assert len(known) == 5 and all(len(seed) == 64 for seed in known)
+    assert len(known) == 6 and all(len(seed) == 64 for seed in known)
     written = [path for path in tmp_path.rglob("*") if path not in before and path.is_file()]
     holders = {path for path in written for seed in known if seed.encode() in path.read_bytes()}
-    assert {"all.study", "swapped.json", "picked.json", "ruled.json", "moved.json", "recipe.json"} <= {
-        path.name for path in holders
-    }
+    recipes = {"swapped.json", "picked.json", "ruled.json", "moved.json", "private.json", "recipe.json"}
+    assert {"all.study", *recipes} <= {path.name for path in holders}
     assert not [path for path in holders if _others_can_read(path, tmp_path)], "for the owner alone"
     assert {path.parent for path in written if "public" in path.parts} == {tmp_path / "chosen" / "public"}
     assert not [path for path in holders if "public" in path.parts]

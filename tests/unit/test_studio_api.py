@@ -23,6 +23,7 @@ from tests.unit.studio_case import JOB, PASSWORD, Browser, Studio, studio
 
 import quadrille as qd
 from quadrille.studio import audit, files, jobs, serve, users
+from quadrille.studio.routes_roles import fault_of
 from quadrille.studio.store import Home, KeyUsedError, Store
 from quadrille.study.store import Store as StudyStore
 
@@ -135,6 +136,26 @@ def test_a_hundred_thousand_candidates_have_their_frontier_in_no_time(
             expected.append(point.id)
     assert [each.id for each in found] == expected
     assert spent < 1
+
+
+def test_a_study_of_the_command_line_is_opened_and_gone_on_with_where_it_is(
+    alone: Studio, study: int, tmp_path: Path
+) -> None:
+    path = tmp_path / "study"
+    path.write_bytes(alone.home.study(alone.store.study(study)).read_bytes())
+    qd.Study(path).remember("dataset:cps8d", None, None)
+    page = files.open_named(alone.store, str(path))
+    project, browser = page.split("/")[2], alone.browser()
+    assert {job.state for job in alone.work()} == {"done"}
+    (row,) = alone.store.studies(project)
+    shown = browser.client.get(page)
+    assert shown.status_code == 200 and "Done." in shown.text and f"{len(qd.Study(path))} of" in shown.text
+    sent = {"study": str(row.id), "csrf": browser.csrf}
+    assert browser.client.post(f"{page}/again", data=sent, follow_redirects=False).status_code == 303
+    assert [job.state for job in alone.work()] == ["done"]
+    again, other = (browser.post(f"/projects/{project}/searches", {"study": row.id}) for _ in range(2))
+    assert alone.store.studies(project) == [row] and again.json()["job"] != other.json()["job"]
+    alone.work()
 
 
 def test_the_job_file_of_the_drawer_gives_the_same_designs_on_the_command_line(
@@ -396,17 +417,34 @@ def test_what_is_wrong_with_a_file_or_a_job_is_told_without_data_and_paths(alone
     assert job.state == "failed" and "my file.csv" in job.message
     assert "CANARY" not in job.message and str(alone.home.path) not in job.message
     bad = alone.opened().id
-    for text, part in (
-        (
-            "[search]\nmeasures = ['nothing']\n[[grid]]\nmethod = 'RandomSwap'\nswap = [['Edu']]\npairs = [1]\n",
-            "nothing",
-        ),
-        ("[data]\nweight = 'x'\n[search]\nmeasures = ['exposed']\n", "codebook"),
+    grid = "[[grid]]\nmethod = 'RandomSwap'\nswap = [['Edu']]\n"
+    for text, part, place in (
+        (f"[search]\nmeasures = ['nothing']\n{grid}pairs = [1]\n", "nothing", ("search", 0, "measures")),
+        ("[data]\nweight = 'x'\n[search]\nmeasures = ['exposed']\n", "codebook", ("data", 0, "")),
+        (f"[search]\nmeasures = ['exposed']\n{grid * 2}", "[grid 1]", ("grid", 1, "")),
+        (f"[search]\nmeasures = ['exposed']\n{grid}pairs = 1\n{grid}rate = 3\n", "[grid 2]", ("grid", 2, "rate")),
     ):
         assert browser.send("PUT", f"/projects/{bad}/job", content=text).status_code == 200
         browser.post(f"/projects/{bad}/forecast")
         (job,) = alone.work()
         assert job.state == "failed" and part in job.message and str(alone.home.path) not in job.message, job.message
+        found = alone.store.place(job)
+        assert found is not None and (found.section, found.nth, found.key) == place
+        assert job.message.endswith(found.text) and str(alone.home.path) not in found.file
+
+
+@pytest.mark.parametrize(
+    ("entry", "told"),
+    [
+        ("kinds = 'nominal'", "There is no setting 'kinds'. Did you mean: 'kind'?"),
+        ("kind = 'great'", "'kind' must be one of nominal, ordinal, numeric. Got 'great'."),
+        ("categories = ['a', 'a']", "A category or missing code is listed twice. List each once."),
+        ("kind = 'numeric'\nrole = 'geography'\nlevel = 1", "A level of geography is numeric. "),
+    ],
+)
+def test_what_is_wrong_with_a_codebook_stands_beside_its_column(entry: str, told: str) -> None:
+    fault = fault_of(f'[columns."a: b]"]\n{entry}\n', ["c", "a: b]"])
+    assert fault is not None and fault[0] == "a: b]" and fault[1].startswith(told), fault
 
 
 def test_the_same_key_is_the_same_job_and_another_tab_is_noticed(alone: Studio, project: str) -> None:

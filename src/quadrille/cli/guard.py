@@ -120,7 +120,7 @@ def _in_options(error: QuadrilleError, options: Mapping[str, object]) -> str:
     """Return the message in the words of the command line: a parameter that is an option is named as one."""
     if isinstance(error, ParameterError) and error.parameter is not None and error.parameter in options:
         return f"--{error.parameter.replace('_', '-')} must be {error.must}. Got {error.value!r}."
-    return str(error).replace("with overwrite=True", "with --overwrite").replace("insecure=True", "--insecure")
+    return f"{error.before_argument} --{error.argument.replace('_', '-')}." if error.argument else str(error)
 
 
 def tell(message: str) -> None:

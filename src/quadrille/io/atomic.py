@@ -18,7 +18,7 @@ from pathlib import Path
 from tempfile import gettempdir
 from typing import TYPE_CHECKING, BinaryIO, cast
 
-from quadrille.errors import OutputError
+from quadrille.errors import OutputError, unless
 from quadrille.io import RELEASED
 from quadrille.text import large
 
@@ -150,10 +150,8 @@ def check_free(path: Path, *, overwrite: bool, holds: Collection[str]) -> None:
         if path.resolve() == Path.cwd():
             raise OutputError("Cannot write into the current folder itself. Name a folder inside it.")
         if not overwrite and any(path.iterdir()):
-            raise OutputError(
-                f"The folder {str(path)!r} exists and is not empty. Choose another one, or overwrite it with "
-                "overwrite=True."
-            )
+            text = f"The folder {str(path)!r} exists and is not empty. Choose another one, or overwrite it with"
+            raise unless(OutputError, text, "overwrite")
         other = next(_others(path, holds), None)
     if other is not None:
         raise OutputError(

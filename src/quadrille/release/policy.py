@@ -124,7 +124,7 @@ class Limits(Setting):
         written, key = table.values[self.written], self.written
         if not isinstance(written, dict):
             table.demand("a table of limits, like {most = 0.05}", written, key)
-        inner, parts = Table(f"{table.place} {key}", cast("dict[str, object]", written)), self.parts()
+        inner, parts = replace(table, values=cast("dict[str, object]", written), inside=key), self.parts()
         inner.know([part.name for part in parts])
         least, most, margin = (*(cast("float | None", setting(inner, part)) for part in parts), None)[:3]
         if least is not None and most is not None and least > most:
@@ -455,7 +455,7 @@ def _table(path: Path, document: Mapping[str, object], name: str) -> Table:
     if not isinstance(section, dict):
         raise InputError(f"{path}: {name} must be a section, headed [{name}].")
     values = cast("dict[str, object]", section)
-    return Table(f"{path}, [{name}]", {key: frozen(value) for key, value in values.items()})
+    return Table(str(path), name, {key: frozen(value) for key, value in values.items()})
 
 
 def _read(section: str, tables: Mapping[str, Table], margin: float = 0.0) -> dict[str, Any]:

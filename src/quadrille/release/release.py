@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from quadrille.codebook import Variable
 from quadrille.data import Column, Data, Rows, code_dtype, refuse_uncounted
 from quadrille.delta import PlanReport, margins_kept
-from quadrille.errors import InputError, ParameterError
+from quadrille.errors import InputError, ParameterError, unless
 from quadrille.io import RELEASED, file_bytes, not_held, streamed, write_pieces
 from quadrille.io.atomic import (
     INSECURE_NOTE,
@@ -249,10 +249,11 @@ def release(
     check_free(folder, overwrite=overwrite, holds=_FOLDERS)
     guessable = not is_secret(recipe.parameters()["seed"])
     if guessable and not insecure:
-        raise ParameterError(
+        text = (
             "The seed is a number that can be guessed, and with it the release can be undone. Leave the seed out, so "
-            "that it is drawn from the operating system; for tests and papers alone, allow it with insecure=True."
+            "that it is drawn from the operating system; for tests and papers alone, allow it with"
         )
+        raise unless(ParameterError, text, "insecure")
     asked, named_tables = asked_policies("release", policy), tables_of("release", tables)
     against = contradictions(data, recipe) if allow_contradictions else refuse_contradictions(data, recipe)
     known = earlier_releases("release", after, asked)

@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from quadrille import __version__, chart
 from quadrille.data import Data
-from quadrille.errors import OutputError
+from quadrille.errors import OutputError, unless
 from quadrille.io.atomic import new_file
 from quadrille.present import Block, Items, facts, words
 from quadrille.present.render import as_html
@@ -101,7 +101,7 @@ def write_report(
     """
     out = Path(out)
     if out.exists() and (out.is_dir() or not overwrite):
-        raise OutputError(f"{str(out)!r} exists. Choose another name, or overwrite it with overwrite=True.")
+        raise unless(OutputError, f"{str(out)!r} exists. Choose another name, or overwrite it with", "overwrite")
     _keep_apart(out, study)
     check_suffix(out)
     study.require(data)

@@ -33,12 +33,12 @@ def nested(
 ) -> tuple[tuple[tuple[str, ...], ...], dict[Combination, tuple[Number, ...]]]:
     """Read a section whose tables are nested as deep as it has factors; return their levels, and every combination."""
     entries: dict[Combination, tuple[Number, ...]] = {}
-    _walk(f"{place}, [{section}", found, names, (), read, entries)
+    _walk(place, section, found, names, (), read, entries)
     levels = tuple(tuple(dict.fromkeys(key[i] for key in entries)) for i in range(len(names)))
     for combination in product(*levels):
         if combination not in entries:
             at = ".".join((section, *combination[:-1]))
-            Table(f"{place}, [{at}]", {}).refuse(
+            Table(place, at, {}).refuse(
                 f"{combination[-1]!r} is missing. The design needs every combination of {' and '.join(names)}."
             )
     return levels, entries
@@ -46,13 +46,14 @@ def nested(
 
 def _walk(
     place: str,
+    section: str,
     found: Mapping[str, object],
     names: tuple[str, ...],
     above: Combination,
     read: Read[Number],
     entries: dict[Combination, tuple[Number, ...]],
 ) -> None:
-    table = Table(f"{place}]", {key: frozen(value) for key, value in found.items()})
+    table = Table(place, section, {key: frozen(value) for key, value in found.items()})
     if not found:
         table.refuse(f"there is no level of {names[len(above)]!r}. Give one or more.")
     for key, value in found.items():
@@ -68,7 +69,7 @@ def _walk(
                 key,
             )
         if below:
-            _walk(f"{place}.{key}", cast("dict[str, object]", value), names, (*above, key), read, entries)
+            _walk(place, f"{section}.{key}", cast("dict[str, object]", value), names, (*above, key), read, entries)
         else:
             entries[(*above, key)] = read(table, key)
 
@@ -263,7 +264,7 @@ def _section(place: str, document: Mapping[str, object], name: str, known: tuple
     if not found:
         raise InputError(f"{place}: the section [{name}] is missing or empty.")
     values = cast("dict[str, object]", found)
-    table = Table(f"{place}, [{name}]", {key: frozen(value) for key, value in values.items()})
+    table = Table(place, name, {key: frozen(value) for key, value in values.items()})
     if known is not None:
         table.know(known)
     return table
@@ -331,7 +332,7 @@ def _raw(place: str, document: Mapping[str, object], name: str) -> Mapping[str, 
 def _check_areas(place: str, combination: Combination, count: int) -> None:
     if count < 2:
         at = ".".join(("areas", *combination[:-1]))
-        Table(f"{place}, [{at}]", {}).refuse(
+        Table(place, at, {}).refuse(
             "there is one area only, and no partner outside it. Give two or more.", combination[-1]
         )
     if count > MOST_ENTRIES:

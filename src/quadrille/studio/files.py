@@ -220,6 +220,10 @@ def _project_of(store: Store, user: User, source: str) -> Project:
     for project in store.projects(user):
         if project.source == source and project.owner == user.id:
             return project
+    return _new_project_of(store, user, source)
+
+
+def _new_project_of(store: Store, user: User, source: str) -> Project:
     bundled = source.startswith(BUNDLED)
     file = source.removeprefix(BUNDLED) if bundled else checked_name(Path(source).name)
     project = store.create_project(user, file)
@@ -230,7 +234,10 @@ def _project_of(store: Store, user: User, source: str) -> Project:
 
 
 def _open_study(store: Store, user: User, path: Path) -> str:
-    """Copy a study into the project of its data, where it can be looked at, compared and released from."""
+    """Copy a study into a project of its own, where it can be looked at, compared and released from.
+
+    A project of the same data may have another codebook and another job, which stay as they are.
+    """
     with closing(StudyStore.open(path)) as study:
         known = study.source()
     if not known.get("file"):
@@ -238,7 +245,7 @@ def _open_study(store: Store, user: User, path: Path) -> str:
             f"The study {str(path)!r} does not know its data file. Search with a job file, or open the data."
         )
     file = str(known["file"])
-    project = _project_of(store, user, file if file.startswith(BUNDLED) else str(Path(file).resolve()))
+    project = _new_project_of(store, user, file if file.startswith(BUNDLED) else str(Path(file).resolve()))
     book = known.get("codebook")
     with store.writing():
         if book:

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import tomli_w
 
+from quadrille.errors import Place
 from quadrille.studio.store import toml
 
 FRONT = frozenset(
@@ -276,29 +277,21 @@ def grid_numbers(sent: Mapping[str, Sequence[str]]) -> list[int]:
     return sorted(int(match[1]) for match in found if match)
 
 
-_PLACE = re.compile(
-    r"\[(?P<section>data|search|grid)(?: (?P<number>\d+))?\](?: (?P<key>[\w]+))?(?:\[\d+\])?: (?P<text>.*)", re.S
-)
+def faults(message: str, place: Place | None) -> Faults:
+    """Put what is wrong with a job file beside the field that it is about, in its own words.
 
-
-def faults(message: str) -> Faults:
-    """Put a message about a job file beside the field that it is about, in its own words.
-
+    >>> from quadrille.errors import Place
     >>> from quadrille.studio.forms import faults
-    >>> faults("job.toml, [grid 2] rate: must be a number in (0, 1]. Got 3.").beside
+    >>> place = Place("job.toml", "grid", 2, "rate", "must be a number in (0, 1]. Got 3.")
+    >>> faults("job.toml, [grid 2] rate: must be a number in (0, 1]. Got 3.", place).beside
     {'g1.rate': 'must be a number in (0, 1]. Got 3.'}
     """
-    found = _PLACE.search(message)
-    if not found:
+    if place is None or place.section not in ("data", "search", "grid"):
         return Faults(whole=message)
-    text, key = found["text"], found["key"]
-    if not key:
-        quoted = re.match(r"'(\w+)' is missing", text)
-        key = quoted[1] if quoted else ""
-    if not key:
-        return Faults(whole=text)
-    place = f"g{int(found['number'] or 1) - 1}.{key}" if found["section"] == "grid" else key
-    return Faults({place: text})
+    if not place.key:
+        return Faults(whole=place.text)
+    beside = f"g{max(place.nth, 1) - 1}.{place.key}" if place.section == "grid" else place.key
+    return Faults({beside: place.text})
 
 
 def document(text: str | None) -> dict[str, Any]:

@@ -110,7 +110,7 @@ def _ahead(store: Store, project: Project, version: int | None) -> dict[str, Any
         "task": task if mine else None,
         "working": mine and working(task),
         "forecast": store.result(task) if mine else None,
-        "faults": forms.faults(task.message) if task is not None and failed else forms.Faults(),
+        "faults": forms.faults(task.message, store.place(task)) if task is not None and failed else forms.Faults(),
     }
 
 
@@ -158,7 +158,7 @@ def save(request: Request, project: str) -> Response:
         _cancel_earlier(request, found)
         jobs.submit(store, user, found, "forecast", {})
     except QuadrilleError as error:
-        return shown(request, found, job=job, faults=forms.faults(str(error)), status=422)
+        return shown(request, found, job=job, faults=forms.faults(str(error), error.place), status=422)
     if request.headers.get("x-live"):
         return Response(str(document.version), headers={"Content-Type": "text/plain"})
     place = f"#grid-{len(grids)}" if action == "add" else "#grids" if action in ("method", "remove") else ""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
@@ -66,8 +66,9 @@ def shown(
     finished = store.latest_job(found.id, "policy", done=True)
     asked: dict[str, Any] = {} if finished is None else finished.spec
     picked: dict[str, Any] = asked.get("pick") or {}
-    if not policy_fault and job is not None and job.state == "failed" and "policy.toml" in job.message:
-        policy_fault = re.sub(r"^\S*policy\.toml(, )?", "", job.message)
+    place = None if policy_fault or job is None else store.place(job)
+    if place is not None and Path(place.file).name == "policy.toml":
+        policy_fault = f"[{place.section}] {place.key}: {place.text}" if place.section else place.text
     catalogue = jobs.catalogue(settings_of(request).home) or {}
     command, written = jobs.drawer(store, found, "policy", {**asked, "candidate": checked and checked["candidate"]})
     return page(

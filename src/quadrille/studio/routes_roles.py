@@ -319,10 +319,7 @@ def fault_of(text: str, names: Sequence[str]) -> tuple[str, str] | None:
     try:
         Codebook.from_toml(text, where="The codebook")
     except QuadrilleError as error:
-        said = str(error)
-        named = next((name for name in names if f"[columns.{name}]" in said or f"column {name!r}" in said), "")
-        said = (
-            re.sub(r"^(The codebook, )?(In codebook column |\[columns\.)[^:\]]*[\]:]*:? ?", "", said) if named else said
-        )
+        place = error.place
+        named, said = ("", str(error)) if place is None or place.key not in names else (place.key, place.text)
         return named, said[:1].upper() + said[1:]
     return None

@@ -20,7 +20,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from quadrille.errors import InputError, OutputError
+from quadrille.errors import InputError, OutputError, Place
 from quadrille.studio import audit
 
 FORMAT = 1
@@ -532,16 +532,20 @@ class Store:
     # --- jobs ---------------------------------------------------------------------------------------------------
 
     def add_job(self, by: User, project: str, kind: str, spec: Mapping[str, object], key: str = "") -> Job:
-        """Queue a job; the same key of the same user stands for the same job. A search gets the number of its study."""
+        """Queue a job; the same key of the same user stands for the same job.
+
+        A search gets the number of a study of its own, unless it goes on with one that is there.
+        """
         key, asked = key or f"own-{secrets.token_hex(16)}", dict(spec)
+        new_study = kind == "search" and "study" not in asked
         with self.writing() as db:
             held = self._one(Job, "SELECT * FROM jobs WHERE user = ? AND key = ?", (by.id, key))
             if held is not None:
-                before = {name: value for name, value in held.spec.items() if kind != "search" or name != "study"}
+                before = {name: value for name, value in held.spec.items() if not new_study or name != "study"}
                 if (held.project, held.kind, before) != (project, kind, asked):
                     raise KeyUsedError(key)
                 return held
-            if kind == "search":
+            if new_study:
                 asked["study"] = self.add_study(project).id
             row = db.execute(
                 "INSERT INTO jobs (project, user, kind, spec, key, state, wish, worker, lease, attempts, done, total, "
@@ -584,6 +588,16 @@ class Store:
             return json.loads(self.home.result(job).read_text(encoding="utf-8"))
         except OSError:  # shredded
             return None
+
+    def place(self, job: Job) -> Place | None:
+        """Return where in a file the fault is for which a job failed; None where that is not known."""
+        if job.state != "failed":
+            return None
+        try:
+            told = json.loads(self.home.result(job).read_text(encoding="utf-8"))
+        except OSError:  # it failed for another reason, or is shredded
+            return None
+        return Place(**told)
 
     def wish(self, by: User, job: int, wish: str) -> Job:
         """Ask for a job to `pause`, `resume` or `cancel`; ValueError where its state does not allow that."""

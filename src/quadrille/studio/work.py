@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 import tomli_w
 
-from quadrille.errors import InputError
+from quadrille.errors import InputError, Place
 from quadrille.randomness import is_secret
 from quadrille.studio import jobs, retention, signoff
 from quadrille.studio.store import Home, Job, Project, Store, canonical, private, toml
 from quadrille.study.store import Store as StudyStore
+from quadrille.text import Table
 
 if TYPE_CHECKING:
     from quadrille.chart import Figure
@@ -84,7 +85,11 @@ class Task:
             return None
         path = self.folder() / "policy.toml"
         path.write_text(text, encoding="utf-8")
-        return Policy.read(path)
+        try:
+            return Policy.read(path)
+        except InputError as error:
+            error.place = error.place or Place(str(path), "", 0, "", str(error))
+            raise
 
     def job_file(self) -> JobFile:
         """Return the job in its version; which file and codebook it is about, the project knows."""
@@ -97,8 +102,8 @@ class Task:
         about = cast("dict[str, Any]", found) if isinstance(found := document.get("data"), dict) else {}
         others = [name for name in about if name not in ("file", "codebook", "rules")]
         if others:
-            text = f"job.toml, [data]: in the studio {others[0]!r} stands in the codebook."
-            raise InputError(f"{text} Set it on the page Roles.")
+            text = f"in the studio {others[0]!r} stands in the codebook. Set it on the page Roles."
+            Table("job.toml", "data", {}).refuse(text)
         rules = about.get("rules")
         document["data"] = {"file": self.project.file or "data", **({} if rules is None else {"rules": rules})}
         path = self.folder() / "job.toml"

@@ -157,7 +157,7 @@ def run_one(store: Store, job: Job, worker: str, leave: Callable[[], None]) -> N
         except work.Stopped:
             state, message, result = "stopped", "", None
         except QuadrilleError as error:
-            state, message, result = "failed", clean(store, job, str(error)), None
+            state, message, result = "failed", clean(store, job, str(error)), _placed(store, job, error)
         except MemoryError:
             state, result = "failed", None
             message = "This does not fit into the memory of a worker. Ask for less at a time, or use a larger machine."
@@ -197,6 +197,14 @@ def clean(store: Store, job: Job, text: str) -> str:
             text = text.replace(str(store.home.source(project)), project.file)
     folder = str(store.home.project(job.project))
     return text.replace(f"{folder}/", "").replace(folder, "the project").replace(f"{store.home.path}/", "")
+
+
+def _placed(store: Store, job: Job, error: QuadrilleError) -> dict[str, object] | None:
+    """Return where in a file an error is, for the page that shows the fault beside its field."""
+    place = error.place
+    if place is None:
+        return None
+    return place._replace(file=clean(store, job, place.file), text=clean(store, job, place.text))._asdict()
 
 
 def _log(job: Job, error: BaseException) -> None:

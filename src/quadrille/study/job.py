@@ -336,12 +336,12 @@ class Job:
             try:
                 Rules.of(data, [rule], "the job")
             except QuadrilleError as error:
-                Table(f"{self.path}, [data]", {}).refuse(str(error), "rules", index)
+                Table(str(self.path), "data", {}).refuse(str(error), "rules", index)
         for index, names in enumerate(self.tables):
             try:
                 require_table(data, names)
             except QuadrilleError as error:
-                Table(f"{self.path}, [search]", {}).refuse(str(error), "tables", index)
+                Table(str(self.path), "search", {}).refuse(str(error), "tables", index)
         if seeds is not None and seeds > MOST_SEEDS:
             raise bad_parameter("the job", "seeds", f"a whole number from 1 to {MOST_SEEDS:,}", seeds)
         counts = [table.seeds if seeds is None else seeds for table in self.grids]
@@ -361,7 +361,7 @@ class Job:
                 try:
                     Evaluator(data, [address])
                 except QuadrilleError as error:
-                    Table(f"{self.path}, [search]", {}).refuse(str(error), key, index)
+                    Table(str(self.path), "search", {}).refuse(str(error), key, index)
 
 
 def _parsed(path: Path) -> Mapping[str, object]:
@@ -378,11 +378,11 @@ def _section(path: Path, document: Mapping[str, object], name: str) -> Table:
     found = document[name]
     if not isinstance(found, dict):
         raise InputError(f"{path}: {name} must be a section, headed [{name}].")
-    return _table(f"{path}, [{name}]", cast("dict[str, object]", found))
+    return _table(path, name, cast("dict[str, object]", found))
 
 
-def _table(place: str, values: Mapping[str, object]) -> Table:
-    return Table(place, {key: frozen(value) for key, value in values.items()})
+def _table(path: Path, name: str, values: Mapping[str, object], number: int = 0) -> Table:
+    return Table(str(path), name, {key: frozen(value) for key, value in values.items()}, number)
 
 
 def _grid_tables(path: Path, document: Mapping[str, object], rules: tuple[str, ...]) -> list[Table]:
@@ -396,8 +396,7 @@ def _grid_tables(path: Path, document: Mapping[str, object], rules: tuple[str, .
         raise InputError(f"{path}: grid must be one section or more, each headed [[grid]].")
     shared: dict[str, object] = {"rules": rules} if rules else {}
     tables = [shared | table for table in cast("list[dict[str, object]]", listed)]
-    numbers = [""] if len(tables) == 1 else [f" {number + 1}" for number in range(len(tables))]
-    return [_table(f"{path}, [grid{number}]", table) for number, table in zip(numbers, tables, strict=True)]
+    return [_table(path, "grid", table, number if len(tables) > 1 else 0) for number, table in enumerate(tables, 1)]
 
 
 _ROLES = ("key", "outcome", "id")

@@ -38,28 +38,37 @@ _WORDS = 4
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Classes(Shown):
-    """The classes of a file, and per class its records n, its rate, and the k that move.
-
-    A rate that gives a single record moves none: k is 0.
-    """
+class Parts(Shown):
+    """The parts of a file within which records change places, and per part its records n."""
 
     data: Data = field(repr=False)
     columns: Sequence[str]
     grouping: Grouping = field(repr=False)
     n: Ints
-    rate: Floats
-    k: Ints
 
     @property
     def of(self) -> Ints:
-        """The class of each record."""
+        """The part of each record."""
         return self.grouping.of
 
     @cached_property
     def labels(self) -> list[str]:
-        """The values of the columns that make each class."""
-        return class_labels(self.data, self.columns, self.grouping.first)
+        """The values of the columns that make each part."""
+        if not self.columns:
+            return ["all records"]
+        parts = [_labels(self.data[name], self.grouping.first) for name in self.columns]
+        return [", ".join(row) for row in zip(*parts, strict=True)]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Classes(Parts):
+    """The classes of a file, and per class its records n, its rate, and the k that move.
+
+    A rate that gives a single record moves none: k is 0.
+    """
+
+    rate: Floats
+    k: Ints
 
     def facts(self, kind: Kind, given: Ints) -> dict[str, object]:
         """Return what the plan remembers: every class, and how many are left as they are, by reason.
@@ -146,14 +155,6 @@ def _reason(n: int, rate: float, asked: int) -> str:
     if n == 1:
         return "it has a single record"
     return "its rate gives a single record, which cannot move alone" if asked else "its rate gives no record"
-
-
-def class_labels(data: Data, columns: Sequence[str], rows: Ints) -> list[str]:
-    """Return the values of the columns that make each class, given a row of each."""
-    if not columns:
-        return ["all records"]
-    parts = [_labels(data[name], rows) for name in columns]
-    return [", ".join(row) for row in zip(*parts, strict=True)]
 
 
 def _labels(column: Column, rows: Ints) -> list[str]:

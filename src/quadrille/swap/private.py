@@ -19,7 +19,7 @@ from quadrille.randomness import Seed, Stream, Words, is_secret
 from quadrille.recipe import Movement, Prepared, Recipe, carried, carried_fact, refuse_overlap, require_one
 from quadrille.swap.epsilon import WORDS, exchange_odds, least_epsilon, moved, swap_epsilon, threshold_for, threshold_of
 from quadrille.swap.groups import Grouping, Ints, codes_of, group_ids
-from quadrille.swap.permutation import class_labels, deranged, permuted_columns, refuse_weight
+from quadrille.swap.permutation import Parts, deranged, permuted_columns, refuse_weight
 from quadrille.text import Shown
 
 if TYPE_CHECKING:
@@ -41,33 +41,19 @@ GIVEN_SEED = (
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Strata(Shown):
+class Strata(Parts):
     """The strata of a file, and per stratum its records n and the threshold of its words.
 
     A threshold of 0 marks a stratum in which nothing can change: of one record, or of one combination of the variables
     that move, or of those that stay. All of it follows from what a swap leaves as it is.
     """
 
-    data: Data = field(repr=False)
-    columns: Sequence[str]
-    grouping: Grouping = field(repr=False)
-    n: Ints
     threshold: Ints
-
-    @property
-    def of(self) -> Ints:
-        """The stratum of each record."""
-        return self.grouping.of
 
     @property
     def chance(self) -> Floats:
         """The chance really used in each stratum."""
         return self.threshold / WORDS
-
-    @property
-    def labels(self) -> list[str]:
-        """The values of the columns that make each stratum."""
-        return class_labels(self.data, self.columns, self.grouping.first)
 
     @cached_property
     def kinds(self) -> dict[tuple[int, float], int]:
