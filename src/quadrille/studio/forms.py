@@ -14,7 +14,7 @@ from quadrille.studio.store import toml
 
 FRONT = frozenset(
     {"swap", "keep", "rate", "pairs", "records", "targets", "chance", "epsilon", "window", "correlation", "risk"}
-    | {"similar", "k", "within", "same", "different", "area", "price", "coin", "boundary", "flag"}
+    | {"similar", "k", "within", "same", "different", "area", "price", "coin", "boundary", "flag", "curve", "effort"}
 )
 """The parameters of any method that are asked for at once; all others stand under "More"."""
 SETS = ("singles", "pairs", "singles and pairs")

@@ -16,7 +16,8 @@ from quadrille.studio.web import current, form_of, own_project, redirect, render
 
 router = APIRouter(include_in_schema=False)
 MOST_GRIDS = 20
-_USUAL = "RandomSwap"
+MOST_SINGLES = 8
+_USUAL, _LEAST_DESIGNED = "RandomSwap", 3
 _MEASURES = ("exposed", "small_cells", "hellinger")
 """Of a first job: two risks that belong together, and the loss of the whole table."""
 
@@ -90,11 +91,15 @@ def shown(
 
 
 def first(project: Project, profile: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a job to begin with: random swaps of each key variable, at three rates, scored by risk and loss."""
+    """Return a job to begin with: random swaps of each key variable, at three rates, and a curve of designed swaps."""
     keys = list(profile["keys"])
-    swap: object = "singles" if len(keys) <= 8 else [[name] for name in keys[:8]]
-    grid = {"method": _USUAL, "swap": swap, "rate": [0.01, 0.02, 0.05], "seeds": 5}
-    return {"data": _data(project), "search": {"measures": list(_MEASURES)}, "grid": [grid]}
+    swap: object = "singles" if len(keys) <= MOST_SINGLES else [[name] for name in keys[:MOST_SINGLES]]
+    grids: list[dict[str, Any]] = [{"method": _USUAL, "swap": swap, "rate": [0.01, 0.02, 0.05], "seeds": 5}]
+    roles = {each["role"] for each in profile["columns"]}
+    # Many key variables make it a matter of minutes; units, strata and geography restrict who may be exchanged.
+    if _LEAST_DESIGNED <= len(keys) <= MOST_SINGLES and not roles & {"unit", "stratum", "geography"}:
+        grids.append({"method": "DesignedSwap", "curve": True, "effort": 0.1, "seeds": 1})
+    return {"data": _data(project), "search": {"measures": list(_MEASURES)}, "grid": grids}
 
 
 def _data(project: Project) -> dict[str, Any]:

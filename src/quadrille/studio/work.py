@@ -705,6 +705,12 @@ def warm(home: Home) -> None:
     qd.score(data, qd.RandomSwap(["Edu"], pairs=2, seed=1).plan(data), ["exposed", "small_cells", "hellinger"])
 
 
+_CURVE = (
+    "designs along the whole trade-off of this method: what is left empty among price, coin and inference is swept, at "
+    "values that fit the data"
+)
+
+
 def write_catalogue(home: Home) -> None:
     """Write what forms are built from: methods, measures, bundled files."""
     import quadrille as qd
@@ -727,7 +733,8 @@ def write_catalogue(home: Home) -> None:
         {"name": name, "about": (getattr(qd.datasets, name).__doc__ or "").partition("\n")[0]}
         for name in qd.datasets.__all__
     ]
-    recipes = {name: method.schema() for name, method in known_methods().items()}
+    recipes = {name: plain(method.schema()) for name, method in known_methods().items()}
+    recipes["DesignedSwap"]["properties"]["curve"] = {"type": "boolean", "x-kind": "flag", "description": _CURVE}
     document = {"recipes": recipes, "measures": measures, "datasets": datasets, "formats": RELEASED}
     fresh = home.run / f"catalogue.{os.getpid()}"  # several workers may write it
     fresh.write_text(json.dumps(plain(document)), encoding="utf-8")
