@@ -14,7 +14,7 @@ from effort import tries
 from quadrille.attack.genuine import chance_left
 from quadrille.measure.population import all_margins, fit
 from quadrille.swap.designed import DesignedNeighbours
-from quadrille.swap.designed.empty import plausibility
+from quadrille.swap.designed.search import plausibility
 
 OUTCOME = "AnnSal"
 

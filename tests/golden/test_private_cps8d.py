@@ -11,7 +11,7 @@ import pytest
 import quadrille as qd
 from quadrille.data import Data
 from quadrille.score.evaluator import Evaluator
-from quadrille.swap.epsilon import moved
+from quadrille.swap.private import moved
 from quadrille.theory.cells import cells_of, levels_of
 from quadrille.theory.prediction import least_of
 

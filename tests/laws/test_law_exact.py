@@ -15,7 +15,7 @@ from exact_strategies import RULES, Exact, both, exact
 from oracles import records
 from quadrille import kernels
 from quadrille.randomness import Stream
-from quadrille.swap.designed.empty import partners, plausibility, signs_of
+from quadrille.swap.designed.search import partners, plausibility, signs_of
 from quadrille.testing import check_recipe
 
 MANY, SOME = examples(60), examples(25)

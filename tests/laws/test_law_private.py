@@ -16,7 +16,7 @@ from oracles import records, table
 from private_oracle import moved_moments, total_moments
 from quadrille.data import Data
 from quadrille.errors import InfeasibleError, QuadrilleError
-from quadrille.swap.epsilon import WORDS, swap_epsilon
+from quadrille.swap.private import WORDS, swap_epsilon
 from strategies import file_of, files, seeds
 
 

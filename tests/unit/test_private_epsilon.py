@@ -13,7 +13,7 @@ import quadrille as qd
 from effort import examples
 from private_oracle import best_of, comparable, derangements, largest_loss, moved_moments, tie_patterns
 from quadrille.errors import ParameterError
-from quadrille.swap.epsilon import (
+from quadrille.swap.private import (
     WORDS,
     exchange_odds,
     least_epsilon,

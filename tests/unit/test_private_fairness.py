@@ -17,8 +17,8 @@ from effort import examples, tries
 from private_oracle import permutations_by_moved, weights
 from quadrille import kernels
 from quadrille.randomness import Stream
-from quadrille.swap.epsilon import WORDS
 from quadrille.swap.permutation import deranged
+from quadrille.swap.private import WORDS
 from strategies import file_of
 
 DRAWS = tries(3_000, nightly=100_000)

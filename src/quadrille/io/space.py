@@ -6,9 +6,11 @@ at once: a disk that is too small is reported before anything is written, and no
 
 from __future__ import annotations
 
+import ctypes
 import mmap
 import os
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +62,12 @@ def _lines(path: str) -> list[str]:
         return Path(path).read_text(encoding="ascii").splitlines()
     except (OSError, ValueError):
         return []
+
+
+def give_back() -> None:
+    """Give freed memory back to the system where the C library can; by itself it keeps what was had in small parts."""
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 class Space:

@@ -31,7 +31,7 @@ from quadrille.io.atomic import (
     private_folder,
     write_file,
 )
-from quadrille.io.space import MEMORY, Space, memory_limit
+from quadrille.io.space import MEMORY, Space, give_back, memory_limit
 from quadrille.measure import beside_exposed, beside_the_n_rule
 from quadrille.params import one_of
 from quadrille.plan import Details, Plan
@@ -568,6 +568,7 @@ def _write_pieces(file: BinaryIO, name: str, public: Data, order: BucketOrder | 
     held = sum(column.values.nbytes for column in columns)
     left = memory_limit() - (held if os.environ.get(MEMORY) else 0)  # what is free does not count what is held
     write_pieces(file, name, columns, pieces(columns, order, Space(left)))
+    give_back()
 
 
 _NOT_HELD = """

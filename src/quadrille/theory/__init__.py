@@ -5,8 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from quadrille.swap.epsilon import chance_for, swap_epsilon
 from quadrille.swap.permutation import PermutationSwap
+from quadrille.swap.private import chance_for, swap_epsilon
 from quadrille.theory.bound import Bound, Certificate, Point, bound_for, least_loss
 from quadrille.theory.correction import Corrected, correct, correct_published
 from quadrille.theory.equivalent import (

@@ -13,9 +13,8 @@ from quadrille.data import tidy
 from quadrille.errors import InputError, ParameterError, bad_parameter, unknown_name
 from quadrille.params import as_float, one_of
 from quadrille.recipe import Recipe
-from quadrille.swap.epsilon import moved
 from quadrille.swap.permutation import PermutationSwap
-from quadrille.swap.private import PrivateSwap
+from quadrille.swap.private import PrivateSwap, moved
 from quadrille.swap.random import RandomSwap
 from quadrille.text import Shown
 from quadrille.theory.expected import pair_scatter, pairs_between, transitions

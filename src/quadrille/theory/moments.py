@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from quadrille.errors import InputError, ParameterError, bad_parameter
 from quadrille.params import as_float, one_of, share, whole
-from quadrille.swap.epsilon import moved
+from quadrille.swap.private import moved
 from quadrille.text import Shown
 
 Floats = NDArray[np.float64]
@@ -611,7 +611,7 @@ def _numbers_moved(n: int, chance: float) -> tuple[Floats, Floats]:
 def chance_of(f: float, n: int) -> float:
     """Return the chance by which records of a class were drawn, from its published factor f = E K / (n - 1).
 
-    >>> from quadrille.swap.epsilon import moved
+    >>> from quadrille.swap.private import moved
     >>> from quadrille.theory.moments import chance_of
     >>> round(chance_of(moved(10, 0.3).mean / 9, 10), 9)
     0.3

@@ -16,8 +16,7 @@ from quadrille.measure.base import Address, Measure, Part, parts_of
 from quadrille.params import as_float, several
 from quadrille.recipe import Recipe
 from quadrille.score.by_area import with_margin
-from quadrille.swap.epsilon import chance_for, least_in_words
-from quadrille.swap.private import PrivateSwap
+from quadrille.swap.private import PrivateSwap, chance_for, least_in_words
 from quadrille.text import Shown, percent
 from quadrille.theory.cells import (
     Cells,

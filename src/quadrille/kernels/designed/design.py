@@ -234,7 +234,9 @@ def estimate(i: Whole, way: Whole, state: State, dice: Dice) -> Real:
     count = options(c, way, state, dice)
     if count == 0:
         return NEVER
-    cost, t = treatments.options[:count].cost.min(), lattice.cells[c].table
+    cost, t = treatments.options[0].cost, lattice.cells[c].table
+    for o in range(1, count):  # the least, one by one: what the compiler has for it makes an array
+        cost = min(cost, treatments.options[o].cost)
     if lattice.tables[t].loss == 0:
         return steps * cost
     weight = lattice.bases[treatments.options[0].base].mean_weight * (1 if way == _FILL else -1)
