@@ -20,6 +20,7 @@ from quadrille.studio import files, jobs, users
 from quadrille.studio.store import Home, Job, Project, Store
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+AXE = Path(__file__).with_name("axe.min.js")
 QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
 
 _T = TypeVar("_T")
@@ -147,3 +148,15 @@ class Visitor:
         """Go to a page of the project."""
         self.page.goto(f"{self.origin}/projects/{self.project}/{step}", **options)
         return self.page
+
+
+def serious(page: Page) -> list[str]:
+    """Return what axe finds serious, contrast among it."""
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    found: dict[str, Any] = page.evaluate("axe.run(document, {resultTypes: ['violations'], iframes: false})")
+    return [
+        f"{each['id']}: {node['target']} {node.get('failureSummary', '')[:200]}"
+        for each in found["violations"]
+        if each["impact"] in ("serious", "critical")
+        for node in each["nodes"][:3]
+    ]

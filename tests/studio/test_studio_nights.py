@@ -17,12 +17,13 @@ import time
 from collections.abc import Iterator
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
+from typing import Literal
 from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Browser, expect, sync_playwright
 from tests.effort import tries
-from tests.studio.running import CHROMIUM, QUIET, Running, Visitor, running, wait
+from tests.studio.running import CHROMIUM, QUIET, Running, Visitor, running, serious, wait
 
 import quadrille as qd
 from quadrille.studio import audit, files, jobs, users
@@ -270,6 +271,26 @@ def test_hostile_files_are_refused_in_words(studio: Running, tmp_path: Path) -> 
         found = studio.store.job(job.id)
         assert found.state == "failed" and words in found.message, (path.name, found.message)
         assert path.name in found.message
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_pages_of_admins_can_be_read_on_a_desk_and_a_phone(
+    studio: Running, browser: Browser, scheme: Literal["light", "dark"]
+) -> None:
+    users.add(studio.store, "test", "anna", ["analyst"], None)
+    users.add_token(studio.store, studio.user, "a program", "read", 1)
+    visitor = Visitor(studio.address, browser)
+    studio.store.db.execute("UPDATE users SET roles = 'admin' WHERE id = ?", (studio.user.id,))
+    visitor.page.emulate_media(color_scheme=scheme)
+    for width, height in ((1280, 850), (390, 844)):
+        visitor.page.set_viewport_size({"width": width, "height": height})
+        for path in ("account", "users", "retention", "audit"):
+            answer = visitor.page.goto(f"{studio.origin}/{path}")
+            assert answer is not None and answer.status == 200, path
+            assert serious(visitor.page) == [], (path, width)
+            wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+            assert visitor.page.evaluate(wide) <= 0, (path, width)
+    assert visitor.complaints == []
 
 
 # --- load ------------------------------------------------------------------------------------------------------------

@@ -8,15 +8,14 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, Request, expect, sync_playwright
-from tests.studio.running import CHROMIUM, QUIET, Visitor, running
+from tests.studio.running import CHROMIUM, QUIET, Visitor, running, serious
 
 import quadrille as qd
 
-AXE = Path(__file__).with_name("axe.min.js")
 PICTURES = Path(__file__).parents[2] / "docs" / "images"
 STEPS = ("data", "roles", "risk", "design", "search", "compare", "release", "sign-off")
 COLUMN = '<img src=x onerror="document.title=1">'
@@ -137,18 +136,6 @@ def test_each_page_shows_names_as_text_and_keeps_within_a_phone(studio: Visitor,
     assert small == []
     assert serious(page) == []
     assert studio.complaints == []
-
-
-def serious(page: Page) -> list[str]:
-    """Return what axe finds serious, contrast among it."""
-    page.evaluate(AXE.read_text(encoding="utf-8"))
-    found: dict[str, Any] = page.evaluate("axe.run(document, {resultTypes: ['violations'], iframes: false})")
-    return [
-        f"{each['id']}: {node['target']} {node.get('failureSummary', '')[:200]}"
-        for each in found["violations"]
-        if each["impact"] in ("serious", "critical")
-        for node in each["nodes"][:3]
-    ]
 
 
 def test_in_the_dark_too_nothing_is_too_pale(studio: Visitor) -> None:

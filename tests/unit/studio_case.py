@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from quadrille.studio.app import make_app
 from quadrille.studio.store import Home, Job, Project, Store, User
 from quadrille.studio.web import Settings
 
+_KEYS = count(1)
 PASSWORD = "correct horse battery"
 JOB = """
 [search]
@@ -75,14 +77,12 @@ class Browser:
     def __init__(self, client: TestClient) -> None:
         self.client = client
         self.csrf: str = client.get("/api/v1/me").json()["csrf"]
-        self._keys = 0
 
     def get(self, path: str, **options: Any) -> Any:
         return self.client.get(f"/api/v1{path}", **options)
 
     def send(self, method: str, path: str, **options: Any) -> Any:
-        self._keys += 1
-        headers = {"X-CSRF-Token": self.csrf, "Idempotency-Key": f"test-key-{id(self)}-{self._keys}"}
+        headers = {"X-CSRF-Token": self.csrf, "Idempotency-Key": f"test-key-{next(_KEYS)}"}
         return self.client.request(
             method, f"/api/v1{path}", **{**options, "headers": headers | options.get("headers", {})}
         )

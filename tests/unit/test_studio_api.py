@@ -17,8 +17,11 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from argon2 import PasswordHasher
+from fastapi import Request
+from starlette.types import Message
 from tests.unit.studio_case import JOB, PASSWORD, Browser, Studio, studio
 
 import quadrille as qd
@@ -191,6 +194,9 @@ def test_from_the_study_to_a_signed_release_with_one_user(alone: Studio, project
     assert browser.post(f"{base}/propose", checked.json()).status_code == 200
     refused = browser.post(f"{base}/submit")
     assert state(refused) == 409 and "[measures] hellinger asks at most 0.0001" in refused.json()["error"]
+    shown = browser.client.get(f"{base}/release").text
+    assert 'data-next disabled aria-describedby="why-not"' in shown, "the button is off, with the reason beside it"
+    assert "[measures] hellinger must be at most 0.0001" in shown.partition('id="why-not"')[2][:400]
     put = browser.send("PUT", f"{base}/policy", content=policy.replace("0.0001", "0.5"), headers=toml)
     assert put.status_code == 200
     assert state(browser.post(f"{base}/submit")) == 409, "the check is of another policy"
@@ -381,6 +387,26 @@ def test_uploads_are_limited_and_leave_nothing_behind(alone: Studio, name: str, 
     assert held == (["data.csv"] if status == 202 else [])
     for job in alone.store.jobs(project):
         alone.store.wish(users.local_user(alone.store), job.id, "cancel")
+
+
+def test_nothing_is_left_of_an_upload_that_is_cut(alone: Studio) -> None:
+    user = users.local_user(alone.store)
+    project = alone.store.create_project(user, "cut")
+    sent: Iterator[Message] = iter(
+        [{"type": "http.request", "body": b"sex,age\nf,", "more_body": True}, {"type": "http.disconnect"}]
+    )
+
+    async def receive() -> Message:
+        return next(sent)
+
+    async def upload() -> None:
+        request = Request({"type": "http", "method": "PUT", "headers": []}, receive)
+        await files.take_upload(request, alone.store, user, project, "people.csv", 100_000)
+
+    with pytest.raises(files.Problem, match="connection was cut"):
+        anyio.run(upload)
+    assert list((alone.home.project(project.id) / "source").iterdir()) == []
+    assert alone.store.project(project.id).source == "" and alone.store.jobs(project.id) == []
 
 
 def test_a_packed_file_that_unpacks_to_too_much_is_refused_on_its_way(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -174,6 +174,15 @@ def test_toml_that_breaks_readers_is_a_fault_of_the_form(team: Studio, text: str
     assert sent(anna, f"/projects/{project}/design", **first).status_code == 422
 
 
+def test_comments_and_names_of_projects_are_shown_as_text(team: Studio) -> None:
+    base, rita, anna = submitted(team)[0], of(team, "rita"), of(team, "anna")
+    assert sent(rita, f"{base}/comment", text=HOSTILE).status_code == 303
+    assert anna.send("PATCH", base, json={"name": HOSTILE}).status_code == 200
+    for reader, path in ((anna, f"{base}/sign-off"), (rita, f"{base}/sign-off"), (anna, "/"), (rita, "/")):
+        shown = reader.client.get(path).text
+        assert "<img" not in shown and HOSTILE in unescape(shown), path
+
+
 def test_two_tabs_that_change_roles_both_see_what_happened(team: Studio) -> None:
     anna = of(team, "anna")
     project = team.opened(team.store.user_named("anna")).id

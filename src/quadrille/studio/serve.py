@@ -138,6 +138,7 @@ def listen(address: Address, store: Store) -> socket.socket:
                 raise OutputError(f"Cannot listen at {address.host}, port {port}: {error.strerror}.") from None
             continue
         listener.set_inheritable(False)
+        listener.listen(128)  # whoever opens the address as soon as it is told waits, and is not refused
         if not address.port:
             store.set("port", str(listener.getsockname()[1]))
         return listener
