@@ -36,7 +36,7 @@ from quadrille.text import Shown
 SEEDS = (70431917, "c0ffee" * 10 + "c0de")
 WITHOUT_PAGE = {
     *("Stored", "Address", "Where", "Condition", "expressions.Model", "expressions.Term", "Scale"),  # parts of texts
-    *("Stream", "Prepared", "Movement", "Grouping", "Roster"),  # how a recipe draws
+    *("Stream", "Prepared", "Movement"),  # how a recipe draws
     *("Required", "Limit", "Aligned", "Crossed"),  # parts of a policy, and of what earlier releases tell
     *("estimates.Rules", "Cloud", "Reason", "Step", "effects.Term"),  # parts of results
 }
